@@ -263,8 +263,9 @@ let package = Package(
             name: "PowerSyncService",
             dependencies: [
                 "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
-                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTokens", "PowerSyncUpload", "RSocket",
-                .asyncHTTPClient, .yams, .crypto, .httpTypes,
+                "PowerSyncSQLite", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTokens",
+                "PowerSyncUpload",
+                "RSocket", .asyncHTTPClient, .yams, .crypto, .httpTypes,
                 .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
                 .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioSSL, .nioWebSocket, .prometheus,
                 .serviceLifecycle,
@@ -320,6 +321,14 @@ let package = Package(
                 .grdb, .logging, .nioConcurrencyHelpers,
             ],
             path: "Tests/ServiceTestSupport",
+            swiftSettings: settings
+        ),
+
+        // What holds for the ids of uploads with every applier.
+        .target(
+            name: "BackendTestSupport",
+            dependencies: ["PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .grdb],
+            path: "Tests/BackendTestSupport",
             swiftSettings: settings
         ),
 
@@ -436,7 +445,8 @@ let package = Package(
         .testTarget(
             name: "PowerSyncBackendTests",
             dependencies: [
-                "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncProtocol", "PowerSyncTokens",
+                "BackendTestSupport", "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird",
+                "PowerSyncProtocol", "PowerSyncTokens",
                 "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird, .hummingbirdTesting,
                 .nioConcurrencyHelpers, .nioCore,
             ],
@@ -450,9 +460,10 @@ let package = Package(
         .testTarget(
             name: "PowerSyncServiceTests",
             dependencies: [
-                "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                "BackendTestSupport", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
                 "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting",
-                "PowerSyncTokens", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport", .asyncHTTPClient,
+                "PowerSyncSQLite", "PowerSyncTokens", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
+                .asyncHTTPClient,
                 .crypto, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .metrics,
                 .nioConcurrencyHelpers,
                 .nioCore, .nioEmbedded,
@@ -475,7 +486,7 @@ let package = Package(
             dependencies: [
                 "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
                 "PowerSyncRules", "PowerSyncService",
-                "PowerSyncTesting", "TestSupport", .grdb, .logging,
+                "PowerSyncTesting", "TestSupport", .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),

@@ -22,10 +22,10 @@ struct ClientOptions: ParsableArguments {
 
     /// The request of the client.
     func request() throws -> SyncPlanRequest {
-        var claims = try object(claim, option: "--claim")
+        var claims = try JSONObject(pairs: claim, option: "--claim")
         claims["sub"] = user.map(JSONValue.string)
         let subscriptions = try subscribe.map { text in
-            let (name, parameters) = split(text)
+            let (name, parameters) = text.splitAtEqualsSign
             switch parameters.map(JSONValue.init(typed:)) {
             case nil: return StreamingSyncRequest.Subscription(stream: name)
             case .object(let object): return StreamingSyncRequest.Subscription(stream: name, parameters: object)
@@ -34,7 +34,7 @@ struct ClientOptions: ParsableArguments {
         }
         return SyncPlanRequest(
             tokenPayload: claims,
-            parameters: try object(param, option: "--param"),
+            parameters: try JSONObject(pairs: param, option: "--param"),
             streams: StreamingSyncRequest.Streams(subscriptions: subscriptions)
         )
     }
@@ -43,27 +43,34 @@ struct ClientOptions: ParsableArguments {
     func checkSubscriptions(to plan: SyncPlan) throws {
         let streams = plan.streams.map(\.name)
         for text in subscribe {
-            let name = split(text).name
+            let name = text.splitAtEqualsSign.name
             guard !streams.contains(name) else { continue }
             let hint = NearName.hint(for: name, among: streams) ?? "There are \(streams.joined(separator: ", "))."
             throw ValidationError("--subscribe \(name): the config has no such stream. \(hint)")
         }
     }
+}
 
-    private func object(_ pairs: [String], option: String) throws -> JSONObject {
-        var object = JSONObject()
+extension JSONObject {
+    /// The members that an option has given as `name=value`, where the value is JSON, or else a text.
+    ///
+    /// - Throws: `ValidationError`.
+    init(pairs: [String], option: String) throws {
+        self.init()
         for pair in pairs {
-            guard case (let name, let value?) = split(pair) else {
+            guard case (let name, let value?) = pair.splitAtEqualsSign else {
                 throw ValidationError("\(option) \(pair) has no value: write name=value")
             }
-            object[name] = JSONValue(typed: value)
+            self[name] = JSONValue(typed: value)
         }
-        return object
     }
+}
 
-    private func split(_ text: String) -> (name: String, value: String?) {
-        guard let place = text.firstIndex(of: "=") else { return (text, nil) }
-        return (String(text[..<place]), String(text[text.index(after: place)...]))
+extension String {
+    /// What is before and after the first `=`; no value without one.
+    fileprivate var splitAtEqualsSign: (name: String, value: String?) {
+        guard let place = firstIndex(of: "=") else { return (self, nil) }
+        return (String(self[..<place]), String(self[index(after: place)...]))
     }
 }
 
@@ -98,7 +105,7 @@ struct ClientReport: Encodable {
     init(_ user: String, _ request: SyncPlanRequest, of plan: SyncPlan, from database: SourceDatabase) async throws {
         self.user = user
         var rehearsal = Rehearsal(plan)
-        try database.forEachRow(readBy: plan) { row, table in rehearsal.add(row, of: table, keepsContent: false) }
+        try await database.forEachRow(readBy: plan) { row, table in rehearsal.add(row, of: table, keepsContent: false) }
         let reply = await rehearsal.reply(to: request)
         notes = reply.streams.flatMap { stream in stream.errors.map { "stream \(stream.name): \($0.message)" } }
         notes += rehearsal.problems.map(\.description)
@@ -109,7 +116,7 @@ struct ClientReport: Encodable {
         }
         let reasons = await rehearsal.reasons(for: request)
         var census = BucketCensus(plan, buckets: reply.buckets)
-        try database.forEachRow(readBy: plan) { row, table in census.add(row, of: table) }
+        try await database.forEachRow(readBy: plan) { row, table in census.add(row, of: table) }
         buckets = reply.buckets.map { bucket in
             Bucket(
                 bucket: bucket.name.rawValue,

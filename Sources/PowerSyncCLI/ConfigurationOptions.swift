@@ -6,7 +6,7 @@ import PowerSyncService
 /// `--config`: where the configuration of a service is (docs/service.md "Configuration").
 struct ConfigurationOptions: ParsableArguments {
     @Option(
-        name: .customLong("config"),
+        name: [.customLong("config"), .customShort("c"), .customLong("config-path")],
         help: """
             The service configuration. Without it: what the environment variable POWERSYNC_CONFIG_B64 has in base64, the file \
             that POWERSYNC_CONFIG_PATH names, or powersync.yaml.
@@ -15,9 +15,27 @@ struct ConfigurationOptions: ParsableArguments {
     )
     var file: String?
 
+    @Option(
+        name: [.customLong("config-base64"), .customLong("c64", withSingleDash: true)],
+        help:
+            "The service configuration itself, in base64; other users of this machine can see it while the command runs."
+    )
+    var text: String?
+
+    @Option(
+        name: [.customLong("sync-base64"), .customLong("sync64", withSingleDash: true)],
+        help: "The sync config itself, in base64, instead of the one that the service configuration names."
+    )
+    var syncConfig: String?
+
     /// Where the configuration is.
     var location: ConfigurationLocation {
-        ConfigurationLocation(argument: file, environment: ProcessInfo.processInfo.environment)
+        ConfigurationLocation(
+            argument: file,
+            text: text,
+            syncConfig: syncConfig,
+            environment: ProcessInfo.processInfo.environment
+        )
     }
 
     /// A command to paste into a shell, about the same service.

@@ -45,13 +45,13 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let doctor = Doctor(logger: Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) })
+        let doctor = Doctor(logger: .ofCommand)
         // First, so that a wrong address is told at once.
         let address = try service.map { try PublicService(address: $0, token: token, authorityFile: authority) }
         var report = DoctorReport()
         if let location { report.findings = try await doctor.examine(location, as: process.role) }
         if let address { report.findings += try await doctor.examine(address) }
-        try StandardOutput.print(json ? report.json() : report.lines.joined(separator: "\n"))
+        if json { try StandardOutput.print(report.json()) } else { try StandardOutput.print(lines: report.lines) }
         guard report.errors == 0 else { throw ExitCode.failure }
     }
 

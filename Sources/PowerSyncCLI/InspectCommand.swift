@@ -35,11 +35,11 @@ struct InspectCommand: AsyncParsableCommand {
                 let document = try JSONEncoder.forReports.encode(["error": error])
                 try StandardOutput.print(String(decoding: document, as: UTF8.self))
             } else {
-                printToStandardError("Error: \(error.message).")
+                printToStandardError(TerminalText.line("Error: \(error.message)."))
             }
             throw Self.unreadable
         }
-        try StandardOutput.print(json ? report.json() : report.lines.joined(separator: "\n"))
+        if json { try StandardOutput.print(report.json()) } else { try StandardOutput.print(lines: report.lines) }
         guard !report.isDamaged else { throw ExitCode.failure }
     }
 }

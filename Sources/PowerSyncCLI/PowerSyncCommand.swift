@@ -16,4 +16,6 @@ struct PowerSyncCommand: AsyncParsableCommand {
             GenerateCommand.self, DemoCommand.self,
         ]
     )
+
+    static func main() async { await runAndExit() }
 }

@@ -4,6 +4,7 @@ import PowerSyncService
 /// `--role`: what a process of a service does (docs/postgres-storage.md "Several processes").
 struct ProcessOptions: ParsableArguments {
     @Option(
+        name: [.customLong("role"), .customShort("r")],
         help: """
             What this process does: "unified" replicates and serves clients, "api" serves clients, "sync" replicates. Several \
             processes share a storage in PostgreSQL; one of those that may replicate does.

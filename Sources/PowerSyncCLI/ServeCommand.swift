@@ -14,7 +14,8 @@ struct ServeCommand: AsyncParsableCommand {
             The sync config is deployed when its file changes, and on SIGHUP: clients are served what they had until the \
             new one has been replicated. A broken one is logged, and the present one goes on. In the same way a renewed \
             certificate (tls) is taken up for new connections. All other settings need a restart.
-            """
+            """,
+        aliases: ["start"]
     )
 
     @OptionGroup var config: ConfigurationOptions
@@ -25,7 +26,7 @@ struct ServeCommand: AsyncParsableCommand {
         let file = config.location.file
         var configuration = try config.read()
         configuration.role = process.role
-        let environment = ProcessInfo.processInfo.environment
+        let environment = config.location.environment
         let run = ServiceRun(configuration: configuration, file: file, environment: environment) {
             [configuration] service, address in
             ServeAnnouncement(configuration: configuration, file: file, isForPeople: Terminal.isOnTerminal)

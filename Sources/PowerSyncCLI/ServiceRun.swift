@@ -26,7 +26,7 @@ struct ServiceRun {
             if logging.format == .json {
                 return JSONLogHandler(label: label, level: logging.level)
             }
-            var handler = StreamLogHandler.standardError(label: label)
+            var handler = TextLogHandler(label: label)
             handler.logLevel = logging.level
             return handler
         }

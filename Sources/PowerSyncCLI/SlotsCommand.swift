@@ -51,7 +51,7 @@ struct SlotsCommand: AsyncParsableCommand {
         }
         let report = SlotListing(slots)
         switch format {
-        case .text: for line in report.lines { try StandardOutput.print(line) }
+        case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(String(decoding: JSONEncoder.forReports.encode(report), as: UTF8.self))
         }
         let unused = slots.entries.filter(\.isUnused).map(\.slot.name)
@@ -60,10 +60,11 @@ struct SlotsCommand: AsyncParsableCommand {
             return
         }
         let chosen = try choice(among: unused, slots)
-        let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
-        try await SyncService.dropSlots(chosen, of: configuration, logger: logger)
+        try await SyncService.dropSlots(chosen, of: configuration, logger: .ofCommand)
         if format == .text {
-            try StandardOutput.print(chosen.isEmpty ? "Nothing to drop." : "Dropped: \(chosen.joined(separator: ", "))")
+            try StandardOutput.print(lines: [
+                chosen.isEmpty ? "Nothing to drop." : "Dropped: \(chosen.joined(separator: ", "))"
+            ])
         }
     }
 

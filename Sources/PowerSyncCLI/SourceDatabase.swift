@@ -1,28 +1,95 @@
 import Foundation
 import GRDB
+import Logging
 import PowerSyncGenerator
 import PowerSyncRules
+import PowerSyncService
+import PowerSyncServiceCore
+import PowerSyncServicePostgres
 
-/// A SQLite database as a source, read once from the first row to the last.
+/// A database as a source, read once from the first row to the last and not changed.
 struct SourceDatabase {
-    private let queue: DatabaseQueue
+    private enum Kind {
+        case sqlite(DatabaseQueue)
+        case postgres(PostgresSource, PostgresConnectionString, publication: String)
+    }
 
-    /// Opens a database, which is not changed.
-    init(path: String) throws {
-        guard FileManager.default.fileExists(atPath: path) else { throw CocoaError(.fileReadNoSuchFile) }
-        var configuration = Configuration()
-        configuration.readonly = true
-        queue = try DatabaseQueue(path: path, configuration: configuration)
+    private let kind: Kind
+    /// What messages call it, without secrets.
+    let name: String
+
+    /// Opens a database.
+    ///
+    /// - Throws: `UnreadableFile`, or `ServiceError`.
+    init(_ argument: SourceArgument) throws {
+        switch argument {
+        case .file(let path):
+            name = path
+            var configuration = Configuration()
+            configuration.readonly = true
+            do {
+                kind = .sqlite(try DatabaseQueue(path: path, configuration: configuration))
+            } catch {
+                throw UnreadableFile("\(path) cannot be opened as a SQLite database: \(error.sqliteMessage)")
+            }
+        case .postgres(let settings):
+            name = settings.description
+            let connection = try settings.connectionString()
+            var source = PostgresSource.Settings(connection: connection)
+            source.publication = settings.publication
+            kind = .postgres(
+                PostgresSource(source, logger: .ofCommand),
+                connection,
+                publication: settings.publication
+            )
+        }
     }
 
     /// The tables with their columns.
-    func schema() throws -> SourceSchema {
-        try queue.sourceSchema()
+    ///
+    /// - Throws: `UnreadableFile`.
+    func schema() async throws -> SourceSchema {
+        try await reading {
+            switch kind {
+            case .sqlite(let queue): return try queue.sourceSchema()
+            case .postgres(_, let string, let publication):
+                let connection = try await PostgresConnection.open(string)
+                defer { connection.close() }
+                let tables = try await PostgresTables.all(in: publication, connection)
+                return SourceSchema(tables, defaultSchema: PostgresSource.defaultSchema)
+            }
+        }
     }
 
     /// Hands over all rows of the tables that a plan reads.
-    func forEachRow(readBy plan: SyncPlan, _ body: (SourceRow, SourceTableName) -> Void) throws {
-        let tables = try schema().tables
+    ///
+    /// - Throws: `UnreadableFile`.
+    func forEachRow(readBy plan: SyncPlan, _ body: (SourceRow, SourceTableName) -> Void) async throws {
+        try await reading {
+            switch kind {
+            case .sqlite(let queue): try Self.forEachRow(of: queue, readBy: plan, body)
+            case .postgres(let source, _, _):
+                for table in try await source.tables(for: plan) {
+                    var reader = try await source.snapshot(of: table, after: nil)
+                    while let chunk = try await reader.next() {
+                        for row in chunk.rows { body(row, table.name) }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the connections.
+    func close() {
+        if case .postgres(let source, _, _) = kind { try? source.close() }
+    }
+
+    private static func forEachRow(
+        of queue: DatabaseQueue,
+        readBy plan: SyncPlan,
+        _ body: (SourceRow, SourceTableName) -> Void
+    ) throws {
+        let tables = try queue.sourceSchema().tables
         try queue.read { db in
             for table in tables where plan.readsTable(table.name) {
                 let rows = try Row.fetchCursor(db, sql: "SELECT * FROM \(table.name.name.quotedDatabaseIdentifier)")
@@ -31,6 +98,18 @@ struct SourceDatabase {
                     body(SourceRow(layout: layout, values: row.databaseValues.map(SQLiteValue.init)), table.name)
                 }
             }
+        }
+    }
+
+    /// Says which database cannot be read, and what to do.
+    private func reading<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch let error as DatabaseError {
+            throw UnreadableFile("\(name) cannot be read as a SQLite database: \(error.sqliteMessage)")
+        } catch let error as PostgresError {
+            let remedy = PostgresCheck.remedy(for: error).map { " \($0)" } ?? ""
+            throw UnreadableFile("the tables of \(name) cannot be read. \(error).\(remedy)")
         }
     }
 }

@@ -47,7 +47,7 @@ struct StatusCommand: AsyncParsableCommand {
         }
         let report = StatusReport(answer)
         switch format {
-        case .text: for line in report.lines { try StandardOutput.print(line) }
+        case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(answer.text)
         }
         guard report.isInOrder else { throw ExitCode.failure }
@@ -55,8 +55,14 @@ struct StatusCommand: AsyncParsableCommand {
 
     /// Whom to ask, and with which token.
     private func target() throws -> (address: String, token: String, isLocal: Bool) {
-        let known = ProcessInfo.processInfo.environment["PS_ADMIN_TOKEN"]
+        let variable = ProcessInfo.processInfo.environment["PS_ADMIN_TOKEN"]?.withoutLineEnd
+        // One that is empty counts as one that is not set.
+        let known = variable.flatMap { $0.isEmpty ? nil : $0 }
         if let url {
+            // It is shown with what was found.
+            guard !url.contains("@") else {
+                throw ValidationError("--url has a user or a password, which nobody asks for; leave them out")
+            }
             guard let known else {
                 throw ValidationError("--url needs a token of the service in the environment variable PS_ADMIN_TOKEN")
             }
@@ -122,7 +128,7 @@ extension StatusCommand.UnexpectedAnswer {
         if let error = ErrorEnvelope(json: ByteBuffer(string: body)) {
             parts += ["[\(error.code.rawValue)] \(error.description)"] + [error.details].compactMap(\.self)
         }
-        description = parts.joined(separator: ": ").printable
+        description = TerminalText.line(parts.joined(separator: ": "))
     }
 }
 
@@ -199,7 +205,7 @@ struct StatusReport {
             // Whatever the service says of its clock.
             let seconds = Int(min(max(0, snapshot.time - client.activeSince), 1e9))
             var facts = [
-                "user \(client.user.printable)", "buckets \(client.buckets)", "sent \(client.operations) operations",
+                "user \(client.user)", "buckets \(client.buckets)", "sent \(client.operations) operations",
                 "\(client.activity.text) for \(seconds) s",
             ]
             if client.bucketsLeft > 0 { facts.append("\(client.bucketsLeft) buckets to download") }
@@ -255,17 +261,6 @@ extension StreamActivity {
         case .waitingForClient: "waiting for the client to read"
         }
     }
-}
-
-extension String {
-    /// The text without what a terminal would obey.
-    fileprivate var printable: String {
-        String(String.UnicodeScalarView(unicodeScalars.filter { !$0.properties.isControl }))
-    }
-}
-
-extension Unicode.Scalar.Properties {
-    fileprivate var isControl: Bool { [.control, .format, .lineSeparator].contains(generalCategory) }
 }
 
 extension JSONObject {

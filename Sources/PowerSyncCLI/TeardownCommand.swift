@@ -32,14 +32,15 @@ struct TeardownCommand: AsyncParsableCommand {
             )
             throw ExitCode.failure
         }
-        let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
-        try await SyncService.tearDown(configuration, logger: logger) { try? Self.describe($0) }
+        try await SyncService.tearDown(configuration, logger: .ofCommand) { try? Self.describe($0) }
         try StandardOutput.print("Everything is gone.")
     }
 
     private static func describe(_ plan: TeardownPlan) throws {
-        try StandardOutput.print("source    \(plan.source); its rows stay")
-        try StandardOutput.print("slots     \(plan.slots.isEmpty ? "none" : plan.slots.joined(separator: ", "))")
-        try StandardOutput.print("storage   \(plan.storage), with everything in it")
+        try StandardOutput.print(lines: [
+            "source    \(plan.source); its rows stay",
+            "slots     \(plan.slots.isEmpty ? "none" : plan.slots.joined(separator: ", "))",
+            "storage   \(plan.storage), with everything in it",
+        ])
     }
 }

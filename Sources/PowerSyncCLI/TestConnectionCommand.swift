@@ -12,8 +12,8 @@ struct TestConnectionCommand: AsyncParsableCommand {
         commandName: "test-connection",
         abstract: "Check that the source of a service can be replicated.",
         discussion: """
-            Connects to the source as the service would, and prints what is missing on the server, with the statement that \
-            mends it. Changes nothing. Exits with 0 when the source can be replicated (warnings are allowed), with 1 when \
+            Connects to the source as the service would, and to a storage in PostgreSQL, and prints what is missing on the \
+            server, with the statement that mends it. Changes nothing. Exits with 0 when the source can be replicated (warnings are allowed), with 1 when \
             something is missing or the configuration cannot be used, with 2 when there is no connection.
             """
     )
@@ -28,10 +28,10 @@ struct TestConnectionCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try config.read()
-        let logger = Logger(label: "powersync") { StreamLogHandler.standardError(label: $0) }
-        let report = ConnectionReport(try await SyncService.checkSource(of: configuration, logger: logger))
+        let source = try await SyncService.checkSource(of: configuration, logger: .ofCommand)
+        let report = ConnectionReport(source.adding(try await SyncService.storageErrors(of: configuration)))
         switch format {
-        case .text: for line in report.lines { try StandardOutput.print(line) }
+        case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(report.json())
         }
         guard report.isReachable else { throw Self.unreachable }

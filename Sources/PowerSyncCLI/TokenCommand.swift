@@ -1,17 +1,29 @@
 import ArgumentParser
 import PowerSyncGenerator
+import PowerSyncProtocol
 import PowerSyncService
 
 /// `powersync token --user u1`: signs a development token with a key of the service's configuration.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Sign a development token for a user, with the first symmetric key of a service configuration.",
-        discussion: "Prints the token alone, so that it can be used in scripts: TOKEN=$(powersync token --user u1)"
+        abstract: "Sign a development token for a user, with a secret of a service configuration.",
+        discussion: """
+            Takes the first symmetric key of client_auth.jwks, or else supabase_jwt_secret. Prints the token alone, so that it can be used \
+            in scripts: TOKEN=$(powersync token --user u1 --claim org_id=7)
+            """
     )
 
     @Option(help: "The user id, the `sub` claim of the token.")
     var user: String
+
+    @Option(
+        help: ArgumentHelp(
+            "Another claim of the token; the value is JSON, or else a text. May be repeated.",
+            valueName: "name=value"
+        )
+    )
+    var claim: [String] = []
 
     @OptionGroup var config: ConfigurationOptions
 
@@ -26,6 +38,9 @@ struct TokenCommand: AsyncParsableCommand {
 
     func run() async throws {
         let configuration = try config.read()
-        try StandardOutput.print(configuration.makeDevelopmentToken(userID: user, lifetime: .seconds(lifetime)))
+        let claims = try JSONObject(pairs: claim, option: "--claim")
+        try StandardOutput.print(
+            configuration.makeDevelopmentToken(userID: user, claims: claims, lifetime: .seconds(lifetime))
+        )
     }
 }

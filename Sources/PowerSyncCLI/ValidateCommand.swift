@@ -16,6 +16,7 @@ struct ValidateCommand: AsyncParsableCommand {
             the number of rows that a user would get from the database at --source:
 
               powersync validate sync.yaml --source app.db --as u1 --param device=phone --subscribe 'archive={"year":2024}'
+              PGPASSWORD=… powersync validate sync.yaml --source postgresql://me@db.example.com/app --as u1
             """
     )
 
@@ -28,7 +29,13 @@ struct ValidateCommand: AsyncParsableCommand {
     )
     var schema: String?
 
-    @Option(help: "A SQLite database whose rows --as reads; it is the schema, too.", completion: .file())
+    @Option(
+        help: """
+            The database whose rows --as reads; it is the schema, too: a SQLite file, postgresql://user@host:5432/database, or - for an \
+            address on standard input. A password is taken from PGPASSWORD or ~/.pgpass.
+            """,
+        completion: .file()
+    )
     var source: String?
 
     @Flag(help: "Show which rows and which values of a request lead to which buckets.")
@@ -53,8 +60,11 @@ struct ValidateCommand: AsyncParsableCommand {
         } catch {
             throw UnreadableFile("\(config) cannot be read; check that it exists")
         }
-        let database = try sourceDatabase()
-        let result = SyncConfig.parse(text, schema: try sourceSchema(database))
+        let database = try source.map { try SourceDatabase(SourceArgument($0)) }
+        defer { database?.close() }
+        var tables = try schema.map { try SourceSchema(contentsOf: $0) }
+        if tables == nil { tables = try await database?.schema() }
+        let result = SyncConfig.parse(text, schema: tables)
         var report = ValidationReport(result)
         if let plan = result.plan {
             try client.checkSubscriptions(to: plan)
@@ -65,37 +75,16 @@ struct ValidateCommand: AsyncParsableCommand {
         }
         switch format {
         case .text:
-            for diagnostic in result.diagnostics { try StandardOutput.print(diagnostic.rendered(file: config)) }
-            for explanation in report.explanations ?? [] {
-                try StandardOutput.print(explanation.lines.joined(separator: "\n"))
-            }
-            if let client = report.client { try StandardOutput.print(client.lines.joined(separator: "\n")) }
+            for diagnostic in result.diagnostics { try StandardOutput.print(lines: diagnostic.lines(file: config)) }
+            for explanation in report.explanations ?? [] { try StandardOutput.print(lines: explanation.lines) }
+            if let client = report.client { try StandardOutput.print(lines: client.lines) }
             if let plan = result.plan {
-                try StandardOutput.print("\(config): \(plan.streams.count) streams, ready to deploy")
+                try StandardOutput.print(lines: ["\(config): \(plan.streams.count) streams, ready to deploy"])
             }
         case .json:
             try StandardOutput.print(report.json())
         }
         guard result.isUsable, report.client?.error == nil else { throw ExitCode.failure }
-    }
-
-    private func sourceDatabase() throws -> SourceDatabase? {
-        guard let source else { return nil }
-        do {
-            return try SourceDatabase(path: source)
-        } catch {
-            throw UnreadableFile("cannot read the source \(source): \(error)")
-        }
-    }
-
-    private func sourceSchema(_ database: SourceDatabase?) throws -> SourceSchema? {
-        guard let path = schema ?? source else { return nil }
-        do {
-            if schema == nil, let database { return try database.schema() }
-            return try SourceSchema(contentsOf: path)
-        } catch {
-            throw UnreadableFile("cannot read the schema \(path): \(error)")
-        }
     }
 }
 

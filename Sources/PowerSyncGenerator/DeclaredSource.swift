@@ -21,11 +21,7 @@ package struct DeclaredSource: Sendable {
     /// - Parameter path: A SQLite database, or a text file with `CREATE TABLE` statements.
     /// - Throws: ``UnreadableFile`` when it is neither.
     package init(contentsOf path: String) throws {
-        do {
-            self.init(try DeclaredTable.all(in: path))
-        } catch {
-            throw UnreadableFile("cannot read the schema \(path): \(error)")
-        }
+        self.init(try DeclaredTable.all(in: path))
     }
 
     /// Tables of a source that is in use.

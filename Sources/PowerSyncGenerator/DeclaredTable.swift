@@ -43,7 +43,7 @@ extension SourceSchema {
     ///   - tables: The tables.
     ///   - defaultSchema: The schema of tables that a config names without one.
     ///   - type: What a declared type says about the values of a column; nothing by default.
-    init(
+    package init(
         _ tables: [DeclaredTable],
         defaultSchema: String = "main",
         type: (String) -> ColumnType? = { _ in nil }

@@ -6,19 +6,18 @@ extension SourceSchema {
     /// The tables of a SQLite database, or those that some `CREATE TABLE` statements make.
     ///
     /// - Parameter path: A database file, or a text file with statements.
-    /// - Throws: `DatabaseError` when it is neither.
+    /// - Throws: ``UnreadableFile`` when it is neither.
     package init(contentsOf path: String) throws {
-        if let database = try DatabaseQueue.existing(at: path) {
-            self = try database.sourceSchema()
-        } else {
-            try self.init(statements: String(contentsOfFile: path, encoding: .utf8))
+        switch try SchemaFile(path) {
+        case .database(let database): self = try database.sourceSchema()
+        case .statements(let text): self = try SchemaFile.naming(path) { try SourceSchema(statements: text) }
         }
     }
 
     /// The tables that some `CREATE TABLE` statements make; types mean what PostgreSQL means by them.
     ///
     /// - Parameter statements: The statements.
-    /// - Throws: `DatabaseError` when they cannot be executed.
+    /// - Throws: ``UnreadableFile`` when they cannot be executed.
     package init(statements: String) throws {
         self.init(try DeclaredTable.all(madeBy: statements)) { ColumnType(postgres: $0) }
         defaultSchemaAliases = Self.aliases
@@ -33,20 +32,23 @@ extension DeclaredTable {
     ///
     /// - Parameter path: A database file, or a text file with statements.
     /// - Returns: The tables.
-    /// - Throws: `DatabaseError` when it is neither.
+    /// - Throws: ``UnreadableFile`` when it is neither; it does not show an address of a server, which may have a password.
     static func all(in path: String) throws -> [DeclaredTable] {
-        if let database = try DatabaseQueue.existing(at: path) { return try database.declaredTables() }
-        return try all(madeBy: try String(contentsOfFile: path, encoding: .utf8))
+        switch try SchemaFile(path) {
+        case .database(let database): try database.declaredTables()
+        case .statements(let text): try SchemaFile.naming(path) { try all(madeBy: text) }
+        }
     }
 
     /// The tables that some `CREATE TABLE` statements make.
     ///
     /// - Parameter statements: The statements.
     /// - Returns: The tables.
-    /// - Throws: `DatabaseError` when they cannot be executed.
+    /// - Throws: ``UnreadableFile`` when they cannot be executed.
     static func all(madeBy statements: String) throws -> [DeclaredTable] {
         let queue = try DatabaseQueue()
-        try queue.write { db in try db.execute(sql: statements) }
+        let text = SchemaText(statements)
+        try queue.write { db in try text.run(in: db) }
         return try queue.declaredTables()
     }
 
@@ -56,7 +58,7 @@ extension DeclaredTable {
     ///   - path: The file, which need not be there.
     ///   - statements: `CREATE` statements.
     /// - Returns: The tables, in the order of their names.
-    /// - Throws: `DatabaseError` when the file cannot be read, or the statements cannot be executed.
+    /// - Throws: `DatabaseError` when the file cannot be read, ``UnreadableFile`` when the statements cannot be executed.
     package static func all(inEmbeddedSource path: String, statements: [String]) throws -> [DeclaredTable] {
         var tables: [DeclaredTable] = []
         if FileManager.default.fileExists(atPath: path) {
@@ -70,6 +72,45 @@ extension DeclaredTable {
         tables += try all(madeBy: statements.joined(separator: "\n;\n"))
             .filter { !present.contains($0.name.name.lowercased()) }
         return tables.sorted { $0.name.name < $1.name.name }
+    }
+}
+
+/// What a file for `--schema` is.
+private enum SchemaFile {
+    case database(DatabaseQueue)
+    case statements(String)
+
+    /// Looks into a file.
+    ///
+    /// - Throws: ``UnreadableFile``, which does not show an address of a server: it may have a password.
+    init(_ path: String) throws {
+        guard FileManager.default.fileExists(atPath: path) else {
+            guard !path.contains("://"), !path.contains("@") else {
+                throw UnreadableFile("--schema takes a file; the address of a database is for --source")
+            }
+            throw UnreadableFile("\(path) does not exist")
+        }
+        do {
+            if let database = try DatabaseQueue.existing(at: path) {
+                self = .database(database)
+                return
+            }
+        } catch {
+            throw UnreadableFile("\(path) cannot be read as a SQLite database: \(error.sqliteMessage)")
+        }
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw UnreadableFile("\(path) is neither a SQLite database nor UTF-8 text that may be read")
+        }
+        self = .statements(text)
+    }
+
+    /// Names the file in an error about its statements.
+    static func naming<Result>(_ path: String, _ body: () throws -> Result) throws -> Result {
+        do {
+            return try body()
+        } catch let error as UnreadableFile {
+            throw UnreadableFile("\(path): \(error.description)")
+        }
     }
 }
 

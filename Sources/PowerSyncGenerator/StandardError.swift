@@ -1,10 +1,10 @@
 package import Foundation
 
-/// Prints a line where errors and notes go; one that cannot be written is lost, and changes nothing else.
+/// Prints a text where errors and notes go; one that cannot be written is lost, and changes nothing else.
 ///
 /// - Parameters:
-///   - line: Without its end.
+///   - text: Without the end of its last line.
 ///   - handle: Where it goes.
-package func printToStandardError(_ line: String, to handle: FileHandle = .standardError) {
-    try? StandardOutput.print(line, to: handle)
+package func printToStandardError(_ text: String, to handle: FileHandle = .standardError) {
+    try? StandardOutput.print(text, to: handle)
 }

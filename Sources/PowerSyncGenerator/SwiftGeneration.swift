@@ -53,7 +53,7 @@ package struct SwiftGeneration: Sendable {
     ///   ``UnwritableOutput``.
     package func run(_ options: SwiftOutputOptions) throws {
         let text = try code(options)
-        guard let output = options.output else { return try StandardOutput.print(text, terminator: "") }
+        guard let output = options.output else { return try StandardOutput.write(text) }
         guard options.check else {
             do {
                 try Data(text.utf8).write(to: URL(filePath: output), options: .atomic)
@@ -83,7 +83,7 @@ package struct SwiftGeneration: Sendable {
             yaml,
             schema: SourceSchema(source.tables, defaultSchema: source.defaultSchema)
         )
-        for diagnostic in result.diagnostics { printToStandardError(diagnostic.rendered(file: config)) }
+        for diagnostic in result.diagnostics { diagnostic.lines(file: config).forEach { printToStandardError($0) } }
         guard let plan = result.plan else { throw ExitCode.failure }
         do {
             let model = try ClientModel(plan, source: source)

@@ -26,6 +26,20 @@ extension ErrorCode {
     package static let replicationLocked = ErrorCode("PSYNC_S1003")
     /// JSON in a row is nested too deep.
     package static let nestingTooDeep = ErrorCode("PSYNC_S1004")
+    /// The storage was written by a newer service.
+    package static let storageOfNewerService = ErrorCode("PSYNC_S1005")
+    /// The certificates of the authority of a server are missing.
+    package static let authorityMissing = ErrorCode("PSYNC_S1104")
+    /// A connection does not name a database.
+    package static let databaseMissing = ErrorCode("PSYNC_S1105")
+    /// A connection does not name a host.
+    package static let hostMissing = ErrorCode("PSYNC_S1106")
+    /// A connection does not name a user.
+    package static let userMissing = ErrorCode("PSYNC_S1107")
+    /// A text is no URI of a database.
+    package static let notADatabaseURI = ErrorCode("PSYNC_S1109")
+    /// A value is no port.
+    package static let notAPort = ErrorCode("PSYNC_S1110")
     /// Parameters failed validation (status 400), or any error without a code of its own (status 500).
     package static let generic = ErrorCode("PSYNC_S2001")
     /// The path does not exist.

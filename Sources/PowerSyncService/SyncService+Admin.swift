@@ -19,6 +19,8 @@ extension SyncService {
             storage: storage,
             source: source,
             connection: AdminRoutes.Connection(
+                id: configuration.source.id,
+                tag: configuration.source.tag,
                 uri: configuration.sourceDescription,
                 defaultSchema: configuration.defaultSchema
             ),

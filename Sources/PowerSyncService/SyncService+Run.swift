@@ -31,7 +31,13 @@ extension SyncService {
         let probes = Probes(timing)
         let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger, now: timing.now)
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
-        if role.replicates, let syncConfigText { try await deployer.deploy(syncConfigText) }
+        if role.replicates, let syncConfigText {
+            do {
+                try await deployer.deploy(syncConfigText)
+            } catch SyncConfigDeploymentError.rejected where hasBrokenSyncConfig {
+                // Operators are shown it until another text is deployed.
+            }
+        }
         setDeployer(deployer)
         defer { setDeployer(nil) }
         let replication = ReplicationStatistics()
@@ -101,7 +107,7 @@ extension SyncService {
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
         let compaction = CompactionJob(storage: storage, status: compactionStatus, logger: logger)
-        let files = DataFileWatch(paths: configuration.files, probes: probes, logger: logger)
+        let files = DataFileWatch([source, storage], probes: probes, logger: logger)
         let watch = certificate.map {
             CertificateWatch($0, looks: certificateLooks, now: timing.now, logger: logger)
         }

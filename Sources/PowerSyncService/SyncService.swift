@@ -42,6 +42,8 @@ public final class SyncService: Service {
     let connectionLimits: HTTPConnectionLimits
     /// The YAML text to deploy at the start; `nil` when the one that was deployed last goes on.
     let syncConfigText: String?
+    /// Whether ``syncConfigText`` has errors: then it is only shown to operators, and the one that was deployed last goes on.
+    let hasBrokenSyncConfig: Bool
     /// Deploys sync configs, from the start until the end.
     private let deployer = NIOLockedValueBox<SyncConfigDeployer?>(nil)
     private let state = NIOLockedValueBox(State.idle)
@@ -81,20 +83,28 @@ public final class SyncService: Service {
         if let (text, file) = try configuration.readSyncConfigText() {
             let result = SyncConfig.parse(text)
             let diagnostics = result.diagnostics.map { $0.formatted(file: file) }
-            guard result.isUsable else {
-                throw ServiceError(
+            hasBrokenSyncConfig = !result.isUsable
+            if hasBrokenSyncConfig {
+                let error = ServiceError(
                     .invalidSyncConfig,
                     "the sync config has errors",
                     file: file,
                     diagnostics: diagnostics
                 )
-            }
-            for diagnostic in diagnostics {
-                logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(diagnostic)"])
+                guard !configuration.exitsOnSyncConfigError else { throw error }
+                logger.error(
+                    "The sync config cannot be deployed; what was deployed before is served",
+                    metadata: ["error": "\(error)"]
+                )
+            } else {
+                for diagnostic in diagnostics {
+                    logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(diagnostic)"])
+                }
             }
             syncConfigText = text
         } else {
             syncConfigText = nil
+            hasBrokenSyncConfig = false
         }
         self.configuration = configuration
         self.logger = logger

@@ -53,6 +53,21 @@ struct Page: CustomStringConvertible {
         return files.filter { $0.pathExtension == pathExtension }.sorted { $0.path < $1.path }
     }
 
+    /// The blocks in the documentation comments of a file.
+    static func blocks(ofCommentsIn file: URL) throws -> [Block] {
+        let lines = try String(contentsOf: file, encoding: .utf8).split(
+            separator: "\n",
+            omittingEmptySubsequences: false
+        )
+        // A line of code is an empty one here, so that numbers of lines stay.
+        return blocks(
+            of: lines.map { line in
+                let comment = line.drop { $0 == " " }
+                return comment.hasPrefix("///") ? comment.dropFirst(comment.hasPrefix("/// ") ? 4 : 3) : ""
+            }
+        )
+    }
+
     /// The lines of a text, without indentation.
     static func lines(_ text: String) -> [String] {
         text.split(separator: "\n", omittingEmptySubsequences: false).map { $0.trimmingCharacters(in: .whitespaces) }

@@ -17,6 +17,18 @@ import Testing
         }
     }
 
+    @Test("what comments of the uploads' applier show is compiled, too: people begin with it")
+    func whatCommentsShowIsCompiled() throws {
+        let code = try Self.code.get()
+        let blocks = try Page.files(in: "Sources/PowerSyncBackend/Uploads", withExtension: "swift").flatMap { file in
+            try Page.blocks(ofCommentsIn: file).map { (file: file.lastPathComponent, block: $0) }
+        }
+        #expect(blocks.count > 5)
+        for (file, block) in blocks where block.language == "swift" {
+            #expect(code.contains(block), "\(file):\(block.line): no Swift file of Tests or Examples has this block")
+        }
+    }
+
     @Test(arguments: try Page.all())
     func whatThePageSaysOfManifestsIsSo(_ page: Page) throws {
         let manifest = try String(contentsOf: Page.root.appending(path: "Package.swift"), encoding: .utf8)

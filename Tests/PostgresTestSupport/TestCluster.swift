@@ -174,9 +174,20 @@ package final class TestCluster: Sendable {
     }
 
     /// Puts the files back that were kept.
-    package func putFilesBack() throws {
+    ///
+    /// - Parameter body: Gets the URI of the superuser while the server runs on another port, before it is back on its own.
+    /// - Throws: When it does not start, or what `body` throws.
+    package func putFilesBack(_ body: ((_ uri: String) throws -> Void)? = nil) throws {
         try stop(.immediate)
         try runAsServer("rm -rf '\(folder)/data' && cp -a '\(folder)/kept' '\(folder)/data'")
+        if let body {
+            let own = port
+            taken.withLockedValue { $0 = FreePort.take() }
+            try startOnFreePort()
+            try body(uri)
+            try stop(.fast)
+            taken.withLockedValue { $0 = own }
+        }
         try start()
     }
 

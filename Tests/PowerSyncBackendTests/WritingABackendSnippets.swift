@@ -8,15 +8,14 @@ import PowerSyncBackendHummingbird
 
 /// A user may write lists of their own, and todos in them.
 func mayWrite(_ write: UploadedWrite, _ db: Database) throws -> WriteDecision {
-    let user = write.user
     switch write.entry.table {
     case "lists":
-        if let list = try write.storedRow(db), !user.hasID(list["owner_id"]) {
-            return .reject("The list belongs to somebody else.")
-        }
         // Whatever the client has written: the owner is who is signed in.
         var values = write.entry.data ?? [:]
-        values["owner_id"] = .string(user.id)
+        values["owner_id"] = .string(write.user.id)
+        guard try write.belongsToUser(by: "owner_id", values: values, db) else {
+            return .reject("The list belongs to somebody else.")
+        }
         return .apply(values)
     case "todos":
         // The list that it is in, and the one that it goes to.
@@ -30,8 +29,9 @@ func mayWrite(_ write: UploadedWrite, _ db: Database) throws -> WriteDecision {
         }
         // A todo that is in no list is nobody's.
         for list in lists {
-            let owner = try String.fetchOne(db, sql: "SELECT owner_id FROM lists WHERE id = ?", arguments: [list])
-            guard user.hasID(owner) else { return .reject("There is no such list of yours.") }
+            guard let list, try write.userOwns(list, in: "lists", by: "owner_id", db) else {
+                return .reject("There is no such list of yours.")
+            }
         }
         return .apply
     default:

@@ -1,3 +1,6 @@
+import ArgumentParser
+import Foundation
+import PowerSyncService
 import Testing
 
 @testable import PowerSyncCLI
@@ -17,4 +20,37 @@ import Testing
         options.file = file
         #expect(options.command("teardown TEARDOWN") == command)
     }
+
+    @Test(
+        "options of the established service's command are taken",
+        arguments: [
+            (["start", "-r", "api"], "powersync.yaml"), (["serve", "--role", "api", "-c", "a.yaml"], "a.yaml"),
+            (["start", "-r", "api", "--config-path", "a.yaml"], "a.yaml"),
+            (["start", "-r", "api", "-c64", "YQ=="], "--config-base64"),
+            (["start", "-r", "api", "--config-base64", "YQ==", "-c", "a.yaml"], "--config-base64"),
+        ]
+    )
+    func optionsOfTheEstablishedService(_ words: [String], _ name: String) throws {
+        let command = try #require(try PowerSyncCommand.parseAsRoot(words) as? ServeCommand)
+        #expect(command.config.location.name == name)
+        #expect(command.process.role.description == "api")
+    }
+
+    @Test(arguments: ["-sync64", "--sync-base64"])
+    func theSyncConfigMayBeAnArgument(_ option: String) throws {
+        let words = ["serve", "-c64", Self.base64(Self.yaml), option, Self.base64("streams: {}")]
+        let command = try #require(try PowerSyncCommand.parseAsRoot(words) as? ServeCommand)
+        let configuration = try command.config.read()
+        #expect(try configuration.readSyncConfigText()?.text == "streams: {}")
+        let other = try #require(try PowerSyncCommand.parseAsRoot(Array(words.prefix(3))) as? ServeCommand)
+        #expect(try other.config.read().readSyncConfigText()?.text == "streams: {a: {}}")
+    }
+
+    private static func base64(_ text: String) -> String { Data(text.utf8).base64EncodedString() }
+
+    private static let yaml = """
+        replication: {connections: [{type: embedded, path: source.db}]}
+        storage: {type: sqlite, path: buckets.db}
+        sync_config: {content: "streams: {a: {}}"}
+        """
 }

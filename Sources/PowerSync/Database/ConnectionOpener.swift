@@ -29,7 +29,7 @@ struct ConnectionOpener: Sendable {
     /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError`` for a directory that cannot be made or a key without a cipher,
     ///   `CancellationError`.
     func open() async throws -> any DatabaseWriter {
-        try location.createDirectory()
+        try location.createFile()
         var delay = ConnectionOpener.firstDelay
         var waited = Duration.zero
         while true {

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 
 /// Where a database lives.
 enum DatabaseLocation: Sendable, Hashable {
@@ -74,18 +75,19 @@ enum DatabaseLocation: Sendable, Hashable {
             .appendingPathComponent(url.lastPathComponent).path
     }
 
-    /// Creates the missing parent directories.
-    func createDirectory() throws {
+    /// Creates the missing parent directories and the file, for nobody but the user of the process; what is there stays as it is.
+    func createFile() throws {
         guard case .file(let path) = self else { return }
         let directory = URL(fileURLWithPath: path).deletingLastPathComponent()
         do {
-            try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+            try PrivateFiles.createFolder(at: directory.path)
         } catch {
             throw PowerSyncError.operationFailed(
                 message: "Cannot create the database directory \(directory.path)",
                 underlyingError: error
             )
         }
+        PrivateFiles.createFile(at: path)
     }
 
     /// Deletes the file with its `-wal`, `-shm` and `-journal` companions.

@@ -73,7 +73,7 @@ package final class NIOExchange: HTTPExchange {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             timeout: .init(connect: connectTimeout),
-            // A bitmap may become more than 100 times as small.
+            // A bitmap may become more than 100 times as small; what a file may become is limited where it is written.
             decompression: .enabled(limit: .none)
         )
         // A refused connection is reported at once: the queue waits and tries again by itself.

@@ -14,6 +14,9 @@ struct RowWriter {
         /// The columns that can be written.
         let columns: Set<ExactText>
         let key: [String]
+        let ids: IdentityColumn
+        /// `" OR ABORT"` when the table would resolve conflicts of unique columns by itself: a row may not vanish by a write of another.
+        let conflictClause: String
     }
 
     private let idColumn: String
@@ -46,11 +49,14 @@ struct RowWriter {
         var message: String
     }
 
-    /// Checks the table of a write.
+    /// Checks that a write names a table that can be written, and one row of it.
     ///
+    /// - Returns: The column of the table with the ids.
     /// - Throws: ``Refusal``, or `DatabaseError`.
-    mutating func checkTable(of entry: UploadEntry, _ db: Database) throws {
-        _ = try table(entry.table, db)
+    mutating func check(_ entry: UploadEntry, _ db: Database) throws -> IdentityColumn {
+        let ids = try table(entry.table, db).ids
+        try ids.check(entry.id, db)
+        return ids
     }
 
     private mutating func table(_ name: String, _ db: Database) throws -> Table {
@@ -73,7 +79,9 @@ struct RowWriter {
             table = Table(
                 name: name,
                 columns: Set(columns.filter { $0["hidden"] == 0 }.map { ExactText($0["name"]) }),
-                key: columns.filter { $0["pk"] > 0 }.map { $0["name"] }
+                key: columns.filter { $0["pk"] > 0 }.map { $0["name"] },
+                ids: try IdentityColumn(idColumn, of: name, db),
+                conflictClause: try Self.resolvesConflicts(name, db) ? " OR ABORT" : ""
             )
             tables[key] = table
         }
@@ -88,10 +96,19 @@ struct RowWriter {
         return table
     }
 
+    private static func resolvesConflicts(_ table: String, _ db: Database) throws -> Bool {
+        let sql = try String.fetchOne(
+            db,
+            sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?",
+            arguments: [table]
+        )
+        return sql.map { UniqueConflicts.areResolved(by: $0) } ?? false
+    }
+
     /// Writes a row.
     ///
     /// A row that is put is inserted, or gets the given columns; those that are not given stay. Nothing happens when a row is
-    /// patched or deleted that is not there. A row is there when `UploadedWrite.storedRow(_:)` finds it.
+    /// patched or deleted that is not there. A row is there when its id has the bytes of the write's; see ``IdentityColumn``.
     ///
     /// - Parameters:
     ///   - entry: What to do with which row.
@@ -111,29 +128,24 @@ struct RowWriter {
             )
         }
         // No upsert: SQLite checks all of the new row, and runs the triggers for one, before it finds the row that is there.
-        let op = try entry.op == .put && isThere(entry.id, in: table, db) ? .patch : entry.op
-        guard let sql = statement(for: op, table: table.name, columns: members.map(\.name)) else { return }
-        try run(sql, members.map(\.value), entry.id, in: table, db)
+        let stored = try table.ids.storedID(entry.id, db)
+        guard let sql = statement(for: entry.op, table, columns: members.map(\.name), exists: stored != nil) else {
+            return
+        }
+        try run(sql, members.map(\.value), stored ?? .text(entry.id), in: table, db)
         try db.notifyChanges(in: GRDB.Table(table.name))
-    }
-
-    private func isThere(_ id: String, in table: Table, _ db: Database) throws -> Bool {
-        let sql = "SELECT 1 FROM \(SQLText.identifier(table.name)) WHERE \(SQLText.identifier(idColumn)) = ?"
-        return try run(sql, [], id, in: table, db)
     }
 
     /// Runs a statement; its parameters are the values, then the id.
     ///
-    /// - Returns: Whether it has found a row.
     /// - Throws: ``Refusal`` when the values are at fault, else `DatabaseError`.
-    @discardableResult
     private func run(
         _ sql: String,
         _ values: [JSONValue],
-        _ id: String,
+        _ id: IdentityColumn.StoredID,
         in table: Table,
         _ db: Database
-    ) throws -> Bool {
+    ) throws {
         let prepared = try statements.statement(sql: sql, db)
         defer { withExtendedLifetime(prepared) {} }
         let statement = PreparedStatement(borrowing: prepared.sqliteStatement)
@@ -150,9 +162,7 @@ struct RowWriter {
             )
         }
         do {
-            let isRow = try statement.step()
-            statement.reset()
-            return isRow
+            try statement.run()
         } catch let error as DatabaseError where error.isAboutValues {
             statements.forget(sql: sql)
             throw Refusal(
@@ -165,20 +175,21 @@ struct RowWriter {
     /// The statement of a write; its parameters are the columns in order, then the id.
     ///
     /// `nil` when there is nothing to do.
-    private func statement(for op: UpdateType, table: String, columns: [String]) -> String? {
-        let name = SQLText.identifier(table)
-        let id = SQLText.identifier(idColumn)
+    private func statement(for op: UpdateType, _ table: Table, columns: [String], exists: Bool) -> String? {
+        let name = SQLText.identifier(table.name)
         let columns = columns.map(SQLText.identifier)
         switch op {
-        case .put:
+        case .put where !exists:
             let placeholders = Array(repeating: "?", count: columns.count + 1).joined(separator: ", ")
-            return "INSERT INTO \(name) (\((columns + [id]).joined(separator: ", "))) VALUES (\(placeholders))"
-        case .patch:
-            guard !columns.isEmpty else { return nil }
-            let updates = columns.map { "\($0) = ?" }.joined(separator: ", ")
-            return "UPDATE \(name) SET \(updates) WHERE \(id) = ?"
+            let all = (columns + [SQLText.identifier(idColumn)]).joined(separator: ", ")
+            return "INSERT\(table.conflictClause) INTO \(name) (\(all)) VALUES (\(placeholders))"
+        case .put, .patch:
+            guard exists, !columns.isEmpty else { return nil }
+            let updates = columns.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: ", ")
+            let condition = table.ids.condition(columns.count + 1)
+            return "UPDATE\(table.conflictClause) \(name) SET \(updates) WHERE \(condition)"
         case .delete:
-            return "DELETE FROM \(name) WHERE \(id) = ?"
+            return exists ? "DELETE FROM \(name) WHERE \(table.ids.condition(1))" : nil
         }
     }
 }

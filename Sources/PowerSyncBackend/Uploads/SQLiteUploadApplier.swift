@@ -6,9 +6,11 @@ public import PowerSyncUpload
 /// Applies uploads of clients to the tables of an app in SQLite.
 ///
 /// ```swift
-/// let applier = SQLiteUploadApplier(database) { write, db in
-///     guard let list = try write.storedRow(db) else { return .apply }
-///     return write.user.hasID(list["owner_id"]) ? .apply : .reject("The list belongs to somebody else.")
+/// var options = UploadApplierOptions()
+/// options.tables = ["lists"]
+/// let applier = SQLiteUploadApplier(database, options: options) { write, db in
+///     // Whose the list is, and whose it becomes.
+///     try write.belongsToUser(by: "owner_id", db) ? .apply : .reject("The list belongs to somebody else.")
 /// }
 /// let response = try await applier.apply(UploadRequest(json: body), for: user)
 /// ```
@@ -18,7 +20,8 @@ public import PowerSyncUpload
 ///   of the same rows back, so they are not applied before it has decided.
 /// - **Idempotent.** The numbers of applied writes are stored in the same transaction, per user and client. What comes twice, after
 ///   a lost answer or at the same time, is applied once. See <doc:WritingABackend> for clients that count anew.
-/// - **Exact.** Integers keep their 64 bits, a real number stays one, texts keep every character.
+/// - **Exact.** Integers keep their 64 bits, a real number stays one, texts keep every character. An id is its bytes: whatever the
+///   column takes for equal, a write changes the row with its id or none, and another spelling of an id is a rejection.
 ///
 /// Applying is safe from several tasks and processes at the same time; SQLite puts the transactions in an order.
 public struct SQLiteUploadApplier: Sendable {

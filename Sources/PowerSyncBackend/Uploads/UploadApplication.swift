@@ -162,13 +162,17 @@ struct UploadApplication {
         if let rejection = malformed[entry.operationID] {
             throw RowWriter.Refusal(code: rejection.code, message: rejection.message)
         }
-        try writer.checkTable(of: entry, db)
-        let write = UploadedWrite(
-            user: user,
-            clientID: request.clientID,
-            entry: entry,
-            idColumn: options.idColumn
-        )
+        let ids = try writer.check(entry, db)
+        // `==` of Swift, which a rule may well use, takes canonically equivalent texts for equal.
+        guard entry.id != user.id || user.hasID(entry.id) else {
+            throw RowWriter.Refusal(
+                code: .constraint,
+                message: """
+                    The id “\(entry.id.shortened())” is another spelling of the user's. Ids are compared as texts, byte by byte.
+                    """
+            )
+        }
+        let write = UploadedWrite(user: user, clientID: request.clientID, entry: entry, ids: ids)
         switch try authorize(write, db).kind {
         case .apply: try writer.write(entry, entry.data ?? [:], db)
         case .applyValues(let values): try writer.write(entry, values, db)

@@ -5,11 +5,15 @@ public import PowerSyncUpload
 /// A write of a user, for the closure that decides about it.
 ///
 /// ```swift
-/// { write, db in
-///     guard let list = try write.storedRow(db) else { return .apply }
-///     return write.user.hasID(list["owner_id"]) ? .apply : .reject("The list belongs to somebody else.")
+/// func mayWrite(_ write: UploadedWrite, _ db: Database) throws -> WriteDecision {
+///     guard write.entry.table == "lists" else { return .reject("Clients do not write to \(write.entry.table).") }
+///     // Whose the list is, and whose it becomes.
+///     guard try write.belongsToUser(by: "owner_id", db) else { return .reject("The list belongs to somebody else.") }
+///     return .apply
 /// }
 /// ```
+///
+/// A decision that does not look at both, the stored row and the new values, lets users write rows of others or give their own away.
 public struct UploadedWrite: Sendable {
     /// Who has sent it.
     public let user: BackendUser
@@ -17,22 +21,26 @@ public struct UploadedWrite: Sendable {
     public let clientID: String?
     /// What the client has written.
     public let entry: UploadEntry
-    /// The name of the column that `UploadEntry.id` is about.
-    let idColumn: String
+    /// The column that `UploadEntry.id` is about.
+    let ids: IdentityColumn
 
     /// The row as it is in the database now, with what earlier writes of the request have made of it.
     ///
+    /// Found by its id byte by byte, whatever the type and the collation of the column: another row is never taken for it.
+    ///
     /// - Parameter db: The connection that the closure got.
     /// - Returns: The row; `nil` when there is none.
-    /// - Throws: `DatabaseError`.
+    /// - Throws: `DatabaseError`; an error of the package when the closure has stored another spelling of the id meanwhile, which
+    ///   rejects the write.
     public func storedRow(_ db: Database) throws -> Row? {
+        guard let id = try ids.storedID(entry.id, db) else { return nil }
         let statement = try db.makeStatement(
-            sql: "SELECT * FROM \(SQLText.identifier(entry.table)) WHERE \(SQLText.identifier(idColumn)) = ?"
+            sql: "SELECT * FROM \(SQLText.identifier(entry.table)) WHERE \(ids.condition(1))"
         )
         // GRDB's own texts end at a NUL, and SQLite reads the bytes of a blob in the encoding of the database. GRDB is told that
         // there is nothing to bind, and leaves what is bound here.
         statement.setUncheckedArguments(StatementArguments())
-        let code = PreparedStatement(borrowing: statement.sqliteStatement).bind(entry.id, at: 1)
+        let code = PreparedStatement(borrowing: statement.sqliteStatement).bind(id, at: 1)
         guard code == 0 else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         return try Row.fetchOne(statement)
     }
@@ -41,7 +49,8 @@ public struct UploadedWrite: Sendable {
 /// What happens with a write.
 ///
 /// ```swift
-/// return write.user.hasID("auditor") ? .reject("Auditors only read.") : .apply
+/// guard try write.belongsToUser(by: "owner_id", db) else { return .reject("The row belongs to somebody else.") }
+/// return .apply
 /// ```
 public struct WriteDecision: Sendable, Hashable {
     enum Kind: Sendable, Hashable {

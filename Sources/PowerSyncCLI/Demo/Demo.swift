@@ -3,6 +3,7 @@ import Foundation
 import PowerSync
 import PowerSyncBackend
 import PowerSyncS3
+import PowerSyncSQLite
 
 /// The six steps of the demo.
 struct Demo {
@@ -98,7 +99,7 @@ struct Demo {
             storage = .s3(s3)
         } else {
             let objects = folder.appending(path: "photo-storage")
-            try FileManager.default.createDirectory(at: objects, withIntermediateDirectories: true)
+            try PrivateFiles.createFolder(at: objects.path)
             storage = .folder(objects, key: SymmetricKey(size: .bits256))
         }
         return PhotoBackend(storage: storage, signer: signer, source: source)

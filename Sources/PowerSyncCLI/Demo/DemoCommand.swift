@@ -5,6 +5,7 @@ import NIOCore
 import NIOHTTP1
 import PowerSyncGenerator
 import PowerSyncS3
+import PowerSyncSQLite
 import PowerSyncService
 
 /// `powersync demo`: the whole loop in one process, over real connections.
@@ -85,7 +86,7 @@ struct DemoCommand: AsyncParsableCommand {
         // There is something to take away afterwards.
         Terminal.outlivesItsReaders()
         let folder = FileManager.default.temporaryDirectory.appending(path: "powersync-demo-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try PrivateFiles.createFolder(at: folder.path)
         let terminal = Terminal(plain: plain)
         let key = DemoKey()
         do {

@@ -19,7 +19,7 @@ struct LoopbackServer {
         _ body: @escaping @Sendable (_ url: String) async throws -> Result
     ) async throws -> Result {
         let (ports, portsContinuation) = AsyncStream<Int>.makeStream(bufferingPolicy: .bufferingNewest(1))
-        var logger = Logger(label: "powersync.demo.backend") { StreamLogHandler.standardError(label: $0) }
+        var logger = Logger(label: "powersync.demo.backend") { TextLogHandler(label: $0) }
         // The server is ended by cancelling it, which it reports as an error.
         logger.logLevel = .critical
         let application = Application(

@@ -16,7 +16,7 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
             or of the source in the service configuration. Nothing is changed there, and no row is read.
 
               powersync generate swift --config powersync.yaml --output Sources/App/Synced.swift
-              powersync generate swift sync.yaml --source postgresql://me@db.example.com/app
+              PGPASSWORD=… powersync generate swift sync.yaml --source postgresql://me@db.example.com/app
               powersync generate swift sync.yaml --schema schema.sql
 
             Prints Swift code, or writes it to --output. With --check nothing is written: exits with 1 and a short \
@@ -39,8 +39,9 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            A PostgreSQL database with the tables: postgresql://user:password@host:5432/database, encrypted unless it ends \
-            with ?sslmode=disable. It is not written into the code.
+            A PostgreSQL database with the tables: postgresql://user@host:5432/database, encrypted unless it ends with \
+            ?sslmode=disable; or - for an address on standard input. A password is taken from PGPASSWORD or ~/.pgpass: in the \
+            address, other users of this machine could see it. It is not written into the code.
             """,
             valueName: "uri"
         )
@@ -125,8 +126,7 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
     private func tables(_ configuration: ServiceConfiguration?, for yaml: String) async throws -> DeclaredSource {
         if let schema { return try DeclaredSource(contentsOf: schema) }
         if let source {
-            var settings = PostgresSettings(uri: source)
-            settings.key = "--source"
+            var settings = try SourceArgument.settings(source)
             if let publication = configuration?.source.postgresSettings?.publication {
                 settings.publication = publication
             }

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PowerSyncSQLite
 
 /// The database file of a client, looked at before SQLite opens it, and opened so that nothing is left beside it.
 ///
@@ -110,7 +111,7 @@ struct ClientFile {
         defer { try? FileManager.default.removeItem(at: folder) }
         let copy = folder.appending(path: "client.db").path
         do {
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+            try PrivateFiles.createFolder(at: folder.path)
             for suffix in ["", "-wal", "-journal"] where FileManager.default.fileExists(atPath: path + suffix) {
                 try FileManager.default.copyItem(atPath: path + suffix, toPath: copy + suffix)
             }

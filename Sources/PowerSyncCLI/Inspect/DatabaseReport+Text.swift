@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncGenerator
 
 extension DatabaseReport {
     /// How many lines of a kind are printed; JSON has all.
@@ -6,9 +7,11 @@ extension DatabaseReport {
 
     /// The report for people, as lines; the findings are last.
     var lines: [String] {
-        headLines + section("buckets", bucketLines) + section("upload queue", queueLines)
+        let lines =
+            headLines + section("buckets", bucketLines) + section("upload queue", queueLines)
             + section("rejected writes", rejectedLines) + section("stream subscriptions", subscriptionLines)
             + section("tables", tableLines) + section("findings", findingLines)
+        return lines.map { TerminalText.line($0) }
     }
 
     private func section(_ title: String, _ lines: [String]) -> [String] {
@@ -56,7 +59,7 @@ extension DatabaseReport {
                 case nil: "unchecked"
                 }
             table.rows.append([
-                bucket.name.printable, bucket.operations.grouped, "\(bucket.lastOp)", "\(bucket.lastAppliedOp)",
+                bucket.name, bucket.operations.grouped, "\(bucket.lastOp)", "\(bucket.lastAppliedOp)",
                 "\(bucket.addChecksum &+ (bucket.opChecksum ?? bucket.computedChecksum))",
                 state + (bucket.isPendingDelete ? ", pending delete" : ""),
             ])
@@ -78,7 +81,7 @@ extension DatabaseReport {
             }
             transaction = write.transaction
             lines.append("    \(write.line)")
-            if let entry = write.entry { lines.append("      \(entry.printable)") }
+            if let entry = write.entry { lines.append("      \(entry)") }
         }
         let hidden = uploadQueue.writes - uploadQueue.first.count
         return lines + (hidden > 0 ? ["  and \(hidden.grouped) more"] : [])
@@ -87,15 +90,15 @@ extension DatabaseReport {
     private var rejectedLines: [String] {
         rejectedWrites.prefix(Self.shownLines).flatMap { rejected in
             [
-                "  \(rejected.kind.rawValue)  \(rejected.write.line)  \(rejected.at?.inReports ?? "")  \(rejected.reason.printable)"
-            ] + (rejected.write.entry.map { ["    \($0.printable)"] } ?? [])
+                "  \(rejected.kind.rawValue)  \(rejected.write.line)  \(rejected.at?.inReports ?? "")  \(rejected.reason)"
+            ] + (rejected.write.entry.map { ["    \($0)"] } ?? [])
         } + more(rejectedWrites.count)
     }
 
     private var subscriptionLines: [String] {
         subscriptions.prefix(Self.shownLines).map { subscription in
             var parts = [
-                [subscription.stream, subscription.parameters].compactMap(\.self).joined(separator: " ").printable
+                [subscription.stream, subscription.parameters].compactMap(\.self).joined(separator: " ")
             ]
             parts.append(subscription.isActive ? "active" : "not offered by the service")
             if subscription.isDefault { parts.append("default") }
@@ -110,16 +113,16 @@ extension DatabaseReport {
     private var tableLines: [String] {
         var text = TextTable(header: ["name", "rows", "kind"])
         for table in tables {
-            text.rows.append([table.name.printable, table.rows.grouped, table.isLocalOnly ? "local only" : "synced"])
+            text.rows.append([table.name, table.rows.grouped, table.isLocalOnly ? "local only" : "synced"])
         }
         for rows in untypedRows {
-            text.rows.append([rows.table.printable, rows.rows.grouped, "not in the client schema"])
+            text.rows.append([rows.table, rows.rows.grouped, "not in the client schema"])
         }
         return text.rows.isEmpty ? [] : text.lines
     }
 
     private var findingLines: [String] {
-        findings.isEmpty ? ["  none"] : findings.map { "  \($0.level.rawValue): \($0.message.printable) [\($0.code)]" }
+        findings.isEmpty ? ["  none"] : findings.map { "  \($0.level.rawValue): \($0.message) [\($0.code)]" }
     }
 
     private func more(_ count: Int) -> [String] {
@@ -130,15 +133,6 @@ extension DatabaseReport {
 extension DatabaseReport.Write {
     /// What and where, without values: `12 PATCH todos/t1`.
     fileprivate var line: String {
-        "\(id) \(operation) \(table.printable)/\(row.printable)\(damage == nil ? "" : " (damaged)")"
-    }
-}
-
-extension String {
-    /// The text on one line, without what a terminal takes for commands.
-    fileprivate var printable: String {
-        String(
-            String.UnicodeScalarView(unicodeScalars.map { $0.properties.generalCategory == .control ? "\u{FFFD}" : $0 })
-        )
+        "\(id) \(operation) \(table)/\(row)\(damage == nil ? "" : " (damaged)")"
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import PowerSyncGenerator
 
 /// Writes one JSON object a line to standard error: time, level, label, message, metadata.
 ///
@@ -85,8 +86,8 @@ struct JSONLogHandler: LogHandler {
         )
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard var data = try? encoder.encode(line) else { return nil }
-        data.append(UInt8(ascii: "\n"))
-        return data
+        guard let data = try? encoder.encode(line) else { return nil }
+        // What JSON leaves as it is, a terminal may obey.
+        return Data((TerminalText.line(String(decoding: data, as: UTF8.self)) + "\n").utf8)
     }
 }

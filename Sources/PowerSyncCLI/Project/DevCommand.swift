@@ -43,7 +43,7 @@ struct DevCommand: AsyncParsableCommand {
         configuration.development.dashboard = true
         let seed = seed.map { SeedFile($0) } ?? SeedFile.beside(location.name)
         let users = users.isEmpty ? ["user-1", "user-2"] : users
-        let environment = ProcessInfo.processInfo.environment
+        let environment = location.environment
         let run = ServiceRun(configuration: configuration, file: location.file, environment: environment) {
             [configuration] service, address in
             let source = try DevelopmentSource(path: path)

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 
 /// The files with which a service begins: configuration, sync config, sample rows.
 struct ProjectFiles {
@@ -49,18 +50,28 @@ struct ProjectFiles {
         let files = all.map { (file: $0, url: folder.appending(path: $0.name)) }
         let paths = files.map { $0.url.path(percentEncoded: false) }.filter { manager.fileExists(atPath: $0) }
         guard paths.isEmpty else { throw AlreadyThere(paths: paths) }
-        try manager.createDirectory(at: folder, withIntermediateDirectories: true)
+        try PrivateFiles.createFolder(at: folder.path(percentEncoded: false))
         var written: [URL] = []
         do {
             for (file, url) in files {
-                // Somebody may have made one since.
-                try Data(file.text.utf8).write(to: url, options: .withoutOverwriting)
+                try write(file, to: url)
                 written.append(url)
             }
         } catch {
             for url in written { try? manager.removeItem(at: url) }
             throw error
         }
+    }
+
+    /// Writes a file that nobody else can read: in one is a secret, in another there are rows.
+    private func write(_ file: File, to url: URL) throws {
+        let path = url.path(percentEncoded: false)
+        // Somebody may have made one since.
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, PrivateFiles.fileMode)
+        guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+        // The umask may have taken bits away.
+        fchmod(descriptor, PrivateFiles.fileMode)
+        try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: Data(file.text.utf8))
     }
 
     // MARK: Texts

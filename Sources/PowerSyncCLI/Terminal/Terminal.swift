@@ -43,14 +43,18 @@ final class Terminal: Sendable {
     func line(_ text: String = "") throws {
         try state.withLockedValue { state in
             try finishOpenLine(&state)
-            try write(text + "\n")
+            try write(TerminalText.escaped(text) + "\n")
         }
     }
 
     /// Prints the title of a step.
     func heading(_ text: String) throws {
         try line()
-        try line(isInteractive ? "\u{1B}[1m\(text)\u{1B}[0m" : text)
+        guard isInteractive else { return try line(text) }
+        try state.withLockedValue { state in
+            try finishOpenLine(&state)
+            try write("\u{1B}[1m\(TerminalText.line(text))\u{1B}[0m\n")
+        }
     }
 
     /// Prints a table.
@@ -63,6 +67,7 @@ final class Terminal: Sendable {
     /// Draws the bottom line, over the one that is there.
     func redraw(_ text: String) throws {
         try state.withLockedValue { state in
+            let text = TerminalText.line(text)
             state.openLine = text
             if isInteractive {
                 try write("\r\u{1B}[K" + text)
@@ -82,6 +87,6 @@ final class Terminal: Sendable {
     }
 
     private func write(_ text: String) throws {
-        try StandardOutput.print(text, terminator: "", to: output)
+        try StandardOutput.write(text, to: output)
     }
 }

@@ -42,11 +42,13 @@ struct DefinitionCompiler {
             ways: parameters == nil ? [PlannedWay()] : []
         )
         var names: [String]? = parameters == nil ? [] : nil
+        var dataOptions = options
         for text in parameters ?? [] {
             var compiler = ParameterQueryCompiler(options: options, sources: sources)
             let query = compiler.compile(text, hasPriority: definition.priority != nil)
             problems += proposingStream(for: data, of: definition, parameters ?? [], in: compiler.problems)
             guard let query else { continue }
+            dataOptions.parameterTypes.merge(query.types) { $0.merged(with: $1) }
             let order = names ?? query.names
             names = order
             guard Set(order) == Set(query.names) else {
@@ -80,7 +82,7 @@ struct DefinitionCompiler {
             }
         }
         for text in data {
-            var compiler = DataQueryCompiler(options: options, sources: sources)
+            var compiler = DataQueryCompiler(options: dataOptions, sources: sources)
             // Without parameters to check against, only what is wrong in the query itself can be said.
             planned.evaluators += compiler.compile(text, parameters: names)
             problems += proposingStream(for: [text], of: definition, parameters ?? [], in: compiler.problems)

@@ -2,6 +2,8 @@
 struct ParameterQuery {
     /// The names of its columns, in their order.
     var names: [String]
+    /// The values that the columns may have, by name.
+    var types: [String: ValueTypes]
     /// One way to buckets for each `OR` branch, with values in the order of `names`.
     var ways: [PlannedWay]
     /// The place of the query.
@@ -89,7 +91,8 @@ struct ParameterQueryCompiler {
         }
         checkBranches(ways, at: select.range)
         guard !problems.contains(where: { $0.severity == .error }) else { return nil }
-        return ParameterQuery(names: outputs.map(\.name), ways: ways, range: select.range)
+        let types = Dictionary(outputs.map { ($0.name, binder.types(of: $0.scalar)) }) { first, _ in first }
+        return ParameterQuery(names: outputs.map(\.name), types: types, ways: ways, range: select.range)
     }
 
     private mutating func output(_ column: SQLColumn) -> (name: String, scalar: Scalar)? {

@@ -63,11 +63,18 @@ extension QueryBinder {
 
     /// The values that an expression may have.
     func types(of scalar: Scalar) -> ValueTypes {
-        scalar.expression.valueTypes { column in
-            guard scalar.uses.count == 1, case .row(let set) = scalar.uses[0].dependency,
-                case .table(let pattern, _) = resultSets[set.rawValue].kind
-            else { return .unknown }
-            return options.schema?.type(of: column, in: pattern)?.valueTypes ?? .unknown
+        scalar.expression.valueTypes { part in
+            switch part {
+            case .bucketParameter(let name):
+                return options.parameterTypes[name] ?? .unknown
+            case .column(let column):
+                guard scalar.uses.count == 1, case .row(let set) = scalar.uses[0].dependency,
+                    case .table(let pattern, _) = resultSets[set.rawValue].kind
+                else { return .unknown }
+                return options.schema?.type(of: column, in: pattern)?.valueTypes ?? .unknown
+            default:
+                return .unknown
+            }
         }
     }
 

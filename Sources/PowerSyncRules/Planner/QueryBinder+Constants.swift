@@ -11,6 +11,9 @@ extension QueryBinder {
         switch function {
         case .member, .memberValue, .splitMember, .splitMemberValue:
             guard case .literal(.text(let path)) = operands[1].expression, path.hasPrefix("$") else { return }
+            // Before `fixed_json_extract`, what stands between $ and the first dot is ignored.
+            let isIgnored = function == .splitMember || function == .splitMemberValue
+            guard !isIgnored || path.hasPrefix("$.") || path.hasPrefix("$[") else { return }
             try checkPath(path, at: operands[1].range)
         case .jsonExtract, .splitJSONExtract, .jsonArrayLength, .jsonType:
             guard operands.count > 1, case .literal(let key) = operands[1].expression, let path = key.text else {

@@ -65,18 +65,18 @@ extension SourceSchema.ColumnType {
 extension PlanExpression {
     /// The values that the expression may have.
     ///
-    /// - Parameter column: The values of the columns that it reads.
+    /// - Parameter known: The values of a column or of a parameter of a bucket definition.
     /// - Returns: The values.
-    func valueTypes(_ column: (String) -> ValueTypes) -> ValueTypes {
+    func valueTypes(_ known: (PlanExpression) -> ValueTypes) -> ValueTypes {
         switch self {
         case .literal(let value): return value.valueTypes
-        case .column(let name): return column(name)
+        case .column, .bucketParameter: return known(self)
         case .metadata: return ValueTypes(classes: .text)
         case .output: return ValueTypes(classes: [.number, .text], origin: .json)
         case .request: return ValueTypes(classes: .text, origin: .jsonText)
         case .not, .and, .or: return .boolean
-        case .call(let function, let operands): return function.valueTypes(of: operands, column)
-        case .cell, .failure, .bucketParameter: return .unknown
+        case .call(let function, let operands): return function.valueTypes(of: operands, known)
+        case .cell, .failure: return .unknown
         }
     }
 }
@@ -95,9 +95,9 @@ extension SQLiteValue {
 extension PlanFunction {
     fileprivate func valueTypes(
         of operands: [PlanExpression],
-        _ column: (String) -> ValueTypes
+        _ known: (PlanExpression) -> ValueTypes
     ) -> ValueTypes {
-        func types(_ operands: some Sequence<PlanExpression>) -> [ValueTypes] { operands.map { $0.valueTypes(column) } }
+        func types(_ operands: some Sequence<PlanExpression>) -> [ValueTypes] { operands.map { $0.valueTypes(known) } }
         func merged(_ operands: some Sequence<PlanExpression>) -> ValueTypes {
             types(operands).reduce(.null) { $0.merged(with: $1) }
         }

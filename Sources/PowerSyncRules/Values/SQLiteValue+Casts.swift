@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// Casts of the default engine (docs/sync-config.md "Values").
 extension SQLiteValue {
     /// The text form; `nil` for `NULL`.

@@ -73,6 +73,14 @@ extension ClientAuthentication {
     /// Whether there is anything that could verify a token.
     var hasKeys: Bool { !keys.isEmpty || !keySets.isEmpty || hasSupabaseKeys }
 
+    /// The key of ``supabaseSecret``.
+    var supabaseKey: JSONWebKey? {
+        supabaseSecret.map { JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Array($0.utf8))) }
+    }
+
+    /// The audience of Supabase's tokens.
+    static var supabaseAudience: String { TokenRules.supabase.audience?.first ?? "authenticated" }
+
     /// Whether there is a key with an audience of its own.
     var hasSupabaseKeys: Bool { supabaseSecret != nil || supabaseProject != nil }
 
@@ -89,10 +97,7 @@ extension ClientAuthentication {
         }
     ) -> (all: [any KeySource], remote: [RemoteKeySet]) {
         var sources: [any KeySource] = [StaticKeys(keys.map(\.key))]
-        if let supabaseSecret {
-            let secret = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Array(supabaseSecret.utf8)))
-            sources.append(StaticKeys([secret], rules: .supabase))
-        }
+        if let supabaseKey { sources.append(StaticKeys([supabaseKey], rules: .supabase)) }
         let remote = keySetClients(clock: clock).map { client, rules in
             RemoteKeySet(rules: rules, clock: clock) { () async throws(AuthorizationError) in try await fetch(client) }
         }

@@ -1,7 +1,7 @@
 /// Where the configuration of a service is: in a file, or in a variable of the environment.
 ///
-/// The first of these that is given: the argument of a command, `POWERSYNC_CONFIG_B64` with all of it in base64,
-/// `POWERSYNC_CONFIG_PATH` with the path of a file; else the file `powersync.yaml`.
+/// The first of these that is given: an argument of a command, with all of it in base64 or with the path of a file;
+/// `POWERSYNC_CONFIG_B64` with all of it in base64, `POWERSYNC_CONFIG_PATH` with the path of a file; else the file `powersync.yaml`.
 package struct ConfigurationLocation: Sendable {
     private enum Place {
         /// A file, and the variable that has named it.
@@ -14,7 +14,8 @@ package struct ConfigurationLocation: Sendable {
     package static let usualFile = "powersync.yaml"
 
     private let place: Place
-    private let environment: [String: String]
+    /// The variables, with what arguments replace.
+    package let environment: [String: String]
     /// Whether somebody has said where it is.
     package let isGiven: Bool
 
@@ -22,10 +23,22 @@ package struct ConfigurationLocation: Sendable {
     ///
     /// - Parameters:
     ///   - argument: The file that a command was given.
+    ///   - text: The text in base64 that a command was given.
+    ///   - syncConfig: The text of the sync config in base64 that a command was given.
     ///   - environment: The variables; also those for `!env PS_NAME`.
-    package init(argument: String?, environment: [String: String]) {
+    package init(
+        argument: String?,
+        text: String? = nil,
+        syncConfig: String? = nil,
+        environment: [String: String]
+    ) {
+        var environment = environment
+        if let text { environment[ConfigurationVariable.textArgument] = text }
+        if let syncConfig { environment[ConfigurationVariable.syncConfigArgument] = syncConfig }
         self.environment = environment
-        if let argument {
+        if text != nil {
+            place = .variable(ConfigurationVariable.textArgument)
+        } else if let argument {
             place = .file(argument, variable: nil)
         } else if ConfigurationVariable.value(of: ConfigurationVariable.text, in: environment) != nil {
             place = .variable(ConfigurationVariable.text)

@@ -12,10 +12,15 @@ enum ConfigurationVariable {
     static let syncConfig = "POWERSYNC_SYNC_CONFIG_B64"
     /// Another name of ``syncConfig``.
     static let syncConfigAlias = "POWERSYNC_SYNC_RULES_B64"
+    /// The argument that counts more than ``text``.
+    static let textArgument = "--config-base64"
+    /// The argument that counts more than ``syncConfig``.
+    static let syncConfigArgument = "--sync-base64"
 
     /// The value of a variable; `nil` when it is not set.
     static func value(of name: String, in environment: [String: String]) -> String? {
-        environment[name].flatMap { $0.isEmpty ? nil : $0 }
+        // A path from a file ends with a line break.
+        environment[name].map(\.withoutLineEnd).flatMap { $0.isEmpty ? nil : $0 }
     }
 
     /// The text that a variable has in base64.
@@ -48,6 +53,7 @@ enum ConfigurationVariable {
     static func syncConfigText(
         in environment: [String: String]
     ) throws(ServiceError) -> (name: String, text: String)? {
+        if let text = try decodedText(of: syncConfigArgument, in: environment) { return (syncConfigArgument, text) }
         let names = [syncConfig, syncConfigAlias].filter { value(of: $0, in: environment) != nil }
         guard let name = names.first, let text = try decodedText(of: name, in: environment) else { return nil }
         guard names.count == 1 else {

@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import NIOConcurrencyHelpers
+import PowerSyncProtocol
 import PowerSyncServiceCore
 package import PowerSyncServicePostgres
 
@@ -38,7 +39,8 @@ extension PostgresSettings {
             guard let trusted else {
                 throw error(
                     "cacert",
-                    "missing, and this system has no certificates that are trusted; give those of the server's authority"
+                    "missing, and this system has no certificates that are trusted; give those of the server's authority",
+                    .authorityMissing
                 )
             }
             keywords["sslrootcert"] = trusted
@@ -63,23 +65,36 @@ extension PostgresSettings {
 
     /// The keywords without those of TLS, with everything that is needed.
     private func checkedKeywords() throws(ServiceError) -> [String: String] {
-        guard let keywords else {
-            throw error(
-                "uri",
-                """
-                not a connection URI; write postgresql://user:password@host:5432/database, and escape other characters than \
-                letters and digits in user and password (@ is %40)
-                """
-            )
-        }
-        for (keyword, key) in [("host", "hostname"), ("dbname", "database"), ("user", "username")] {
-            guard keywords[keyword]?.isEmpty == false || keyword == "host" && keywords["hostaddr"] != nil else {
-                throw error(key, "missing; give it here or in uri: postgresql://user:password@host:5432/database")
+        if let problem = uri?.problem { throw error("uri", problem.text, .notADatabaseURI) }
+        let keywords = keywords ?? [:]
+        for (keyword, key, code) in [
+            ("host", "hostname", ErrorCode.hostMissing), ("dbname", "database", .databaseMissing),
+            ("user", "username", .userMissing),
+        ] {
+            let isElsewhere = keyword == "host" && keywords["hostaddr"] != nil
+            guard let value = keywords[keyword], !value.isEmpty else {
+                guard isElsewhere else {
+                    throw error(
+                        key,
+                        "missing; give it here or in uri: postgresql://user:password@host:5432/database",
+                        code
+                    )
+                }
+                continue
+            }
+            // Messages show these; nobody would look for a password in them.
+            guard !value.contains("://"), keyword != "host" || !value.dropFirst().contains("@") else {
+                let place = overrides[keyword] == nil ? "uri" : key
+                throw error(place, "is or has a whole URI; write it as uri, and here the name alone", .notADatabaseURI)
             }
         }
         let ports = (keywords["port"] ?? "5432").split(separator: ",", omittingEmptySubsequences: false)
-        guard ports.allSatisfy({ UInt16($0) != nil }) else {
-            throw error(overrides["port"] == nil ? "uri" : "port", "the port is not a number; write host:5432")
+        guard ports.allSatisfy({ UInt16($0).map { $0 > 0 } == true }) else {
+            throw error(
+                overrides["port"] == nil ? "uri" : "port",
+                "the port is not a number between 1 and 65535; write host:5432",
+                .notAPort
+            )
         }
         return keywords
     }
@@ -121,8 +136,13 @@ extension PostgresSettings {
         }
     }
 
-    private func error(_ key: String, _ message: String) -> ServiceError {
-        ServiceError(.invalidConfiguration, message, key: "\(self.key).\(key)")
+    private func error(_ key: String, _ message: String, _ code: ErrorCode? = nil) -> ServiceError {
+        ServiceError(
+            .invalidConfiguration,
+            message,
+            key: "\(self.key).\(key)",
+            catalogueCode: code
+        )
     }
 
     private static func isAddress(_ host: String) -> Bool {
@@ -188,5 +208,27 @@ extension PostgresSettings {
                 )
         }
         return isThere ? path : nil
+    }
+}
+
+extension PostgresConnectionString.Problem {
+    /// What is wrong, and what to write.
+    fileprivate var text: String {
+        let form = "postgresql://user:password@host:5432/database"
+        return switch self {
+        case .ambiguous:
+            """
+            has an @ that is not the one before the host, so that it cannot be told where the password ends; write %40 for each @ in user, \
+            password and parameters, and %2F for each /
+            """
+        case .scheme(let scheme): "begins with \(scheme)://; write \(form)"
+        case .escape: "has a % that two hexadecimal digits do not follow; write %25 for a %, %40 for an @, %2F for a /"
+        case .parameter("ssl"): "not a connection URI of libpq: instead of its parameter ssl, write sslmode=verify-full"
+        case .parameter(let name):
+            "not a connection URI of libpq, which does not know its parameter \(name); leave it out"
+        case .schema(let name):
+            "its parameter names the schema \(name); leave it out, and write the schema in the queries of the sync config"
+        case .unreadable: "not a connection URI; write \(form)"
+        }
     }
 }

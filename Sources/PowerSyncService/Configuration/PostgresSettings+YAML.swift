@@ -1,61 +1,48 @@
+import PowerSyncProtocol
 import PowerSyncServicePostgres
 
 extension PostgresSettings {
-    /// Reads a connection of the type `postgresql`.
+    /// Reads a connection of the type `postgresql`: `nil` when none can be made, and what is wrong is in the findings of the document.
     ///
     /// - Parameters:
     ///   - section: The connection.
     ///   - path: Makes a path of the file absolute.
-    ///   - warnings: Gets what has no effect, or is not safe.
-    /// - Throws: ``ServiceError`` that names the key and says what to write.
-    init(
-        _ section: inout YAMLSection,
-        path: (String) -> String,
-        warnings: inout [String]
-    ) throws(ServiceError) {
-        try self.init(connection: &section, path: path, warnings: &warnings)
-        publication = try section.string("publication") ?? publication
-        if let prefix = try section.string("slot_name_prefix") {
+    init?(_ section: inout YAMLSection, path: (String) -> String) {
+        self.init(connection: &section, path: path)
+        publication = section.string("publication", as: .name) ?? publication
+        if let prefix = section.string("slot_name_prefix") {
             // With the id that follows, a name has up to 63 bytes.
-            guard (1...32).contains(prefix.utf8.count), prefix.utf8.allSatisfy(Self.isSlotNameByte) else {
-                throw section.error("slot_name_prefix", "1 to 32 lower case letters, digits and _ are possible")
+            if (1...32).contains(prefix.utf8.count), prefix.utf8.allSatisfy(Self.isSlotNameByte) {
+                slotNamePrefix = prefix
+            } else {
+                section.fail("slot_name_prefix", "1 to 32 lower case letters, digits and _ are possible")
             }
-            slotNamePrefix = prefix
         }
-        if let seconds = try section.integer("heartbeat_interval_seconds", in: 5...60) {
+        if let seconds = section.integer("heartbeat_interval_seconds", in: 5...60) {
             heartbeatInterval = .seconds(seconds)
         }
-        rejectedAddresses = try section.strings("reject_ip_ranges") ?? []
-        section.ignore("id", "tag")
-        section.finish(&warnings)
-        try check(section)
+        section.finish()
+        guard check(section) else { return nil }
     }
 
-    /// Reads a storage of the type `postgresql`.
+    /// Reads a storage of the type `postgresql`; what is wrong is in the findings of the document.
     ///
     /// - Parameters:
     ///   - section: The storage.
     ///   - path: Makes a path of the file absolute.
-    ///   - warnings: Gets what has no effect, or is not safe.
-    /// - Returns: The settings, and the name of the schema.
-    /// - Throws: ``ServiceError`` that names the key and says what to write.
-    static func storage(
-        _ section: inout YAMLSection,
-        path: (String) -> String,
-        warnings: inout [String]
-    ) throws(ServiceError) -> ServiceConfiguration.Storage {
-        var settings = try PostgresSettings(connection: &section, path: path, warnings: &warnings)
+    /// - Returns: The settings, and the name of the schema; `nil` when there is no connection with them.
+    static func storage(_ section: inout YAMLSection, path: (String) -> String) -> ServiceConfiguration.Storage? {
+        var settings = PostgresSettings(connection: &section, path: path)
         settings.key = "storage"
-        let schema = try section.string("schema") ?? PostgresBucketStorage.defaultSchema
-        guard isSchemaName(schema) else {
-            throw section.error(
+        let schema = section.string("schema", as: .name) ?? PostgresBucketStorage.defaultSchema
+        if !isSchemaName(schema) {
+            section.fail(
                 "schema",
                 "1 to 48 lower case letters, digits and _ are possible, and no digit at the beginning"
             )
         }
-        section.finish(&warnings)
-        try settings.check(section)
-        return .postgresql(settings, schema: schema)
+        section.finish()
+        return settings.check(section) ? .postgresql(settings, schema: schema) : nil
     }
 
     /// Whether a schema of the storage may have a name: one that needs no quotes, and is no name of the system's.
@@ -65,55 +52,63 @@ extension PostgresSettings {
     }
 
     /// Reads what source and storage have in common: how to connect.
-    private init(
-        connection section: inout YAMLSection,
-        path: (String) -> String,
-        warnings: inout [String]
-    ) throws(ServiceError) {
-        let uri = try section.string("uri")
+    private init(connection section: inout YAMLSection, path: (String) -> String) {
+        let uri = section.string("uri", as: .secret)
         self.init(host: "", database: "", username: "", password: nil)
         self.overrides = [:]
-        if let uri { self.uri = PostgresConnectionString(uri) }
-        for (key, keyword) in [
-            ("hostname", "host"), ("username", "user"), ("password", "password"), ("database", "dbname"),
+        if let uri { readURI(uri, section) }
+        for (key, keyword, rule) in [
+            ("hostname", "host", TextRule.name), ("username", "user", .name), ("password", "password", .secret),
+            ("database", "dbname", .name),
         ] {
-            if let value = try section.string(key) { overrides[keyword] = value }
+            if let value = section.string(key, as: rule) { overrides[keyword] = value }
         }
-        if let port = try section.integer("port", in: 1...65535) { overrides["port"] = String(port) }
-        try readTLS(&section, path, &warnings)
-        maximumPoolSize = try section.integer("max_pool_size", in: 1...1000) ?? maximumPoolSize
-        if let seconds = try section.integer("connect_timeout", in: 1...3600) {
+        if let port = section.integer("port", in: 1...65535, .notAPort) { overrides["port"] = String(port) }
+        readTLS(&section, path)
+        maximumPoolSize = section.integer("max_pool_size", in: 1...1000) ?? maximumPoolSize
+        if let seconds = section.integer("connect_timeout", in: 1...3600) {
             overrides["connect_timeout"] = String(seconds)
+        }
+        rejectedAddresses = section.strings("reject_ip_ranges") ?? []
+    }
+
+    private mutating func readURI(_ text: String, _ section: YAMLSection) {
+        let uri = PostgresConnectionString(text)
+        self.uri = uri
+        if let password = uri.keywords?.last(where: { $0.name == "password" })?.value,
+            let problem = TextRule.secret.problem(with: password)
+        {
+            section.fail("uri", "its password \(problem)")
+        }
+        for name in uri.foreignParameters {
+            section.warn("uri", "its parameter \(name) has no effect here: it is for another program")
         }
     }
 
-    private mutating func readTLS(
-        _ section: inout YAMLSection,
-        _ path: (String) -> String,
-        _ warnings: inout [String]
-    ) throws(ServiceError) {
-        if let name = try section.string("sslmode") {
+    private mutating func readTLS(_ section: inout YAMLSection, _ path: (String) -> String) {
+        if let name = section.string("sslmode") {
             tls = TLSMode.all.first { $0.sslmode == name }
-            guard tls != nil else { throw section.error("sslmode", "\"\(name)\" is not one of \(TLSMode.names)") }
+            if tls == nil { section.fail("sslmode", "\"\(name)\" is not one of \(TLSMode.names)") }
         }
-        if let (key, message) = protectionWarning { warnings.append(section.error(key, message).description) }
-        func pem(_ key: String) throws(ServiceError) -> String? {
-            guard let value = try section.string(key) else { return nil }
-            return value.contains("-----BEGIN") ? value : path(value)
+        if let (key, message) = protectionWarning { section.warn(key, message) }
+        func pem(_ key: String, _ section: inout YAMLSection) -> String? {
+            section.string(key, as: .secret).map { $0.contains("-----BEGIN") ? $0 : path($0) }
         }
-        caCertificate = try pem("cacert")
-        clientCertificate = try pem("client_certificate")
-        clientPrivateKey = try pem("client_private_key")
-        tlsServerName = try section.string("tls_servername")
+        caCertificate = pem("cacert", &section)
+        clientCertificate = pem("client_certificate", &section)
+        clientPrivateKey = pem("client_private_key", &section)
+        tlsServerName = section.string("tls_servername", as: .name)
     }
 
     /// Finds what is missing, so that it is an error of the file and not of the first connection.
-    private func check(_ section: YAMLSection) throws(ServiceError) {
+    private func check(_ section: YAMLSection) -> Bool {
         do {
             _ = try connectionString()
+            return true
         } catch {
             let key = error.key?.split(separator: ".").last.map(String.init)
-            throw section.error(key, error.message)
+            section.fail(key, error.message, catalogueCode: error.catalogueCode)
+            return false
         }
     }
 

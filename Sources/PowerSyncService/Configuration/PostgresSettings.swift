@@ -71,7 +71,7 @@ public struct PostgresSettings: Sendable, Equatable {
     /// Creates settings of a connection string.
     ///
     /// - Parameter uri: `postgresql://user:password@host:port/database`, or what else libpq reads. Other characters than
-    ///   letters and digits are escaped in it: `%40` for `@`.
+    ///   letters and digits are escaped in user and password: `%40` for `@`. Parameters for other programs do not count.
     public init(uri: String) {
         self.uri = PostgresConnectionString(uri)
     }
@@ -105,6 +105,9 @@ extension PostgresSettings: CustomStringConvertible, CustomDebugStringConvertibl
 
     /// Nothing, so that `dump` shows no secrets.
     public var customMirror: Mirror { Mirror(self, children: [:]) }
+
+    /// Whether a password is written down.
+    package var hasPassword: Bool { keywords?["password"] != nil }
 
     /// All keywords of libpq but those of TLS; `nil` when the URI cannot be read.
     var keywords: [String: String]? {

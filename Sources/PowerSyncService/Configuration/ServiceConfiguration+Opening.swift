@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import PowerSyncSQLite
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
 import PowerSyncServiceSQLite
@@ -35,7 +36,7 @@ extension ServiceConfiguration {
             return url.deletingLastPathComponent().resolvingSymlinksInPath().appending(path: url.lastPathComponent).path
         }
         guard files.count > 1 else { return }
-        let identities = files.map { DataFileWatch.Identity(path: $0) }
+        let identities = files.map { FileIdentity(path: $0) }
         let isOneFile = identities[0] != nil && identities[0] == identities[1]
         guard isOneFile || resolved(files[0]) == resolved(files[1]) else { return }
         throw ServiceError(
@@ -83,7 +84,7 @@ extension ServiceConfiguration {
                     defaultSchema: defaultSchema
                 )
             } catch let error as BucketStorageError {
-                throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
+                throw ServiceError(.dataFolder, error.message, key: "storage.path", catalogueCode: error.catalogueCode)
             }
         case .postgres(let settings, let schema):
             return try await openStorage(settings, schema, use: migratesAutomatically ? .service : .maintenance, logger)
@@ -124,7 +125,7 @@ extension ServiceConfiguration {
             try await SyncService.checkEmbeddedSource(path, statements, of: self, logger)
         }
         do {
-            try await Doctor.listen(host, port)
+            try PortProbe.take(host, port)
         } catch {
             throw startError(error)
         }
@@ -141,7 +142,7 @@ extension ServiceConfiguration {
             guard case .sqlite = storage.kind, let error = error as? BucketStorageError else {
                 throw storageError(error)
             }
-            throw ServiceError(.dataFolder, error.message, key: "storage.path", underlyingError: nil)
+            throw ServiceError(.dataFolder, error.message, key: "storage.path", catalogueCode: error.catalogueCode)
         }
     }
 
@@ -190,7 +191,7 @@ extension ServiceConfiguration {
             do {
                 return try SQLiteBucketStorage(path: path, use: .maintenance)
             } catch let error as BucketStorageError {
-                throw ServiceError(.storage, error.message, key: "storage.path", underlyingError: nil)
+                throw ServiceError(.storage, error.message, key: "storage.path", catalogueCode: error.catalogueCode)
             }
         case .postgres(let settings, let schema):
             return try await openStorage(settings, schema, use: .maintenance, logger)
@@ -220,7 +221,7 @@ extension ServiceConfiguration {
     private func createFolder(of path: String, key: String) throws {
         let folder = URL(filePath: path).deletingLastPathComponent()
         do {
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            try PrivateFiles.createFolder(at: folder.path(percentEncoded: false))
         } catch {
             throw folderError(folder, key, error)
         }

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
 import PowerSyncTokens
@@ -16,13 +17,17 @@ extension ServiceConfiguration {
                 key: "port",
                 underlyingError: error
             )
-        case let error as IOError where error.errnoCode == EACCES || error.errnoCode == EADDRNOTAVAIL:
+        case let error as IOError where error.errnoCode == EACCES:
             ServiceError(
                 .invalidConfiguration,
-                "cannot listen on \(host):\(port)",
-                key: "port",
-                underlyingError: error
+                """
+                this process may not listen on port \(port); choose one above 1023, or allow it: setcap cap_net_bind_service=+ep, \
+                AmbientCapabilities=CAP_NET_BIND_SERVICE in a unit of systemd
+                """,
+                key: "port"
             )
+        case let error as IOError where error.errnoCode == EADDRNOTAVAIL: hostError
+        case is SocketAddressError: hostError
         case let error as ReplicationSourceError where error.code == .configuration:
             ServiceError(sourceErrorCode, error.message, key: "replication.connections[0]")
         case is BucketStorageError, is ReplicationSourceError:
@@ -32,12 +37,26 @@ extension ServiceConfiguration {
         }
     }
 
+    private var hostError: ServiceError {
+        ServiceError(
+            .invalidConfiguration,
+            "\"\(host)\" is not an address of this machine, or a name of one; write 0.0.0.0 for all interfaces, or 127.0.0.1",
+            key: "host"
+        )
+    }
+
     /// The error of a storage in PostgreSQL, for whoever started the service, or maintains its storage.
     func storageError(_ error: any Error) -> any Error {
         guard case .postgres(let settings, _) = storage.kind else { return error }
         switch error {
         case let error as BucketStorageError:
-            return ServiceError(.storage, error.message, key: "storage", underlyingError: error.underlyingError)
+            return ServiceError(
+                .storage,
+                error.message,
+                key: "storage",
+                underlyingError: error.underlyingError,
+                catalogueCode: error.catalogueCode
+            )
         case let error as PostgresError:
             let remedy = PostgresCheck.remedy(for: error).map { " \($0)" } ?? ""
             return ServiceError(
@@ -70,4 +89,9 @@ extension ClientAuthentication {
             }
         }
     }
+}
+
+extension BucketStorageError {
+    /// The code of the error catalogue, if there is one.
+    var catalogueCode: ErrorCode? { code == .unsupportedVersion ? .storageOfNewerService : nil }
 }

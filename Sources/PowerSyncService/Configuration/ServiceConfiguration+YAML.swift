@@ -1,7 +1,6 @@
 import Foundation
 import Logging
-import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncProtocol
 
 extension ServiceConfiguration {
     /// Reads a configuration file.
@@ -24,8 +23,8 @@ extension ServiceConfiguration {
     ///   - path: The file. Relative paths in it start at its folder.
     ///   - environment: Where `!env PS_NAME` finds values. `PS_LOG_LEVEL` and `PS_LOG_FORMAT` replace those of the file, and
     ///     `POWERSYNC_SYNC_CONFIG_B64`, a text in base64, its sync config.
-    /// - Throws: `ServiceError` that names file, line and key; code `invalidConfiguration`, or `unsupported` for what this
-    ///   version cannot do yet.
+    /// - Throws: `ServiceError` that names file, line and key of all that is wrong; code `invalidConfiguration`, or `unsupported`
+    ///   for what this version cannot do yet.
     public init(contentsOf path: String, environment: [String: String]) throws(ServiceError) {
         let yaml = try Self.read(path, what: "the service configuration")
         try self.init(yaml: yaml, file: path, environment: environment)
@@ -40,320 +39,275 @@ extension ServiceConfiguration {
     /// - Throws: `ServiceError` as ``init(contentsOf:environment:)``.
     public init(yaml: String, file: String, environment: [String: String]) throws(ServiceError) {
         var root = try YAMLSection(yaml: yaml, document: .init(file: file, environment: environment))
-        var warnings: [String] = []
+        let findings = root.document.findings
+        if let hosted = root.hostedServiceFile {
+            throw ServiceError(.invalidConfiguration, hosted.message, file: file)
+        }
+        if let kind = root.string("_type"), kind != "self-hosted" {
+            root.fail("_type", "\"\(kind)\" is not a kind of file; write self-hosted, or leave it out")
+        }
+        // Read in any case: all that is wrong with the file is said.
+        let source = Self.readSource(&root)
+        let storage = Self.readStorage(&root)
+        let (limits, admin) = Self.readAPI(&root)
+        let syncConfig = Self.readSyncConfig(&root, hasAdminAPI: !admin.tokens.isEmpty)
+        // Of what has a finding already, the rest is read with this one.
         self.init(
-            source: try Self.readSource(&root, &warnings),
-            storage: try Self.readStorage(&root, &warnings),
-            syncConfig: .deployed
+            source: source ?? .embedded(path: "", statements: []),
+            storage: storage ?? .sqlite(path: ""),
+            syncConfig: syncConfig.source
         )
-        host = try root.string("host") ?? host
-        port = try root.integer("port", in: 1024...65535) ?? port
-        authentication = try Self.readAuthentication(&root, supabaseProject: source.supabaseProject, &warnings)
-        (limits, admin) = try Self.readAPI(&root, &warnings)
-        syncConfig = try Self.readSyncConfig(&root, hasAdminAPI: !admin.tokens.isEmpty, &warnings)
-        probes = try Self.readProbes(&root, &warnings)
-        logging = try Self.readLogging(&root, environment, &warnings)
-        if var section = try root.section("development") {
-            development.writeEndpoint = try section.boolean("write_endpoint") ?? development.writeEndpoint
-            development.tokenEndpoint = try section.boolean("token_endpoint") ?? development.tokenEndpoint
-            development.dashboard = try section.boolean("dashboard") ?? development.dashboard
-            // A misspelt `false` would leave an endpoint on.
-            try section.finish()
+        (self.limits, self.admin) = (limits, admin)
+        exitsOnSyncConfigError = syncConfig.exitsOnError
+        host = Self.readHost(&root) ?? host
+        port = root.integer("port", in: 1...65535, .notAPort) ?? port
+        authentication = ClientAuthentication(
+            &root,
+            supabaseProject: self.source.supabaseProject,
+            knowsSource: source != nil
+        )
+        probes = Self.readProbes(&root)
+        logging = Self.readLogging(&root, environment)
+        if var section = root.section("development") {
+            development.writeEndpoint = section.boolean("write_endpoint") ?? development.writeEndpoint
+            development.tokenEndpoint = section.boolean("token_endpoint") ?? development.tokenEndpoint
+            development.dashboard = section.boolean("dashboard") ?? development.dashboard
+            section.finish()
         }
-        if var section = try root.section("telemetry") {
-            section.ignore("disable_telemetry_sharing")
-            metricsPort = try section.integer("prometheus_port", in: 1024...65535)
+        if var section = root.section("telemetry") {
+            metricsPort = section.integer("prometheus_port", in: 1...65535, .notAPort)
             if metricsPort == port {
-                throw section.error("prometheus_port", "the port of the service; choose another one")
+                section.fail("prometheus_port", "the port of the service; choose another one")
             }
-            section.finish(&warnings)
+            section.finish()
         }
-        if var section = try root.section("migrations") {
-            migratesAutomatically = try section.boolean("disable_auto_migration") != true
-            section.finish(&warnings)
+        if var section = root.section("migrations") {
+            migratesAutomatically = section.boolean("disable_auto_migration") != true
+            section.finish()
         }
-        if var section = try root.section("tls") {
-            tls = TLSFiles(
-                certificate: try Self.requiredPath("certificate", in: &section),
-                privateKey: try Self.requiredPath("private_key", in: &section)
-            )
-            section.finish(&warnings)
+        if var section = root.section("tls") {
+            let certificate = Self.requiredPath("certificate", in: &section)
+            let privateKey = Self.requiredPath("private_key", in: &section)
+            if let certificate, let privateKey { tls = TLSFiles(certificate: certificate, privateKey: privateKey) }
+            section.finish()
         }
-        root.finish(&warnings)
-        self.warnings = warnings
+        root.finish()
+        if let error = findings.error { throw error }
+        warnings = findings.warnings
     }
 }
 
 // MARK: Sections
 
 extension ServiceConfiguration {
-    private static func readSource(
-        _ root: inout YAMLSection,
-        _ warnings: inout [String]
-    ) throws(ServiceError) -> Source {
-        guard var replication = try root.section("replication") else {
-            throw root.error("replication", "missing; say where rows come from with replication.connections")
+    private static func readSource(_ root: inout YAMLSection) -> Source? {
+        guard var replication = root.section("replication") else {
+            root.fail("replication", "missing; say where rows come from with replication.connections")
+            return nil
         }
-        guard let connections = try replication.sections("connections"), !connections.isEmpty else {
-            throw replication.error("connections", "missing; one connection is needed")
+        defer { replication.finish() }
+        guard let connections = replication.sections("connections"), var connection = connections.first else {
+            replication.fail("connections", "missing; one connection is needed")
+            return nil
         }
         guard connections.count == 1 else {
-            throw replication.error("connections", "only one connection is possible, not \(connections.count)")
+            replication.fail("connections", "only one connection is possible, not \(connections.count)")
+            return nil
         }
-        replication.finish(&warnings)
-
-        var connection = connections[0]
-        let type = try connection.string("type")
-        switch type {
+        let (id, tag) = (connection.string("id", as: .name), connection.string("tag", as: .name))
+        var source: Source?
+        switch connection.string("type") {
         case "embedded":
-            let path = try requiredPath("path", in: &connection)
-            let statements = (try connection.strings("tables") ?? []) + (try connection.strings("schema") ?? [])
-            connection.ignore("id", "tag")
-            connection.finish(&warnings)
-            return .embedded(path: path, statements: statements)
+            let path = requiredPath("path", in: &connection)
+            let statements = (connection.strings("tables") ?? []) + (connection.strings("schema") ?? [])
+            source = path.map { .embedded(path: $0, statements: statements) }
+            connection.finish()
         case "postgresql":
             let file = connection.document.file
-            return .postgresql(
-                try PostgresSettings(&connection, path: { absolutePath($0, file) }, warnings: &warnings)
-            )
+            source = PostgresSettings(&connection, path: { absolutePath($0, file) }).map { .postgresql($0) }
         case nil:
-            throw connection.error("type", "missing; use \"postgresql\" or \"embedded\"")
+            connection.fail("type", "missing; use \"postgresql\" or \"embedded\"")
         case .some(let other):
-            throw connection.error("type", "\"\(other)\" is not a known type; use \"postgresql\" or \"embedded\"")
+            connection.fail("type", DatabaseKind.source.refusal(of: other))
         }
+        if let id { source?.id = id }
+        if let tag { source?.tag = tag }
+        return source
     }
 
-    private static func readStorage(
-        _ root: inout YAMLSection,
-        _ warnings: inout [String]
-    ) throws(ServiceError) -> Storage {
-        guard var section = try root.section("storage") else {
-            throw root.error("storage", "missing; say where buckets are kept: {type: sqlite, path: data/buckets.db}")
+    private static func readStorage(_ root: inout YAMLSection) -> Storage? {
+        guard var section = root.section("storage") else {
+            root.fail("storage", "missing; say where buckets are kept: {type: sqlite, path: data/buckets.db}")
+            return nil
         }
-        switch try section.string("type") {
+        switch section.string("type") {
         case "sqlite":
-            let path = try requiredPath("path", in: &section)
-            section.finish(&warnings)
-            return .sqlite(path: path)
+            let path = requiredPath("path", in: &section)
+            section.finish()
+            return path.map { .sqlite(path: $0) }
         case "postgresql":
             let file = section.document.file
-            return try PostgresSettings.storage(&section, path: { absolutePath($0, file) }, warnings: &warnings)
+            return PostgresSettings.storage(&section, path: { absolutePath($0, file) })
         case nil:
-            throw section.error("type", "missing; use \"sqlite\" or \"postgresql\"")
+            section.fail("type", "missing; use \"sqlite\" or \"postgresql\"")
         case .some(let other):
-            throw section.error("type", "\"\(other)\" is not a known type; use \"sqlite\" or \"postgresql\"")
+            section.fail("type", DatabaseKind.storage.refusal(of: other))
         }
+        return nil
+    }
+
+    /// What a file says of the sync config.
+    private struct SyncConfigSettings {
+        var source: SyncConfigSource = .deployed
+        var exitsOnError = true
     }
 
     private static func readSyncConfig(
         _ root: inout YAMLSection,
-        hasAdminAPI: Bool,
-        _ warnings: inout [String]
-    ) throws(ServiceError) -> SyncConfigSource {
+        hasAdminAPI: Bool
+    ) -> SyncConfigSettings {
+        var settings = SyncConfigSettings()
         let names = ["sync_config", "sync_rules"].filter { root.contains($0) }
-        if let (name, text) = try ConfigurationVariable.syncConfigText(in: root.document.environment) {
-            return .variable(name, text)
+        var variable: (name: String, text: String)?
+        do {
+            variable = try ConfigurationVariable.syncConfigText(in: root.document.environment)
+        } catch {
+            root.document.findings.fail(error)
         }
-        guard let name = names.first, var section = try root.section(name) else {
-            if hasAdminAPI { return .deployed }
-            throw root.error(
-                "sync_config",
-                "missing; say what clients get with sync_config.path or sync_config.content, "
-                    + "or give api.tokens to deploy it through the admin API"
-            )
+        if let variable { settings.source = .variable(variable.name, variable.text) }
+        if names.count > 1 { root.warn("sync_rules", "no effect beside sync_config, of which it is another name") }
+        guard let name = names.first, var section = root.section(name) else {
+            if variable == nil, names.isEmpty, !hasAdminAPI {
+                root.fail(
+                    "sync_config",
+                    "missing; say what clients get with sync_config.path or sync_config.content, "
+                        + "or give api.tokens to deploy it through the admin API"
+                )
+            }
+            return settings
         }
-        guard names.count == 1 else { throw root.error("sync_rules", "an alias of sync_config; give one of them") }
-        if try section.boolean("exit_on_error") == false {
-            warnings.append(
-                section.error("exit_on_error", "no effect: a broken sync config always stops the start").description
-            )
-        }
-        let path = try section.string("path")
-        let content = try section.string("content")
-        section.finish(&warnings)
+        settings.exitsOnError = section.boolean("exit_on_error") ?? true
+        let path = section.string("path", as: .name)
+        let hasContent = section.contains("content")
+        let content = section.string("content")
+        defer { section.finish() }
+        guard variable == nil else { return settings }
         switch (path, content) {
-        case (let path?, nil): return .file(absolutePath(path, section.document.file))
-        case (nil, let content?): return .content(content)
-        case (nil, nil): throw section.error(nil, "needs path or content")
-        case (.some, .some): throw section.error("content", "give path or content, not both")
+        case (let path?, _):
+            settings.source = .file(absolutePath(path, section.document.file))
+            if hasContent { section.warn("content", "no effect beside path, which counts") }
+        case (nil, let content?): settings.source = .content(content)
+        case (nil, nil) where hasContent || section.contains("path"): break
+        case (nil, nil): section.fail(nil, "needs path or content")
         }
+        return settings
     }
 
-    private static func readAuthentication(
-        _ root: inout YAMLSection,
-        supabaseProject: String?,
-        _ warnings: inout [String]
-    ) throws(ServiceError) -> ClientAuthentication {
-        var authentication = ClientAuthentication()
-        guard var section = try root.section("client_auth") else {
-            warnings.append("\(root.document.file): client_auth: missing, every client is rejected")
-            return authentication
-        }
-        for text in try section.strings("jwks_uri") ?? [] {
-            guard let url = URL(string: text) else { throw section.error("jwks_uri", "\"\(text)\" is not a URL") }
-            authentication.keySets.append(url)
-        }
-        let isSupabase = try section.boolean("supabase") == true
-        let supabaseSecret = try section.string("supabase_jwt_secret")
-        if isSupabase {
-            (authentication.supabaseSecret, authentication.supabaseProject) = (supabaseSecret, supabaseProject)
-            if !authentication.hasSupabaseKeys {
-                guard !authentication.keySets.isEmpty else {
-                    throw section.error(
-                        "supabase",
-                        "the host of the source is not db.<reference>.supabase.co, so the project is not known; give "
-                            + "jwks_uri: https://<reference>.supabase.co/auth/v1/.well-known/jwks.json and "
-                            + "audience: [authenticated], or supabase_jwt_secret for a project that signs with a secret"
-                    )
-                }
-                warnings.append(
-                    section.error(
-                        "supabase",
-                        "no effect: the host of the source is not db.<reference>.supabase.co"
-                    ).description
-                )
-            }
-        } else if supabaseSecret != nil {
-            warnings.append(section.error("supabase_jwt_secret", "no effect without supabase: true").description)
-        }
-        authentication.rejectedKeySetAddresses = try section.strings("jwks_reject_ip_ranges") ?? []
-        if try section.boolean("block_local_jwks") == true {
-            authentication.rejectedKeySetAddresses.append("local")
-            authentication.rejectsIPv6KeySets = true
-        }
-        authentication.audience = try section.strings("audience") ?? []
-        if var jwks = try section.section("jwks") {
-            for var key in try jwks.sections("keys") ?? [] {
-                authentication.keys.append(try readKey(&key, &warnings))
-            }
-            jwks.finish(&warnings)
-        }
-        section.finish(&warnings)
-        do {
-            try authentication.checkKeySources()
-        } catch {
-            throw section.error(error.key.map { String($0.split(separator: ".").last ?? "") }, error.message)
-        }
-        if !authentication.hasKeys {
-            warnings.append("\(root.document.file): client_auth: no keys, every client is rejected")
-        } else if authentication.audience.isEmpty, !authentication.hasSupabaseKeys {
-            warnings.append("\(root.document.file): client_auth.audience: empty, every client is rejected")
-        }
-        return authentication
-    }
-
-    private static func readKey(
-        _ section: inout YAMLSection,
-        _ warnings: inout [String]
-    ) throws(ServiceError) -> ClientKey {
-        var members: [String: String] = [:]
-        for name in ["kty", "alg", "kid", "k", "n", "e", "crv", "x", "y"] {
-            members[name] = try section.string(name)
-        }
-        section.ignore("use", "key_ops")
-        section.finish(&warnings)
-        do {
-            return ClientKey(key: try JSONWebKey(members: members))
-        } catch {
-            throw section.error(
-                error.member,
-                error.message,
-                code: error.isUnsupported ? .unsupported : .invalidConfiguration
+    private static func readHost(_ root: inout YAMLSection) -> String? {
+        guard let text = root.string("host", as: .name) else { return nil }
+        let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
+        let host = isBracketed ? String(text.dropFirst().dropLast()) : text
+        let colons = host.count { $0 == ":" }
+        if host.contains("/") || isBracketed && colons < 2 || host.contains("[") || host.contains("]") {
+            root.fail(
+                "host",
+                "not an address; write 0.0.0.0, 127.0.0.1, ::1 or a name of this machine, without a scheme and a path"
             )
+        } else if colons == 1 {
+            root.fail(
+                "host",
+                "has a port; write host: \(host.prefix { $0 != ":" }) and port: \(host.drop { $0 != ":" }.dropFirst())"
+            )
+        } else if host == "*" {
+            root.fail("host", "not an address; write 0.0.0.0 for all interfaces")
+        } else {
+            return host
         }
+        return nil
     }
 
-    private static func readAPI(
-        _ root: inout YAMLSection,
-        _ warnings: inout [String]
-    ) throws(ServiceError) -> (ServiceLimits, AdminOptions) {
+    private static func readAPI(_ root: inout YAMLSection) -> (ServiceLimits, AdminOptions) {
         var (limits, admin) = (ServiceLimits(), AdminOptions())
-        guard var api = try root.section("api") else { return (limits, admin) }
-        admin.tokens = try api.strings("tokens") ?? []
-        if admin.tokens.contains(where: \.isEmpty) {
-            throw api.error("tokens", "a token is empty; draw one at random, with openssl rand -hex 32 for example")
-        }
-        if var section = try api.section("parameters") {
-            let any = 1...Int.max
-            limits.maxConcurrentConnections =
-                try section.integer("max_concurrent_connections", in: any) ?? limits.maxConcurrentConnections
-            limits.maxStreamsPerUser =
-                try section.integer("max_streams_per_user", in: any) ?? limits.maxStreamsPerUser
-            limits.maxDataFetchConcurrency =
-                try section.integer("max_data_fetch_concurrency", in: any) ?? limits.maxDataFetchConcurrency
-            limits.maxReadAheadBytes =
-                try section.integer("max_read_ahead_bytes", in: any) ?? limits.maxReadAheadBytes
-            limits.maxBucketsPerConnection =
-                try section.integer("max_buckets_per_connection", in: any) ?? limits.maxBucketsPerConnection
-            limits.maxParameterQueryResults =
-                try section.integer("max_parameter_query_results", in: any) ?? limits.maxParameterQueryResults
-            if try section.integer("bucket_count_cache_ttl_minutes", in: any) != nil {
-                warnings.append(
-                    section.error("bucket_count_cache_ttl_minutes", "no effect: there is no such cache").description
-                )
+        guard var api = root.section("api") else { return (limits, admin) }
+        admin.tokens = api.strings("tokens", as: .token) ?? []
+        if var section = api.section("parameters") {
+            func read(_ key: String, _ limit: WritableKeyPath<ServiceLimits, Int>) {
+                if let value = section.integer(key, in: 1...Int.max) { limits[keyPath: limit] = value }
             }
-            // What they are kept for in any case is nothing to warn about.
-            if let minutes = try section.integer("checkpoint_request_retention_minutes", in: any), minutes != 60 {
-                warnings.append(
-                    section.error("checkpoint_request_retention_minutes", "not supported yet; it is always 60")
-                        .description
-                )
-            }
-            section.finish(&warnings)
+            read("max_concurrent_connections", \.maxConcurrentConnections)
+            read("max_streams_per_user", \.maxStreamsPerUser)
+            read("max_data_fetch_concurrency", \.maxDataFetchConcurrency)
+            read("max_read_ahead_bytes", \.maxReadAheadBytes)
+            read("max_buckets_per_connection", \.maxBucketsPerConnection)
+            read("max_parameter_query_results", \.maxParameterQueryResults)
+            section.finish()
         }
-        api.finish(&warnings)
+        api.finish()
         return (limits, admin)
     }
 
-    private static func readProbes(
-        _ root: inout YAMLSection,
-        _ warnings: inout [String]
-    ) throws(ServiceError) -> ProbeOptions {
+    private static func readProbes(_ root: inout YAMLSection) -> ProbeOptions {
         var options = ProbeOptions()
-        guard var section = try root.section("healthcheck") else { return options }
-        if var probes = try section.section("probes") {
-            let usesHTTP = try probes.boolean("use_http") ?? false
-            let isLegacy = try probes.boolean("use_legacy") ?? false
+        guard var section = root.section("healthcheck") else { return options }
+        if var probes = section.section("probes") {
+            let usesHTTP = probes.boolean("use_http") ?? false
+            let isLegacy = probes.boolean("use_legacy") ?? false
             options.useHTTP = usesHTTP || isLegacy
-            if try probes.boolean("use_filesystem") == true {
-                warnings.append("\(root.document.file): healthcheck.probes.use_filesystem: not supported yet")
-            }
-            probes.finish(&warnings)
+            probes.finish()
         }
-        section.finish(&warnings)
+        section.finish()
         return options
     }
 
-    private static func readLogging(
-        _ root: inout YAMLSection,
-        _ environment: [String: String],
-        _ warnings: inout [String]
-    ) throws(ServiceError) -> LoggingOptions {
+    private static func readLogging(_ root: inout YAMLSection, _ environment: [String: String]) -> LoggingOptions {
         var options = LoggingOptions()
-        guard var system = try root.section("system") else {
-            try options.apply(level: environment["PS_LOG_LEVEL"], format: environment["PS_LOG_FORMAT"], root)
-            return options
+        var system = root.section("system")
+        if var section = system?.section("logging") {
+            options.apply(level: section.string("level"), format: section.string("format"), section)
+            section.finish()
         }
-        if var section = try system.section("logging") {
-            try options.apply(level: try section.string("level"), format: try section.string("format"), section)
-            section.finish(&warnings)
-        }
-        try options.apply(level: environment["PS_LOG_LEVEL"], format: environment["PS_LOG_FORMAT"], system)
-        system.finish(&warnings)
+        options.apply(
+            level: environment["PS_LOG_LEVEL"]?.withoutLineEnd,
+            format: environment["PS_LOG_FORMAT"]?.withoutLineEnd,
+            system ?? root
+        )
+        system?.finish()
         return options
     }
 
-    private static func requiredPath(_ key: String, in section: inout YAMLSection) throws(ServiceError) -> String {
-        guard let path = try section.string(key), !path.isEmpty else {
-            throw section.error(key, "missing; give a file")
-        }
-        return absolutePath(path, section.document.file)
+    private static func requiredPath(_ key: String, in section: inout YAMLSection) -> String? {
+        let path = section.string(key, as: .name)
+        // What is there and wrong has been said.
+        if path == nil { section.fail(key, "missing; give a file") }
+        return path.map { absolutePath($0, section.document.file) }
     }
 
     private static func absolutePath(_ path: String, _ file: String) -> String {
         URL(filePath: path, relativeTo: URL(filePath: file).deletingLastPathComponent()).standardizedFileURL.path(
             percentEncoded: false
         )
+    }
+}
+
+/// What a database is for, with what this service has for that.
+private enum DatabaseKind {
+    case source, storage
+
+    /// What to say of a type that there is not.
+    func refusal(of type: String) -> String {
+        switch (self, type) {
+        case (.source, "mongodb"), (.source, "mssql"), (.source, "convex"), (.source, "mysql"):
+            "\(type) cannot be replicated by this version; its sources are \"postgresql\", and \"embedded\", a SQLite file"
+        case (.source, _):
+            "\"\(type)\" is not a known type; use \"postgresql\" or \"embedded\""
+        case (.storage, "mongodb"):
+            """
+            buckets are not kept in mongodb here; use "postgresql", or "sqlite" for one process: buckets are made anew from the source at \
+            the first start, and clients download them again
+            """
+        case (.storage, _):
+            "\"\(type)\" is not a known type; use \"sqlite\" or \"postgresql\""
+        }
     }
 }
 
@@ -365,25 +319,19 @@ extension LoggingOptions {
     ]
 
     /// Replaces what is given; errors point to `section`.
-    fileprivate mutating func apply(
-        level: String?,
-        format: String?,
-        _ section: YAMLSection
-    ) throws(ServiceError) {
+    fileprivate mutating func apply(level: String?, format: String?, _ section: YAMLSection) {
         if let level {
-            guard let known = Self.levels[level.lowercased()] else {
-                throw section.error(
-                    "level",
-                    "\"\(level)\" is not one of silly, debug, verbose, http, info, warn, error"
-                )
+            if let known = Self.levels[level.lowercased()] {
+                self.level = known
+            } else {
+                section.fail("level", "\"\(level)\" is not one of silly, debug, verbose, http, info, warn, error")
             }
-            self.level = known
         }
         switch format {
         case nil: break
         case "text": self.format = .text
         case "json": self.format = .json
-        case .some(let other): throw section.error("format", "\"\(other)\" is not one of json, text")
+        case .some(let other): section.fail("format", "\"\(other)\" is not one of json, text")
         }
     }
 }

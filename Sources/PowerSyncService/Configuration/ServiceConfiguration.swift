@@ -26,13 +26,16 @@ public struct ServiceConfiguration: Sendable {
     public var storage: Storage
     /// The sync config.
     public var syncConfig: SyncConfigSource
+    /// Whether a start ends when the sync config has errors; otherwise what was deployed before is served, and the errors are shown
+    /// to operators.
+    public var exitsOnSyncConfigError = true
     /// What this process does.
     public var role = Role.unified
     /// The address to listen on.
     ///
     /// All interfaces when not set otherwise.
     public var host = "0.0.0.0"
-    /// The port to listen on, 1024 … 65535, or 0 for any free port.
+    /// The port to listen on, or 0 for any free port; the system may keep those below 1024 for administrators.
     public var port = 8080
     /// The certificate with which the service speaks TLS on its port; `nil` for plain HTTP.
     public var tls: TLSFiles?
@@ -83,6 +86,10 @@ extension ServiceConfiguration {
         }
 
         let kind: Kind
+        /// What the admin API calls it.
+        var id = "default"
+        /// The tag of the connection that the admin API shows.
+        var tag = "default"
 
         /// A SQLite file that the service watches.
         ///

@@ -1,3 +1,5 @@
+package import PowerSyncProtocol
+
 /// Why a service cannot be configured, started or kept running.
 ///
 /// ```swift
@@ -52,6 +54,10 @@ public struct ServiceError: Error, Sendable {
     public let diagnostics: [String]
     /// The error that caused this one.
     public let underlyingError: (any Error)?
+    /// The code of the error catalogue, if there is one.
+    package let catalogueCode: ErrorCode?
+    /// What else is wrong with the same file, in the order of its lines.
+    public let others: [ServiceError]
 
     init(
         _ code: Code,
@@ -60,7 +66,9 @@ public struct ServiceError: Error, Sendable {
         line: Int? = nil,
         key: String? = nil,
         diagnostics: [String] = [],
-        underlyingError: (any Error)? = nil
+        underlyingError: (any Error)? = nil,
+        catalogueCode: ErrorCode? = nil,
+        others: [ServiceError] = []
     ) {
         self.code = code
         self.message = message
@@ -69,17 +77,36 @@ public struct ServiceError: Error, Sendable {
         self.key = key
         self.diagnostics = diagnostics
         self.underlyingError = underlyingError
+        self.catalogueCode = catalogueCode
+        self.others = others
+    }
+
+    /// This error as the first one of a file.
+    func followed(by others: [ServiceError]) -> ServiceError {
+        ServiceError(
+            code,
+            message,
+            file: file,
+            line: line,
+            key: key,
+            diagnostics: diagnostics,
+            underlyingError: underlyingError,
+            catalogueCode: catalogueCode,
+            others: others
+        )
     }
 }
 
 extension ServiceError: CustomStringConvertible {
-    /// `file:line: key: message`, followed by the diagnostics and the cause on lines of their own.
+    /// `file:line: key: message [code]`, followed by the diagnostics, the cause, and the other errors on lines of their own.
     public var description: String {
         var position = file ?? ""
         if let line, file != nil { position += ":\(line)" }
         var text = [position, key ?? "", message].filter { !$0.isEmpty }.joined(separator: ": ")
+        if let catalogueCode { text += " [\(catalogueCode)]" }
         for diagnostic in diagnostics { text += "\n  \(diagnostic)" }
         if let underlyingError { text += "\n  cause: \(underlyingError)" }
+        for other in others { text += "\n\(other)" }
         return text
     }
 }

@@ -20,6 +20,12 @@ package struct SourceReport: Sendable {
     package let serverVersion: String?
     /// How far the check came.
     package let outcome: Outcome
+
+    /// The report with more findings, if the server has answered.
+    package func adding(_ findings: [PostgresFinding]) -> SourceReport {
+        guard case .checked(let found) = outcome else { return self }
+        return SourceReport(source: source, serverVersion: serverVersion, outcome: .checked(findings + found))
+    }
 }
 
 extension SyncService {
@@ -44,6 +50,17 @@ extension SyncService {
             return SourceReport(source: "the embedded source \(path)", serverVersion: nil, outcome: .checked([]))
         case .postgres(let settings):
             return try await check(settings, plan, text)
+        }
+    }
+
+    /// What keeps a service from using a storage that is a server; a file belongs to the service that runs.
+    package static func storageErrors(of configuration: ServiceConfiguration) async throws -> [PostgresFinding] {
+        guard case .postgres = configuration.storage.kind else { return [] }
+        do {
+            try await configuration.checkStorage()
+            return []
+        } catch let error as ServiceError {
+            return [.error(.serverSettings, "The bucket storage: \(error.message)", error.remedy(in: .storage))]
         }
     }
 
@@ -108,9 +125,14 @@ extension SyncService {
     ) async throws -> SourceReport {
         let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
         do {
-            let connection = try await PostgresConnection.open(try settings.connectionString())
+            let string = try settings.connectionString()
+            let connection = try await PostgresConnection.open(string)
             defer { connection.close() }
-            let findings = try await check.findings(on: connection, plan: plan, text: text)
+            var findings = try await check.findings(on: connection, plan: plan, text: text)
+            // Who may not replicate is told so once.
+            if !findings.contains(where: { $0.severity == .error }) {
+                findings = try await check.pathErrors(to: string) + findings
+            }
             let version = connection.serverVersion
             return SourceReport(
                 source: settings.description,

@@ -1,7 +1,6 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
-import NIOPosix
 import PowerSyncProtocol
 import PowerSyncServiceCore
 
@@ -18,7 +17,7 @@ extension Doctor {
         guard (0...65535).contains(configuration.port) else { return false }
         var isRunning = false
         do {
-            try await Self.listen(configuration.host, configuration.port)
+            try PortProbe.take(configuration.host, configuration.port)
             findings.ok(.ports, "port \(configuration.port) is free")
         } catch {
             switch configuration.storage.kind {
@@ -36,28 +35,12 @@ extension Doctor {
         }
         guard let port = configuration.metricsPort, !isRunning else { return isRunning }
         do {
-            try await Self.listen(MetricsEndpoint.defaultHost, port)
+            try PortProbe.take(MetricsEndpoint.defaultHost, port)
             findings.ok(.ports, "port \(port) for metrics is free")
         } catch {
             findings.fail(.ports, MetricsEndpoint.portError(port, error))
         }
         return isRunning
-    }
-
-    /// Listens as the service does, for a moment.
-    static func listen(_ host: String, _ port: Int) async throws(IOError) {
-        do {
-            let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-                .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-                .bind(host: host, port: port)
-                .get()
-            try await channel.close()
-        } catch let error as IOError {
-            throw error
-        } catch {
-            // The name of the host, for example.
-            throw IOError(errnoCode: EADDRNOTAVAIL, reason: "\(error)")
-        }
     }
 
     private static func isStorageInUse(_ configuration: ServiceConfiguration) async -> Bool {

@@ -26,7 +26,10 @@ extension Doctor {
         var isUsable = true
         do {
             try configuration.checkFiles()
-            if !isRunning { try await configuration.checkStorage() }
+            // A service that runs has a file for itself; a server is there for all.
+            var isFree = !isRunning
+            if case .postgres = configuration.storage.kind { isFree = true }
+            if isFree { try await configuration.checkStorage() }
             let version = try await configuration.maintaining { try await maintenance.version() }
             let size = configuration.storageSize.map { ", \(ByteCount.text($0))" } ?? ""
             if let found = version.found {
@@ -44,7 +47,26 @@ extension Doctor {
         let folders = Set(configuration.files.map { URL(filePath: $0).deletingLastPathComponent() })
         for folder in folders.map({ $0.path(percentEncoded: false) }).sorted() { checkDisk(at: folder, &findings) }
         if case .sqlite(let path) = configuration.storage.kind { checkLog(path + "-wal", &findings) }
+        for file in configuration.files { checkReaders(of: file, &findings) }
         return isUsable
+    }
+
+    /// Looks whether others can read a database, or change it: a service makes it for itself alone, and leaves those alone that are there.
+    func checkReaders(of database: String, _ findings: inout DoctorFindings) {
+        let folder = URL(filePath: database).deletingLastPathComponent().path(percentEncoded: false)
+        // Nobody else gets to the file through such a folder.
+        guard (FileStamp.permissions(of: folder) ?? 0) & 0o001 != 0 else { return }
+        let files = ["", "-wal", "-shm"].map { database + $0 }.filter {
+            (FileStamp.permissions(of: $0) ?? 0) & 0o007 != 0
+        }
+        guard let first = files.first else { return }
+        let isWritable = files.contains { (FileStamp.permissions(of: $0) ?? 0) & 0o002 != 0 }
+        findings.warn(
+            .storage,
+            "every user of this machine can \(isWritable ? "change" : "read") the file, and the rows of all users are in it",
+            place: first,
+            remedy: "chmod o= \(files.map { "'\($0)'" }.joined(separator: " "))"
+        )
     }
 
     private func checkDisk(at folder: String, _ findings: inout DoctorFindings) {

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// Something that `powersync doctor` has looked at (docs/operating.md "What doctor looks at").
 package struct DoctorFinding: Sendable, Equatable, Encodable {
     /// How bad it is.
@@ -59,8 +61,16 @@ struct DoctorFindings {
         all.append(DoctorFinding(level: .warning, area: area, place: place, message: message, remedy: remedy))
     }
 
-    mutating func fail(_ area: DoctorFinding.Area, _ message: String, place: String? = nil, remedy: String) {
-        all.append(DoctorFinding(level: .error, area: area, place: place, message: message, remedy: remedy))
+    mutating func fail(
+        _ area: DoctorFinding.Area,
+        _ message: String,
+        place: String? = nil,
+        remedy: String,
+        code: String? = nil
+    ) {
+        all.append(
+            DoctorFinding(level: .error, area: area, place: place, message: message, remedy: remedy, code: code)
+        )
     }
 
     mutating func add(_ finding: DoctorFinding) {
@@ -76,6 +86,13 @@ struct DoctorFindings {
         let place = [position, error.key].compactMap { $0 }.joined(separator: ": ")
         var message = ([error.message] + error.diagnostics).joined(separator: "\n")
         if let cause = error.underlyingError { message += "\ncause: \(cause)" }
-        fail(area, message, place: place.isEmpty ? nil : place, remedy: error.remedy(in: area))
+        fail(
+            area,
+            message,
+            place: place.isEmpty ? nil : place,
+            remedy: error.remedy(in: area),
+            code: error.catalogueCode?.rawValue
+        )
+        for other in error.others { fail(area, other) }
     }
 }

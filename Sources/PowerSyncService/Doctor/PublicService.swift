@@ -32,6 +32,13 @@ package struct PublicService: Sendable {
     ///   - authorityFile: A file with the certificates of authorities, PEM; `nil` for those of the system.
     /// - Throws: ``ServiceError`` that says what is wrong with the address or the file.
     package init(address: String, token: String?, authorityFile: String? = nil) throws(ServiceError) {
+        // It is shown with what was found.
+        guard !address.contains("@") else {
+            throw ServiceError(
+                .invalidConfiguration,
+                "the address has a user or a password, which nobody asks for; leave them out: https://sync.example.com"
+            )
+        }
         guard let parsed = URL(string: address), ["https", "http"].contains(parsed.scheme?.lowercased()),
             parsed.host(percentEncoded: false)?.isEmpty == false
         else {

@@ -1,3 +1,6 @@
+import PowerSyncServiceCore
+import PowerSyncServicePostgres
+
 /// What to do about what keeps a service from starting, for those who read no more than a report.
 extension ServiceError {
     /// What to do.
@@ -5,7 +8,14 @@ extension ServiceError {
     /// - Parameter area: What was looked at.
     /// - Returns: One or two sentences.
     func remedy(in area: DoctorFinding.Area) -> String {
-        Self.remedy(for: code, key: key, in: area)
+        switch underlyingError {
+        case let error as PostgresError where code == .storage && error.code != .server:
+            // Nothing is known to be wrong with the storage: it could not even be asked.
+            "Wait until the server is up, or correct \(key ?? "storage"): the storage itself is left as it is."
+        case let error as BucketStorageError where error.code == .corrupted:
+            "Move the storage away: the next start makes it again from the source, and clients download it again."
+        default: Self.remedy(for: code, key: key, in: area)
+        }
     }
 
     /// What to do about an error that is none of the service.
@@ -38,7 +48,7 @@ extension ServiceError {
         case .storage where area == .source:
             "Check that the service may read the source, that it is whole, and that nobody keeps it locked."
         case .storage:
-            "Do what the message says. A storage that is damaged can be moved away: the next start makes it again from the source."
+            "Do what the message says."
         default:
             "Look into the log of the service."
         }

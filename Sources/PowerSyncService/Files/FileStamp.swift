@@ -1,8 +1,9 @@
 import Foundation
+import PowerSyncSQLite
 
 /// What tells whether a file has been written: which file it is, how long, and when it was changed.
 struct FileStamp: Equatable, Sendable {
-    private let identity: DataFileWatch.Identity
+    private let identity: FileIdentity
     private let size: Int
     private let changedAt: Date
 
@@ -10,7 +11,7 @@ struct FileStamp: Equatable, Sendable {
     init?(path: String) {
         // A mounted ConfigMap is replaced by changing a link in the middle of the path.
         let path = URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false)
-        guard let identity = DataFileWatch.Identity(path: path),
+        guard let identity = FileIdentity(path: path),
             let attributes = try? FileManager.default.attributesOfItem(atPath: path),
             let size = attributes[.size] as? NSNumber,
             let changedAt = attributes[.modificationDate] as? Date

@@ -93,6 +93,8 @@ extension ErrorEnvelope {
             self.init(error)
         case let error as HTTPParserError:
             self = .notHTTP(error)
+        case is FileProblem:
+            self = .unhealthy(Probes.Problem.files.rawValue)
         case let error as BucketStorageError where error.code == .noActiveStream:
             self = .noSyncConfig
         default:

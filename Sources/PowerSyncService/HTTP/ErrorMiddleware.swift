@@ -42,7 +42,9 @@ struct ErrorMiddleware: RouterMiddleware {
             // A client would take it for the next response.
             if request.method == .head { response.body = ResponseBody() }
         }
-        context.logger.info(
+        // What went well is said by who did it, if at all: a stream has a line for its beginning and its end.
+        context.logger.log(
+            level: response.status.code < 400 ? .debug : .info,
             "Request complete",
             metadata: [
                 "method": "\(request.method)", "path": "\(StreamClient.shown(request.uri.path))",

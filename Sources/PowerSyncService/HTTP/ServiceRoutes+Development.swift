@@ -45,7 +45,7 @@ extension ServiceRoutes {
                 if upload.clientID == nil {
                     for index in upload.entries.indices { upload.entries[index].transactionID = 0 }
                 }
-                if probes.has(.files) { throw ErrorEnvelope.unhealthy(Probes.Problem.files.rawValue) }
+                try checkFiles()
                 let response = try await source.apply(upload, for: token.userID)
                 guard upload.clientID == nil else { return Response(json: response.members) }
                 let cause = response.rejections.first { $0.code != .transactionRejected }

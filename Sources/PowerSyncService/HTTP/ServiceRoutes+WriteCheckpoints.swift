@@ -9,6 +9,7 @@ extension ServiceRoutes {
     func createWriteCheckpoint(_ request: Request) async throws -> Response {
         let (token, parameters) = try await received(request)
         let key = token.writeCheckpointKey(clientID: try parameters.clientID())
+        try checkFiles()
         let checkpoint = try await checkpointQueue.withSlot { try await writeCheckpoints.create(userKey: key) }
         return Response(data: ["write_checkpoint": .string(checkpoint.description)])
     }
@@ -19,8 +20,16 @@ extension ServiceRoutes {
         _ = try parameters.requiredString("client_id")
         let key = token.writeCheckpointKey(clientID: try parameters.clientID())
         let id = try parameters.requiredWriteCheckpoint("checkpoint_request_id")
+        try checkFiles()
         let recorded = try await checkpointQueue.withSlot { try await writeCheckpoints.request(id, userKey: key) }
         return Response(data: ["checkpoint_request_id": .string(recorded.description)])
+    }
+
+    /// Refuses to acknowledge anything while files of the service are not what they were.
+    ///
+    /// - Throws: ``ErrorEnvelope`` with status 503.
+    func checkFiles() throws {
+        if probes.has(.files) { throw ErrorEnvelope.unhealthy(Probes.Problem.files.rawValue) }
     }
 
     /// Checks the token of a request and reads its parameters, before it takes a slot of those that are served.

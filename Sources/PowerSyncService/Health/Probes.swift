@@ -17,7 +17,7 @@ final class Probes: Sendable {
     /// What keeps a service that runs from being ready.
     enum Problem: String, Hashable, Sendable {
         /// What is written is gone with the process.
-        case files = "A database file of the service is gone or was replaced"
+        case files = "A database file of the service is gone or was replaced, cut short or made read-only"
         /// Clients do not get what is new.
         case storage = "The bucket storage cannot be written"
     }

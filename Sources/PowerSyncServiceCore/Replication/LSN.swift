@@ -1,7 +1,7 @@
 /// A position in the change stream of a source database.
 ///
-/// The text is chosen by the source: PostgreSQL uses `XXXXXXXX/XXXXXXXX`, the embedded source 16 hexadecimal digits.
-/// Within one source all positions have the same width, so that the order of the bytes is the order of the log.
+/// The text is chosen by the source: PostgreSQL uses `XXXXXXXX/XXXXXXXX`, for some with a mark behind, the embedded source 16
+/// hexadecimal digits. Within one source, the order of the bytes is the order of the log.
 ///
 /// ```swift
 /// LSN("00000000/9FFFFFFF") < LSN("00000000/A0000000")  // true

@@ -65,6 +65,10 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.head(having: known) }
     }
 
+    func markedHead() async throws -> SourcePosition { try await waiting { try await source.markedHead() } }
+
+    func require(_ position: LSN?, in slotName: String) { source.require(position, in: slotName) }
+
     func emitMarker() async throws {
         try await waiting { try await source.emitMarker() }
     }

@@ -19,6 +19,11 @@ package protocol ReplicationSource: Sendable {
     /// - Throws: An error of the source.
     func head(having known: SourcePosition?) async throws -> SourcePosition
 
+    /// A position as ``head()``, which the log of the source tells from the same position of another log, if it can.
+    ///
+    /// For what was read of the source besides its change stream, before it is stored: ``require(_:in:)`` has it looked for.
+    func markedHead() async throws -> SourcePosition
+
     /// Makes every change stream advance beyond what ``head()`` returned before, even if nothing else happens.
     func emitMarker() async throws
 
@@ -37,6 +42,16 @@ package protocol ReplicationSource: Sendable {
         resumingAfter position: SourcePosition?,
         reached: LSN?
     ) async throws -> SourcePosition
+
+    /// Lets the next reader of a stream make sure that its log has what is stored of it, beyond the position to go on from.
+    ///
+    /// A source may be put back to an older state, and be written to since until its log is beyond everything that is known. Its reader
+    /// fails with ``ReplicationSourceError/Code/historyLost`` before it comes past the position.
+    ///
+    /// - Parameters:
+    ///   - position: A position of ``markedHead()``, or of a ``SourceMessage/begin(_:committedAt:)``; `nil` for none.
+    ///   - slotName: A prepared stream.
+    func require(_ position: LSN?, in slotName: String)
 
     /// The tables that can be replicated and that a plan reads, in a stable order.
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
@@ -151,6 +166,12 @@ extension ReplicationSource {
     package func head() async throws -> SourcePosition {
         try await head(having: nil)
     }
+
+    /// The position of ``head()``, for sources whose positions tell logs apart.
+    package func markedHead() async throws -> SourcePosition { try await head() }
+
+    /// Does nothing, for sources that are asked for all positions when a stream is prepared.
+    package func require(_ position: LSN?, in slotName: String) {}
 
     /// Does nothing, for sources that say it elsewhere.
     package func warn(about stream: ReplicationStream) async throws {}

@@ -131,7 +131,7 @@ extension StreamReplicator {
 
     /// The position of the source, which must still be of the history that the stream follows.
     private func head(of history: SourceHistory) async throws -> LSN {
-        let head = try await source.head()
+        let head = try await source.markedHead()
         guard head.history == history else {
             throw ReplicationSourceError(
                 .historyLost,

@@ -101,6 +101,7 @@ struct StreamReplicator {
             resumingAfter: writer.resumePosition,
             reached: writer.reachedLSN
         )
+        source.require(writer.storedLSN, in: stream.slotName)
         if writer.resumePosition == nil { try await writer.setResumePosition(position) }
 
         let storesIntoLog = try await storage.isWritten(to: position.history)

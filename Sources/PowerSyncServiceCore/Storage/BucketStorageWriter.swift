@@ -15,6 +15,11 @@ package protocol BucketStorageWriter {
     /// The source must have it, too: otherwise it was restored to a state between the two.
     var reachedLSN: LSN? { get }
 
+    /// The position before which no checkpoint may be made, if there is one: what is stored was read up to it.
+    ///
+    /// As when the writer was made.
+    var storedLSN: LSN? { get }
+
     /// The tables that the stream has records of.
     var sourceTables: [SourceTable] { get }
 

@@ -52,7 +52,8 @@ package struct PostgresFinding: Sendable, Hashable {
         return finding
     }
 
-    static func error(_ code: ErrorCode, _ message: String, _ remedy: String?) -> PostgresFinding {
+    /// Something that keeps everything from being replicated.
+    package static func error(_ code: ErrorCode, _ message: String, _ remedy: String?) -> PostgresFinding {
         PostgresFinding(severity: .error, code: code, message: message, remedy: remedy)
     }
 

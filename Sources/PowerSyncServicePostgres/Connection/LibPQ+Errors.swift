@@ -1,21 +1,20 @@
 import CLibPQ
 
-/// What libpq and the server say is wrong, without passwords and values of rows.
+/// What libpq and the server say is wrong, without values of rows.
 extension LibPQ {
-    /// The passwords that no message may have.
-    static func secrets(of string: PostgresConnectionString) throws -> [String] {
+    /// Checks that libpq reads the string as it is meant, so that no part of a password is taken for something that messages show.
+    ///
+    /// - Throws: ``PostgresError`` that shows nothing of it.
+    static func check(_ string: PostgresConnectionString) throws(PostgresError) {
         let isOptions = string.text.contains("=") || string.text.contains("://")
-        guard isOptions else { return [] }
-        guard let keywords = string.keywords else {
-            throw PostgresError(.connection, "The connection string cannot be read.", activity: "connecting")
-        }
-        return keywords.filter { ["password", "sslpassword"].contains($0.name) }.map(\.value)
+        guard isOptions, string.keywords == nil else { return }
+        throw PostgresError(.connection, "The connection string cannot be read.", activity: "connecting")
     }
 
     /// What the connection says is wrong.
     func failure(_ activity: String) -> PostgresError {
         let message = PQerrorMessage(connection).map { String(cString: $0) } ?? "there is no memory"
-        return PostgresError(.connection, withoutSecrets(message), activity: activity)
+        return PostgresError(.connection, Self.oneLine(message), activity: activity)
     }
 
     /// What a result says is wrong.
@@ -33,7 +32,7 @@ extension LibPQ {
         let isLost = ["FATAL", "PANIC"].contains(field("V") ?? field("S"))
         return PostgresError(
             isLost ? .connection : .server,
-            Self.withoutValues(withoutSecrets(message), sqlState: state),
+            Self.withoutValues(Self.oneLine(message), sqlState: state),
             sqlState: state,
             activity: activity
         )
@@ -55,10 +54,11 @@ extension LibPQ {
     /// Those of the languages that servers speak.
     private static let quotationMarks: Set<Unicode.Scalar> = ["\"", "«", "»", "“", "”", "„"]
 
-    private func withoutSecrets(_ message: String) -> String {
-        let text = message.split(whereSeparator: \.isNewline).joined(separator: " ")
-        return secrets.filter { !$0.isEmpty }.reduce(text) { text, secret in
-            text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: "(secret)")
-        }
+    /// A message of several lines as one.
+    ///
+    /// It has no password: libpq shows none, the server never gets one that it could show, and ``check(_:)`` keeps parts of one out of
+    /// names. Nothing is searched for: a name may be the same text as the password, and what is missing would tell it.
+    private static func oneLine(_ message: String) -> String {
+        message.split(whereSeparator: \.isNewline).joined(separator: " ")
     }
 }

@@ -41,8 +41,6 @@ final class LibPQ: @unchecked Sendable {
     }
 
     private(set) var connection: OpaquePointer?
-    /// Removed from messages.
-    private(set) var secrets: [String] = []
     private let poll: WakeablePoll
     private let interrupted = NIOLockedValueBox(false)
 
@@ -70,6 +68,9 @@ final class LibPQ: @unchecked Sendable {
     /// The version of the server, such as 150_000.
     var serverVersion: Int { Int(PQserverVersion(connection)) }
 
+    /// The process of the server that answers, as was said when the connection was made.
+    var process: Int32 { PQbackendPID(connection) }
+
     // MARK: Opening and closing
 
     /// Connects.
@@ -85,7 +86,7 @@ final class LibPQ: @unchecked Sendable {
         until deadline: ContinuousClock.Instant
     ) throws {
         let activity = "connecting"
-        secrets = try Self.secrets(of: string)
+        try Self.check(string)
         let all = [("dbname", string.text)] + parameters.map { ($0.name, $0.value) }
         connection = withCStrings(all.map(\.0)) { names in
             withCStrings(all.map(\.1)) { values in PQconnectStartParams(names, values, 1) }
@@ -323,6 +324,17 @@ final class LibPQ: @unchecked Sendable {
         let readiness = poll.wait(for: PQsocket(connection), interest, timeout: timeout)
         try check(activity)
         if readiness.contains(.readable), PQconsumeInput(connection) != 1 { throw failure(activity) }
+    }
+
+    /// Takes what the server has sent to a connection that waits for nothing: its last words, and the end.
+    ///
+    /// - Throws: ``PostgresError`` when the server has ended the connection.
+    func takeWhatHasCome(_ activity: String) throws {
+        try check(activity)
+        while poll.wait(for: PQsocket(connection), .readable, timeout: .zero).contains(.readable) {
+            guard PQconsumeInput(connection) == 1, PQisBusy(connection) == 0 else { throw failure(activity) }
+        }
+        try check(activity)
     }
 
     /// Checks that the connection can be used.

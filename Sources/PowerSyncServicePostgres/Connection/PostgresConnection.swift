@@ -1,5 +1,6 @@
 import Dispatch
 import NIOConcurrencyHelpers
+import PowerSyncServiceCore
 
 /// A connection to a PostgreSQL server, with the settings of ``PostgresSession``.
 ///
@@ -20,6 +21,8 @@ package final class PostgresConnection: Sendable {
     /// How long a statement may take that has no other limit.
     static let statementTimeout = Duration.seconds(60)
 
+    /// What its session says as long as it is the one that was opened: see ``sessionToken``.
+    let token = RandomID.make()
     private let queue = DispatchQueue(label: "powersync.postgres")
     private let libpq: LibPQ
     private let version = NIOLockedValueBox(0)
@@ -56,7 +59,7 @@ package final class PostgresConnection: Sendable {
         if purpose == .replication { parameters.append((name: "replication", value: "database")) }
         if let wanted = string.wantedSession { parameters.append(wanted) }
         let connection = PostgresConnection(libpq)
-        let statement = sessionSettings(settings)
+        let statement = sessionSettings(settings + [(name: tokenName, value: connection.token)])
         let version = try await connection.run { [parameters] libpq in
             let hosts = string.hosts
             // What the string says counts for each host.
@@ -131,6 +134,29 @@ package final class PostgresConnection: Sendable {
 
     /// Whether statements can be sent.
     var isUsable: Bool { !libpq.isInterrupted }
+
+    /// How long a server has to show that it is there.
+    private static let answerTimeout = Duration.seconds(5)
+
+    /// Whether the server is still there, for a connection that has not been used for a while; if not, it is of no use any more.
+    ///
+    /// - Parameter asks: Whether the server is to answer; else it is enough that it has not ended the connection.
+    /// - Returns: Whether the connection can be used.
+    func isAlive(asks: Bool) async -> Bool {
+        let activity = "trying a connection"
+        do {
+            try await run { libpq in
+                try libpq.takeWhatHasCome(activity)
+                guard asks else { return }
+                let deadline = ContinuousClock.now.advanced(by: Self.answerTimeout)
+                try libpq.send("SELECT 1", nil, until: deadline, activity)
+                _ = try libpq.receiveAll(until: deadline, activity)
+            }
+            return true
+        } catch {
+            return false
+        }
+    }
 
     // MARK: Statements
 

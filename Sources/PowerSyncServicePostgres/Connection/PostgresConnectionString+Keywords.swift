@@ -15,10 +15,10 @@ extension PostgresConnectionString {
 
     /// Takes a connection string apart, be it a URI or `keyword=value` pairs.
     ///
-    /// - Returns: The keywords that are given, in the order of libpq; `nil` when libpq cannot read the text. It does not say
-    ///   why: its messages have parts of the text, and so of passwords.
+    /// - Returns: The keywords that are given, in the order of libpq; `nil` when libpq cannot read the text, or might take a part of the
+    ///   password for a host. libpq is not asked why: its messages have parts of the text. ``problem`` says it.
     package var keywords: [(name: String, value: String)]? {
-        guard let options = PQconninfoParse(text, nil) else { return nil }
+        guard !isAmbiguous, let options = PQconninfoParse(text, nil) else { return nil }
         defer { PQconninfoFree(options) }
         var keywords: [(name: String, value: String)] = []
         var option = options

@@ -6,12 +6,16 @@ package import PowerSyncServiceCore
 package struct PostgresConnectionString: Sendable, Hashable {
     /// The text for libpq.
     package let text: String
+    /// The parameters for other programs that the URI had, and that are not in ``text``.
+    package let foreignParameters: [String]
+    /// The schema that one of ``foreignParameters`` names, unless it is the usual one.
+    let foreignSchema: String?
     /// Where no server may be: nothing is sent to an address in them.
     package var rejectedAddresses = AddressRanges.none
 
-    /// Creates a connection string from a text for libpq.
+    /// Creates a connection string from a text for libpq, which may have parameters for other programs.
     package init(_ text: String) {
-        self.text = text
+        (self.text, foreignParameters, foreignSchema) = Self.withoutForeignParameters(text)
     }
 }
 

@@ -4,7 +4,7 @@
 package struct PostgresError: Error, Sendable, Hashable {
     /// What went wrong.
     package struct Code: Sendable, Hashable {
-        private enum Value: String { case server, connection, timeout, closed }
+        private enum Value: String { case server, connection, timeout, closed, noSession }
         private let value: Value
 
         /// The server has refused it; there is a ``PostgresError/sqlState``.
@@ -15,6 +15,8 @@ package struct PostgresError: Error, Sendable, Hashable {
         package static let timeout = Code(value: .timeout)
         /// The connection was closed on this side.
         package static let closed = Code(value: .closed)
+        /// What was set and locked on the connection is not there: a pooler gives its statements to other sessions of the server.
+        package static let noSession = Code(value: .noSession)
     }
 
     /// What went wrong.
@@ -44,6 +46,28 @@ extension PostgresError: CustomStringConvertible {
 }
 
 extension PostgresError {
+    /// The error of a connection that has no session of the server for itself.
+    static func noSession(_ activity: String) -> PostgresError {
+        PostgresError(.noSession, noSessionMessage, activity: activity)
+    }
+
+    /// What is wrong with a connection that has no session, and what to do.
+    static let noSessionMessage = """
+        The connection goes through a pooler that gives no session: each transaction may run in another session of the server, so \
+        locks and settings do not last (PgBouncer with pool_mode = transaction or statement does that). Connect to the server \
+        itself, or to a pooler with pool_mode = session.
+        """
+
+    /// The error of a commit without an answer.
+    var inDoubt: PostgresError {
+        // Without a state: nobody repeats what may have happened.
+        PostgresError(
+            code,
+            "\(message) This was at the commit: the transaction may have been committed, or not.",
+            activity: activity
+        )
+    }
+
     /// The states that are asked for by name.
     enum SQLState {
         static let objectInUse = "55006"

@@ -4,9 +4,13 @@ import PowerSyncServiceCore
 /// A few connections for short statements, opened when they are needed.
 final class PostgresPool: Sendable {
     private struct State {
-        var idle: [PostgresConnection] = []
+        /// With the time since when they are.
+        var idle: [(connection: PostgresConnection, since: ContinuousClock.Instant)] = []
         var isClosed = false
     }
+
+    /// For how long it is enough that no end of a connection has been heard of; then the server is asked.
+    static let trust = Duration.seconds(1)
 
     private let string: PostgresConnectionString
     private let settings: [(name: String, value: String)]
@@ -32,24 +36,28 @@ final class PostgresPool: Sendable {
             defer { state.idle = [] }
             return state.idle
         }
-        for connection in idle { connection.close() }
+        for (connection, _) in idle { connection.close() }
     }
 
-    /// Runs `body` with a connection that nobody else has.
+    /// Runs `body`, once, with a connection that nobody else has.
     ///
-    /// A connection that was kept may be one that the server has closed since: then `body` runs once more, with a new one.
+    /// A connection that was kept may be one that the server has closed since: it is tried before.
     func withConnection<Result>(_ body: (PostgresConnection) async throws -> Result) async throws -> Result {
         try await slots.withSlot {
-            if let kept = takeIdle() {
-                do {
-                    return try await use(kept, body)
-                } catch let error as PostgresError where error.code == .connection || error.code == .closed {
-                    // Those of the same age are likely to be as bad.
-                    dropIdle()
-                }
-            }
+            if let kept = await takeAnswering() { return try await use(kept, body) }
             return try await use(try await PostgresConnection.open(string, settings: settings), body)
         }
+    }
+
+    /// A connection that was kept, and whose server is there.
+    private func takeAnswering() async -> PostgresConnection? {
+        guard let (kept, since) = takeIdle() else { return nil }
+        let asks = ContinuousClock.now - since >= Self.trust
+        if await kept.isAlive(asks: asks) { return kept }
+        kept.close()
+        // Those of the same age are likely to be as bad.
+        dropIdle()
+        return nil
     }
 
     private func use<Result>(
@@ -60,24 +68,25 @@ final class PostgresPool: Sendable {
         return try await body(connection)
     }
 
-    private func takeIdle() -> PostgresConnection? {
+    private func takeIdle() -> (connection: PostgresConnection, since: ContinuousClock.Instant)? {
         state.withLockedValue { $0.idle.popLast() }
     }
 
     private func putBack(_ connection: PostgresConnection) {
         let isKept = state.withLockedValue { state in
             guard !state.isClosed, connection.isUsable else { return false }
-            state.idle.append(connection)
+            state.idle.append((connection, .now))
             return true
         }
         if !isKept { connection.close() }
     }
 
-    private func dropIdle() {
+    /// Closes the connections that are not in use.
+    func dropIdle() {
         let idle = state.withLockedValue { state in
             defer { state.idle = [] }
             return state.idle
         }
-        for connection in idle { connection.close() }
+        for (connection, _) in idle { connection.close() }
     }
 }

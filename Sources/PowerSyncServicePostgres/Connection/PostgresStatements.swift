@@ -1,9 +1,10 @@
 import PowerSyncProtocol
 import PowerSyncServiceCore
 
-/// Runs statements on a connection, one after the other, on the connection's own queue.
+/// Runs statements of a bucket storage on a connection, one after the other, on the connection's own queue.
 ///
-/// Values have their binary form in both directions.
+/// Values have their binary form in both directions. Statements name the ``schema`` of each table: what the session takes for its
+/// `search_path` may be what somebody else has set.
 struct PostgresStatements {
     /// How long the server may take for a statement.
     static let timeout = PostgresConnection.statementTimeout
@@ -11,11 +12,22 @@ struct PostgresStatements {
     private let libpq: LibPQ
     /// What is being done, for errors.
     private let activity: String
+    private let storage: PostgresStorageSchema
+    /// What the session has to say.
+    private let token: String
+    /// The schema of the storage, as it stands before a name of it.
+    let schema: String
 
-    fileprivate init(_ libpq: LibPQ, _ activity: String) {
+    fileprivate init(_ libpq: LibPQ, _ activity: String, _ storage: PostgresStorageSchema, token: String) {
         self.libpq = libpq
         self.activity = activity
+        self.storage = storage
+        self.token = token
+        schema = PostgresText.identifier(storage.name)
     }
+
+    /// A table or sequence of the storage, for functions that take one.
+    func relation(_ name: String) -> String { "\(PostgresText.literal("\(schema).\(name)"))::regclass" }
 
     /// Runs a statement.
     ///
@@ -98,23 +110,77 @@ struct PostgresStatements {
 
     /// Runs `body` in a transaction, which is rolled back when it throws.
     ///
+    /// One that writes begins with a look at where it is: in the session that was opened, and in the storage that was.
+    ///
     /// - Parameters:
     ///   - mode: How the transaction begins.
     ///   - body: Runs statements.
     /// - Returns: The result of `body`, after the commit.
-    /// - Throws: ``PostgresError``, or what `body` throws.
+    /// - Throws: ``PostgresError`` with code `noSession` in another session, or whose message says that the transaction may have been
+    ///   committed; ``BucketStorageError`` with code `otherStorage` in another storage; or what `body` throws.
     func transaction<Result>(_ mode: TransactionMode = .write, _ body: () throws -> Result) throws -> Result {
-        try run(mode.rawValue)
+        var place = Place()
+        var beginning = [Statement(sql: mode.rawValue)]
+        if mode == .write { beginning.append(placeQuery { place = $0 }) }
+        try run(together: beginning)
         let result: Result
         do {
+            if mode == .write { try check(place) }
             result = try body()
         } catch {
             // If the connection is gone, so is the transaction.
             _ = try? run("ROLLBACK")
             throw error
         }
-        try run("COMMIT")
+        do {
+            try run("COMMIT")
+        } catch let error as PostgresError where error.code != .server {
+            throw error.inDoubt
+        }
         return result
+    }
+
+    // MARK: Where it is
+
+    /// Where a statement has run.
+    struct Place {
+        /// What the session says.
+        fileprivate(set) var token: String?
+        /// The id of the storage.
+        fileprivate(set) var storageID: String?
+        /// The process of the server.
+        fileprivate(set) var process: Int64 = 0
+    }
+
+    /// Asks where statements run.
+    func placeQuery(_ read: @escaping (Place) -> Void) -> Statement {
+        // Asked for only where it is known: before there is a storage, there is no such table.
+        let id = storage.id == nil ? "NULL" : "(SELECT id::text FROM \(schema).storage)"
+        return Statement(sql: "SELECT \(PostgresConnection.sessionToken), \(id), pg_backend_pid()") {
+            read(Place(token: $0.text(0), storageID: $0.text(1), process: $0.integer(2)))
+        }
+    }
+
+    /// Checks that statements have run where they should.
+    ///
+    /// - Throws: ``PostgresError`` with code `noSession` in another session, ``BucketStorageError`` with code `otherStorage` in
+    ///   another storage.
+    func check(_ place: Place) throws {
+        guard place.token == token else { throw PostgresError.noSession(activity) }
+        guard place.storageID == storage.id else { throw storage.otherStorage }
+    }
+
+    /// What holds only where statements should run; for one that is a transaction by itself.
+    ///
+    /// - Returns: A condition of SQL.
+    var isInPlace: String {
+        "(\(PostgresConnection.sessionToken) = \(PostgresText.literal(token)) AND \(isInStorage))"
+    }
+
+    /// What holds only in the storage that was opened, as a condition of SQL.
+    var isInStorage: String {
+        guard let id = storage.id else { return "true" }
+        return "(SELECT id::text FROM \(schema).storage) = \(PostgresText.literal(id))"
     }
 }
 
@@ -166,11 +232,12 @@ extension PostgresConnection {
     /// Runs statements on the queue of the connection; see ``run(_:)``.
     func statements<Value: Sendable>(
         _ activity: String,
+        in storage: PostgresStorageSchema,
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
-        let result: Result<Value, any Error> = try await run { libpq in
+        let result: Result<Value, any Error> = try await run { [token] libpq in
             do {
-                return .success(try body(PostgresStatements(libpq, activity)))
+                return .success(try body(PostgresStatements(libpq, activity, storage, token: token)))
             } catch let error as PostgresError {
                 throw error
             } catch {

@@ -26,9 +26,9 @@ package struct WALPosition: RawRepresentable, Hashable, Sendable {
         rawValue = UInt64(high) << 32 | UInt64(low)
     }
 
-    /// Creates a position from its form in the storage; `nil` when another source wrote it.
+    /// Creates a position from its form in the storage, with a mark (``MarkedPosition``) or without; `nil` when another source wrote it.
     package init?(_ lsn: LSN) {
-        self.init(lsn.rawValue)
+        self.init(lsn.rawValue.prefix { $0 != MarkedPosition.separator })
     }
 
     /// The form in the storage: `00000016/B374D848`.

@@ -41,9 +41,13 @@ struct ChangeAssembly {
         var isAnnounced = false
         /// Whether the boundary before it was delivered.
         var hasBoundaryBefore = false
+        /// Whether it was delivered before: the server begins earlier.
+        var isKnown = false
     }
 
     private let tables: [PostgresOID: FollowedTable]
+    /// What has been delivered before.
+    private let position: WALPosition
     private var relations: [PostgresOID: Relation] = [:]
     /// How many columns the rows of a table have that the session has announced.
     private var columnCounts: [PostgresOID: Int] = [:]
@@ -52,7 +56,7 @@ struct ChangeAssembly {
     /// What has been assembled.
     private var messages: [SourceMessage] = []
     /// The end of the last transaction in ``messages``, if its boundary is not there yet.
-    private var boundary: WALPosition?
+    private var boundary: MarkedPosition?
     /// Changes of one table, in their order.
     private var changes: [SourceChange] = []
     private var partialUpdates: [PartialUpdate] = []
@@ -70,7 +74,17 @@ struct ChangeAssembly {
     private(set) var tableOfUnassignable: PostgresOID?
 
     /// Creates an assembly.
-    init(_ tables: [FollowedTable], nextTransaction: TransactionID) {
+    ///
+    /// - Parameters:
+    ///   - tables: The tables whose changes are delivered.
+    ///   - position: Transactions that were committed before are left out.
+    ///   - nextTransaction: The transaction that the server gives out next.
+    init(
+        _ tables: [FollowedTable],
+        after position: WALPosition = WALPosition(rawValue: 0),
+        nextTransaction: TransactionID
+    ) {
+        self.position = position
         self.nextTransaction = nextTransaction
         self.tables = Dictionary(tables.map { ($0.table.oid, $0) }) { first, _ in first }
     }
@@ -90,19 +104,21 @@ struct ChangeAssembly {
     ///
     /// - Throws: ``PgoutputError`` when it cannot follow the ones before.
     mutating func add(_ message: PgoutputMessage) throws {
+        if transaction?.isKnown == true, isLeftOut(message) { return }
         switch message {
         case .begin(let commit, let committedAt, let id):
             transaction = Transaction(
                 id: TransactionID(id, near: nextTransaction),
                 commit: commit,
-                committedAt: committedAt
+                committedAt: committedAt,
+                isKnown: commit < position
             )
-        case .commit(_, let end, _):
+        case .commit(_, let end, let committedAt):
             transaction = nil
             endRun()
             if isMarked { messages.append(.marker) }
             isMarked = false
-            boundary = end
+            boundary = MarkedPosition(end, of: committedAt)
         case .relation(let relation):
             mayHaveOtherTables = true
             relations[relation.oid] = announced(relation)
@@ -122,6 +138,17 @@ struct ChangeAssembly {
         case .message(let message):
             if message.prefix == PostgresSource.markerPrefix { isMarked = true }
         case .origin, .type: break
+        }
+    }
+
+    /// Leaves out a message of a transaction that was delivered before, unless it says something about those that follow.
+    private mutating func isLeftOut(_ message: PgoutputMessage) -> Bool {
+        switch message {
+        case .begin, .relation, .type, .origin: return false
+        case .commit:
+            transaction = nil
+            return true
+        case .insert, .update, .delete, .truncate, .message: return true
         }
     }
 
@@ -309,7 +336,9 @@ struct ChangeAssembly {
         transaction?.hasBoundaryBefore = true
         // If its begin has been taken, it is in the middle.
         guard let place = messages.lastIndex(where: { if case .begin = $0 { true } else { false } }) else { return }
-        messages.insert(.commit(max(boundary ?? begun.commit, begun.commit).lsn), at: place)
+        let beginning = MarkedPosition(begun.commit, of: begun.committedAt)
+        let last = boundary.flatMap { $0.position > begun.commit ? $0 : nil }
+        messages.insert(.commit((last ?? beginning).lsn), at: place)
         boundary = nil
     }
 
@@ -328,7 +357,7 @@ struct ChangeAssembly {
         transaction?.isAnnounced = true
         // Commit records may touch: the end of the transaction before can be the beginning of this one's.
         // It comes from outside: should it be the last one there is, the process goes on.
-        let position = WALPosition(rawValue: begun.commit.rawValue &+ 1)
+        let position = MarkedPosition(WALPosition(rawValue: begun.commit.rawValue &+ 1), of: begun.committedAt)
         messages.append(.begin(position.lsn, committedAt: Double(begun.committedAt.unixMicroseconds) / 1e6))
     }
 

@@ -3,9 +3,9 @@ import PowerSyncServiceCore
 /// How often the log of a server has gone back without another timeline, as when its files are put back: what the names of its
 /// histories end with (docs/postgres.md "How it is followed").
 ///
-/// Such a server has the name that it had before. Whoever sees that its log ends before a position that is known appends that
-/// position, so that all processes over one storage find the same name. Who was not there when it happened, because it has
-/// started again since, takes the name that is stored.
+/// Such a server has the name that it had before. Whoever sees that its log ends before a position that is known, or has something
+/// else there, appends that position, so that all processes over one storage find the same name. Who was not there when it
+/// happened, because it has started again since, takes the name that is stored.
 struct LogRewinds: Sendable {
     /// Empty, or `~` and a position for each time.
     private(set) var suffix = ""
@@ -23,8 +23,24 @@ struct LogRewinds: Sendable {
         guard knownName.hasPrefix(name) else { return false }
         var added = String(knownName.dropFirst(name.count))
         guard added.isEmpty || added.first == "~" else { return false }
-        if known.lsn > head.lsn { added += "~\(known.lsn)" }
+        let end = known.lsn.unmarked
+        if end > head.lsn.unmarked { added += "~\(end)" }
         suffix += added
         return !added.isEmpty
     }
+
+    /// Learns that the log has something else at a position than it had.
+    ///
+    /// - Parameters:
+    ///   - position: The position.
+    ///   - history: The name of the history that had it.
+    mutating func learn(contradicting position: WALPosition, in history: SourceHistory) {
+        // Somebody else may have learned it meanwhile.
+        if history.rawValue.hasSuffix(suffix) { suffix += "~\(position.lsn)" }
+    }
+}
+
+extension LSN {
+    /// The position without its mark (``MarkedPosition``).
+    var unmarked: LSN { LSN(String(rawValue.prefix { $0 != MarkedPosition.separator })) }
 }

@@ -23,6 +23,7 @@ struct PostgresChangeReader: ChangeReader {
     /// Those that are left out.
     private var leftOut: Set<SourceTableDescriptor> { described.subtracting(followed) }
     private let position: SourcePosition
+    private var continuity: LogContinuity
     private var assembly: ChangeAssembly
     private var hasAnswered = false
     /// Since the last look at the catalogue.
@@ -36,6 +37,8 @@ struct PostgresChangeReader: ChangeReader {
         stream: WALStream,
         slotName: String,
         position: SourcePosition,
+        start: WALPosition,
+        required: [MarkedPosition],
         plan: SyncPlan,
         followed: Set<SourceTableDescriptor>,
         described: Set<SourceTableDescriptor>,
@@ -49,7 +52,8 @@ struct PostgresChangeReader: ChangeReader {
         self.plan = plan
         self.followed = followed
         self.described = described
-        assembly = ChangeAssembly(tables, nextTransaction: nextTransaction)
+        continuity = LogContinuity(required)
+        assembly = ChangeAssembly(tables, after: start, nextTransaction: nextTransaction)
         sinceCatalogue = Stopwatch(source.clock)
         sinceNews = Stopwatch(source.clock)
     }
@@ -71,7 +75,10 @@ struct PostgresChangeReader: ChangeReader {
                 continue
             }
             sinceNews.restart()
-            for message in messages { try assembly.add(message) }
+            for message in messages {
+                if let other = continuity.add(message) { throw source.contradicts(other, position.history) }
+                try assembly.add(message)
+            }
             if try await hasOtherTables() { return [.tablesChanged] }
             let assembled = assembly.take()
             if !assembled.isEmpty || call.elapsed >= Self.patience { return assembled }

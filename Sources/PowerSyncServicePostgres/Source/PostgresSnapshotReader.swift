@@ -117,7 +117,8 @@ struct PostgresSnapshotReader: SnapshotReader {
 
     /// Begins a transaction in which the table is what was described.
     private func begin() async throws {
-        try await connection.execute("BEGIN READ ONLY", activity: activity)
+        // Values have the form that the settings of the session say.
+        try await connection.begin("BEGIN READ ONLY;", activity)
         do {
             try await connection.query(
                 "LOCK TABLE ONLY \(table.quotedName) IN ACCESS SHARE MODE",

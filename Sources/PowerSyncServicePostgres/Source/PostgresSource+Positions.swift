@@ -33,12 +33,26 @@ extension PostgresSource {
     static let markerPrefix = "powersync"
 
     package func emitMarker() async throws {
-        try await pool.withConnection { connection in
-            // In a transaction, which is flushed at once, and comes in the stream after everything before.
-            _ = try await connection.query(
-                "SELECT pg_logical_emit_message(true, '\(Self.markerPrefix)', 'ping')",
-                activity: "writing a marker"
-            )
+        try await pool.withConnection { try await emitMarker("ping", $0) }
+    }
+
+    private func emitMarker(_ content: String, _ connection: PostgresConnection) async throws {
+        // In a transaction, which is flushed at once, and comes in the stream after everything before.
+        _ = try await connection.query(
+            "SELECT pg_logical_emit_message(true, '\(Self.markerPrefix)', $1)",
+            [content],
+            activity: "writing a marker"
+        )
+    }
+
+    package func markedHead() async throws -> SourcePosition {
+        let mark = UInt64.random(in: .min ... .max)
+        return try await pool.withConnection { connection in
+            try await emitMarker(MarkedPosition.digits(mark), connection)
+            // After the commit of the marker.
+            var head = try await position(connection)
+            if let position = WALPosition(head.lsn) { head.lsn = MarkedPosition(position, mark: mark).lsn }
+            return head
         }
     }
 

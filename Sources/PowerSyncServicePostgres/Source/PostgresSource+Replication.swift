@@ -8,6 +8,13 @@ extension PostgresSource: ReplicationSource {
     package func checkConfiguration() async throws {
         let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
         try await refuse(pool.withConnection { try await check.settingErrors(on: $0) })
+        try await checkPath()
+    }
+
+    /// Checks that there is no pooler on the way to the server that keeps it from being replicated.
+    func checkPath() async throws {
+        let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
+        try await refuse(check.pathErrors(to: settings.connection))
     }
 
     private func refuse(_ findings: [PostgresFinding]) throws {
@@ -106,7 +113,8 @@ extension PostgresSource: ReplicationSource {
                 )
             )
         }
-        let stream = try await openStream(slotName, after: start)
+        let required = try await required(before: position, of: slotName)
+        let stream = try await openStream(slotName)
         defer {
             slots.withLockedValue { $0[slotName]?.stream = nil }
             endRowView(always: true)
@@ -116,6 +124,8 @@ extension PostgresSource: ReplicationSource {
             stream: stream,
             slotName: slotName,
             position: position,
+            start: start,
+            required: required,
             plan: plan,
             followed: Set(tables.map(\.descriptor)),
             described: Set(described.map(\.descriptor)),
@@ -149,7 +159,20 @@ extension PostgresSource: ReplicationSource {
         )
     }
 
-    private func openStream(_ slotName: String, after position: WALPosition) async throws -> WALStream {
+    /// What the stream of a slot must have for its log to be the one that was read up to a position.
+    ///
+    /// Nothing up to the position that the server has confirmed: it keeps that with the rest of its files.
+    private func required(before position: SourcePosition, of slotName: String) async throws -> [MarkedPosition] {
+        guard let confirmed = try await currentSlot(slotName)?.confirmed else { return [] }
+        let stored = slots.withLockedValue { slots in
+            defer { slots[slotName]?.stored = nil }
+            return slots[slotName]?.stored
+        }
+        return [MarkedPosition(position.lsn), stored].compactMap(\.self).filter { $0.position > confirmed }
+    }
+
+    /// Begins to read the changes of a slot, from the position on that the server has confirmed.
+    private func openStream(_ slotName: String) async throws -> WALStream {
         let stream = try await whileInUse(slotName) {
             let connection = try await openReplication()
             // Logical messages exist since version 14; before it, an empty transaction is news, too.
@@ -158,7 +181,7 @@ extension PostgresSource: ReplicationSource {
             return try await WALStream.start(
                 connection,
                 """
-                START_REPLICATION SLOT \(PostgresText.identifier(slotName)) LOGICAL \(position) \
+                START_REPLICATION SLOT \(PostgresText.identifier(slotName)) LOGICAL 0/0 \
                 (proto_version '1', publication_names \(publication)\(messages))
                 """
             )

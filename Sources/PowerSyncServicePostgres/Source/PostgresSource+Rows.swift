@@ -231,7 +231,7 @@ private struct PresentRowCollector: RowReader {
 extension PostgresConnection {
     /// Begins to read everything as it is at the first statement that follows.
     func beginReading(_ activity: String) async throws {
-        try await execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", activity: activity)
+        try await begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY;", activity)
     }
 
     /// Runs `body` in a transaction that reads one state.

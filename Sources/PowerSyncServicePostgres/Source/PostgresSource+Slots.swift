@@ -69,11 +69,17 @@ extension PostgresSource {
         } else if let slot, !slot.isLost, let confirmed = slot.confirmed {
             start = SourcePosition(confirmed.lsn, of: head.history)
         } else {
+            // A slot that cannot be read would keep the log of the server for nothing.
+            try await checkPath()
             if slot != nil { try await dropStream(slotName) }
             start = SourcePosition(try await createSlot(slotName).lsn, of: head.history)
         }
         slots.withLockedValue { $0[slotName, default: SlotState()].wasKept = true }
         return start
+    }
+
+    package func require(_ stored: LSN?, in slotName: String) {
+        slots.withLockedValue { $0[slotName, default: SlotState()].stored = stored.flatMap { MarkedPosition($0) } }
     }
 
     /// Checks that changes after a position can be read.
@@ -87,13 +93,16 @@ extension PostgresSource {
         func lost(_ why: String) -> ReplicationSourceError {
             ReplicationSourceError(.historyLost, "\(why) The tables are copied again.")
         }
-        guard position.history == head.history, position.lsn <= head.lsn, reached ?? position.lsn <= head.lsn else {
+        let end = head.lsn.unmarked
+        guard position.history == head.history, position.lsn.unmarked <= end,
+            reached.map({ $0.unmarked <= end }) != false
+        else {
             throw lost("The database is no longer what was replicated up to \(position): it was restored or replaced.")
         }
         guard let slot else { throw lost("Replication slot \(slotName) is gone.") }
         if slot.isLost { throw thrownAway(slotName, slot) }
-        guard let confirmed = slot.confirmed, confirmed.lsn <= position.lsn else {
-            throw lost("Replication slot \(slotName) has been moved beyond \(position.lsn).")
+        guard let confirmed = slot.confirmed, confirmed.lsn <= position.lsn.unmarked else {
+            throw lost("Replication slot \(slotName) has been moved beyond \(position.lsn.unmarked).")
         }
         return position
     }
@@ -184,6 +193,18 @@ extension PostgresSource {
     }
 
     // MARK: Losses
+
+    /// The error for a log that has something else where something was read of it, or written to it; from then on, it has another name.
+    func contradicts(_ position: MarkedPosition, _ history: SourceHistory) -> ReplicationSourceError {
+        rewinds.withLockedValue { $0.learn(contradicting: position.position, in: history) }
+        return ReplicationSourceError(
+            .historyLost,
+            """
+            The database is no longer what was replicated up to \(position.position): its files were put back to an older state, \
+            and it has been written to since. The tables are copied again.
+            """
+        )
+    }
 
     /// What an error of a stream means: a history that is lost, or an error after which it is worth trying again.
     func explain(_ error: any Error, of slotName: String, _ history: SourceHistory) async -> any Error {

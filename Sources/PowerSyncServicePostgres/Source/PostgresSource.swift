@@ -38,6 +38,8 @@ package final class PostgresSource: Sendable {
         var wasKept = false
         /// When the slot was looked at while tables are copied.
         var checkedAt: Duration?
+        /// What is stored that was read of the log after the position to go on from.
+        var stored: MarkedPosition?
         /// What the storage has on disk.
         var acknowledged: WALPosition?
         /// When that was said.

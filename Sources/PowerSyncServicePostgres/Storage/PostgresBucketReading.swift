@@ -34,7 +34,7 @@ struct PostgresBucketReading: Sendable {
         // A chunk that is begun is filled.
         let byteLimit = limits.totalBytes + limits.chunkBytes
         var bytes = 0
-        let query = "SELECT * FROM bucket_operations($1, $2, $3, $4, $5, $6)"
+        let query = "SELECT * FROM \(db.schema).bucket_operations($1, $2, $3, $4, $5, $6)"
         let arguments: [PostgresArgument] = [
             .integer(checkpoint.streamID.rawValue), .names(positions.map(\.name.rawValue)),
             .integers(positions.map(\.after.rawValue)), .integer(checkpoint.opID.rawValue),

@@ -92,7 +92,7 @@ struct PostgresCompaction: Sendable {
     /// Records, with the first change, that earlier checkpoints may have become unreadable.
     private func passCheckpoint(_ db: PostgresStatements) throws {
         try db.run(
-            "UPDATE streams SET compacted_op = $1 WHERE id = $2 AND compacted_op < $1",
+            "UPDATE \(db.schema).streams SET compacted_op = $1 WHERE id = $2 AND compacted_op < $1",
             [.integer(through), stream]
         )
     }
@@ -100,26 +100,28 @@ struct PostgresCompaction: Sendable {
     /// Deletes entries of a stream, and the older ones of the same rows and lookups.
     ///
     /// What a tombstone hides is older and of the same row; an entry that was written twice is not noted anywhere else.
-    static let removal = """
-        DELETE FROM parameter_entries WHERE stream = $1 AND op_id IN (
-            SELECT old.op_id FROM parameter_entries AS e JOIN parameter_entries AS old ON old.stream = e.stream
+    static func removal(in schema: String) -> String {
+        """
+        DELETE FROM \(schema).parameter_entries WHERE stream = $1 AND op_id IN (
+            SELECT old.op_id FROM \(schema).parameter_entries AS e JOIN \(schema).parameter_entries AS old ON old.stream = e.stream
                 AND old.lookup = e.lookup AND old.source_table = e.source_table
                 AND old.source_key = e.source_key AND old.op_id <= e.op_id
             WHERE e.stream = $1 AND e.op_id = ANY ($2))
         """
+    }
 
     /// Deletes some of the superseded entries, the oldest first.
     func removeEntries(_ db: PostgresStatements) throws -> Step {
         guard try begin(db) else { return Step(isLast: true) }
         let found = try db.rows(
-            "SELECT op_id FROM superseded_entries WHERE stream = $1 AND by_op <= $2 ORDER BY by_op, op_id LIMIT $3",
+            "SELECT op_id FROM \(db.schema).superseded_entries WHERE stream = $1 AND by_op <= $2 ORDER BY by_op, op_id LIMIT $3",
             [stream, .integer(through), .integer(Int64(Self.batch))]
         ) { $0.integer(0) }
         guard !found.isEmpty else { return Step(isLast: true) }
         try passCheckpoint(db)
-        try db.run(Self.removal, [stream, .integers(found)])
+        try db.run(Self.removal(in: db.schema), [stream, .integers(found)])
         try db.run(
-            "DELETE FROM superseded_entries WHERE stream = $1 AND op_id = ANY ($2)",
+            "DELETE FROM \(db.schema).superseded_entries WHERE stream = $1 AND op_id = ANY ($2)",
             [stream, .integers(found)]
         )
         return Step(deleted: found.count, isLast: found.count < Self.batch)
@@ -131,7 +133,7 @@ struct PostgresCompaction: Sendable {
         var (buckets, opIDs, laterIDs) = (PostgresArray(.integer), PostgresArray(.integer), PostgresArray(.integer))
         try db.run(
             """
-            SELECT bucket, op_id, by_op FROM superseded_operations WHERE stream = $1 AND by_op <= $2
+            SELECT bucket, op_id, by_op FROM \(db.schema).superseded_operations WHERE stream = $1 AND by_op <= $2
             ORDER BY bucket, op_id LIMIT $3
             """,
             [stream, .integer(through), .integer(Int64(Self.batch))]
@@ -144,7 +146,7 @@ struct PostgresCompaction: Sendable {
         try passCheckpoint(db)
         let moved = try db.run(
             """
-            UPDATE operations AS o
+            UPDATE \(db.schema).operations AS o
             SET op = 'M', target_op = s.by_op, source_table = NULL, source_key = NULL, table_name = NULL, row_id = NULL,
                 data = NULL
             FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS s (bucket, op_id, by_op)
@@ -154,13 +156,13 @@ struct PostgresCompaction: Sendable {
         )
         try db.run(
             """
-            DELETE FROM superseded_operations AS d USING unnest($2::bigint[], $3::bigint[]) AS s (bucket, op_id)
+            DELETE FROM \(db.schema).superseded_operations AS d USING unnest($2::bigint[], $3::bigint[]) AS s (bucket, op_id)
             WHERE d.stream = $1 AND d.bucket = s.bucket AND d.op_id = s.op_id
             """,
             [stream, .array(buckets), .array(opIDs)]
         )
         try db.run(
-            "UPDATE buckets SET is_uncleared = true WHERE stream = $1 AND id = ANY ($2) AND NOT is_uncleared",
+            "UPDATE \(db.schema).buckets SET is_uncleared = true WHERE stream = $1 AND id = ANY ($2) AND NOT is_uncleared",
             [stream, .array(buckets)]
         )
         return Step(moved: moved, isLast: buckets.count < Self.batch)
@@ -173,7 +175,7 @@ struct PostgresCompaction: Sendable {
         var work = 0
         while work < Self.batch {
             let next = try db.first(
-                "SELECT id FROM buckets WHERE stream = $1 AND is_uncleared AND id > $2 ORDER BY id LIMIT 1",
+                "SELECT id FROM \(db.schema).buckets WHERE stream = $1 AND is_uncleared AND id > $2 ORDER BY id LIMIT 1",
                 [stream, .integer(step.bucket)]
             ) { $0.integer(0) }
             guard let next else {
@@ -197,7 +199,7 @@ struct PostgresCompaction: Sendable {
         var hasRow = false
         let found = try db.run(
             """
-            SELECT op_id, op, checksum, target_op FROM operations WHERE stream = $1 AND bucket = $2 AND op_id <= $3
+            SELECT op_id, op, checksum, target_op FROM \(db.schema).operations WHERE stream = $1 AND bucket = $2 AND op_id <= $3
             ORDER BY op_id LIMIT $4
             """,
             arguments + [.integer(through), .integer(Int64(Self.batch))]
@@ -216,12 +218,12 @@ struct PostgresCompaction: Sendable {
             let clear = beginning.clear
             try passCheckpoint(db)
             try db.run(
-                "DELETE FROM operations WHERE stream = $1 AND bucket = $2 AND op_id < $3",
+                "DELETE FROM \(db.schema).operations WHERE stream = $1 AND bucket = $2 AND op_id < $3",
                 arguments + [.integer(clear.opID)]
             )
             try db.run(
                 """
-                UPDATE operations
+                UPDATE \(db.schema).operations
                 SET op = 'C', checksum = $4, target_op = $5, source_table = NULL, source_key = NULL, table_name = NULL,
                     row_id = NULL, data = NULL
                 WHERE stream = $1 AND bucket = $2 AND op_id = $3
@@ -233,7 +235,7 @@ struct PostgresCompaction: Sendable {
             cleared = beginning.count - 1
             try db.run(
                 """
-                UPDATE buckets SET count = count - $3, cleared_op = $4,
+                UPDATE \(db.schema).buckets SET count = count - $3, cleared_op = $4,
                     published_op = greatest(published_op, $4),
                     published_checksum = CASE WHEN published_op < $4 THEN $5 ELSE published_checksum END,
                     published_count = CASE WHEN published_op < $4 THEN 1 ELSE published_count - $3 END
@@ -247,7 +249,7 @@ struct PostgresCompaction: Sendable {
         // Without a row after the beginning, more of it may follow.
         let isDone = hasRow || !beginning.isWorthClearing || found < Self.batch
         if isDone {
-            try db.run("UPDATE buckets SET is_uncleared = false WHERE stream = $1 AND id = $2", arguments)
+            try db.run("UPDATE \(db.schema).buckets SET is_uncleared = false WHERE stream = $1 AND id = $2", arguments)
         }
         return (found + 1, cleared, isDone)
     }

@@ -1,4 +1,5 @@
 import Logging
+import NIOConcurrencyHelpers
 package import PowerSyncServiceCore
 
 /// Learning of what other processes do (docs/postgres-storage.md "Several processes").
@@ -24,6 +25,7 @@ extension PostgresBucketStorage {
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
                 if (error as? BucketStorageError)?.code == .otherStorage { throw error }
+                if (error as? PostgresError)?.code == .noSession { didLoseSessions() }
                 if !isLost {
                     isLost = true
                     logger.warning(
@@ -48,8 +50,15 @@ extension PostgresBucketStorage {
             "LISTEN \(PostgresText.identifier(schema.channel))",
             activity: "listening to other processes"
         )
+        let process = try await connection.checkSession("listening to other processes")
+        var nextCheck = ContinuousClock.now
         var isNew = true
         while true {
+            if ContinuousClock.now >= nextCheck {
+                // Behind a pooler without sessions, nobody would be heard.
+                try await checkOthers(than: Int64(process) ?? 0)
+                nextCheck = .now.advanced(by: Self.followInterval)
+            }
             let (checkpoint, streams) = try await read(on: connection)
             if let checkpoint { feed.publish(checkpoint) }
             forgetStreams(except: Set(streams.keys))
@@ -89,7 +98,7 @@ extension PostgresBucketStorage {
     ) async throws -> (StorageCheckpoint?, streams: [ReplicationStreamID: ReplicationStream.State]) {
         let published = feed.current
         return try await noticingOtherStorages {
-            try await connection.statements("looking for checkpoints") { [self] db in
+            try await connection.statements("looking for checkpoints", in: schema) { [self] db in
                 let streams = try StreamRecord.all(in: StreamRecord.statesWithData, db).map { ($0.id, $0.state) }
                 return (try publishedCheckpoint(after: published, db), Dictionary(uniqueKeysWithValues: streams))
             }
@@ -114,10 +123,19 @@ extension PostgresBucketStorage {
         after published: StorageCheckpoint?,
         _ db: PostgresStatements
     ) throws -> StorageCheckpoint? {
-        guard try schema.identity(db) == identity else { throw otherStorage }
+        var place = PostgresStatements.Place()
+        try db.run(together: [db.placeQuery { place = $0 }])
+        try db.check(place)
         let checkpoint = try StreamRecord.served(db)?.checkpoint
         // What was published before this look is stored for ever, unless a copy of the storage has taken its place.
-        if let checkpoint, let published, checkpoint.isBefore(published) { throw otherStorage }
+        if let checkpoint, let published, checkpoint.isBefore(published) { throw schema.otherStorage }
+        guard let checkpoint else { return nil }
+        // Also if the copy has been written to since, and has come further.
+        let known = lineage.withLockedValue { $0 }
+        if let known, try !known.continues(to: checkpoint, db) { throw schema.otherStorage }
+        if let seen = try StorageLineage(checkpoint, db) {
+            lineage.withLockedValue { if $0.map({ seen.follows($0) }) != false { $0 = seen } }
+        }
         return checkpoint
     }
 
@@ -125,19 +143,8 @@ extension PostgresBucketStorage {
         do {
             return try await body()
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
-            throw otherStorage
+            throw schema.otherStorage
         }
-    }
-
-    private var otherStorage: BucketStorageError {
-        BucketStorageError(
-            .otherStorage,
-            """
-            The bucket storage in schema \(schema.name) was deleted, made again or set back while this process used it, which \
-            has to be started again. After a backup was restored, or a standby took over that had not got everything, run \
-            `powersync teardown` first.
-            """
-        )
     }
 
     package func isWritten(to history: SourceHistory) async throws -> Bool {

@@ -12,7 +12,7 @@ extension PostgresBucketStorage {
             let arguments: [PostgresArgument] = [.integer(stream.rawValue), .bytes(Array(search.utf8))]
             let total = try db.first(
                 """
-                SELECT count(*), coalesce(sum(count), 0)::bigint FROM buckets
+                SELECT count(*), coalesce(sum(count), 0)::bigint FROM \(db.schema).buckets
                 WHERE stream = $1 AND position($2 IN name) > 0
                 """,
                 arguments
@@ -31,7 +31,7 @@ extension PostgresBucketStorage {
     ) throws -> [BucketList.Bucket]? {
         let bytes = """
             (SELECT coalesce(sum(coalesce(octet_length(data), 0) + coalesce(octet_length(row_id), 0)), 0)::bigint
-            FROM operations WHERE stream = $1 AND bucket = b.id)
+            FROM \(db.schema).operations WHERE stream = $1 AND bucket = b.id)
             """
         try db.script("SAVEPOINT sizes; SET LOCAL statement_timeout = '1s'")
         do {
@@ -52,7 +52,7 @@ extension PostgresBucketStorage {
             """
             SELECT b.name, b.count, \(bytes)
             FROM (
-                SELECT id, name, count FROM buckets WHERE stream = $1 AND position($2 IN name) > 0
+                SELECT id, name, count FROM \(db.schema).buckets WHERE stream = $1 AND position($2 IN name) > 0
                 ORDER BY count DESC, name LIMIT $3 OFFSET $4
             ) AS b
             ORDER BY b.count DESC, b.name
@@ -74,9 +74,9 @@ extension PostgresBucketStorage {
             let present =
                 try db.first(
                     """
-                    SELECT (SELECT last_value FROM op_ids)
+                    SELECT (SELECT last_value FROM \(db.schema).op_ids)
                         + (SELECT coalesce(sum(compacted_op), 0)::bigint + count(*) FILTER (WHERE state = 'TERMINATED')
-                            FROM streams)
+                            FROM \(db.schema).streams)
                     """
                 ) { $0.integer(0) } ?? 0
             if present == version { return nil }
@@ -84,7 +84,7 @@ extension PostgresBucketStorage {
                 try db.first(
                     """
                     SELECT coalesce(sum(pg_table_size(inhrelid)), 0)::bigint FROM pg_inherits
-                    WHERE inhparent = '\(table)'::regclass
+                    WHERE inhparent = \(db.relation(table))
                     """
                 ) { $0.integer(0) } ?? 0
             }
@@ -93,19 +93,20 @@ extension PostgresBucketStorage {
                 operations: try size(of: "operations"),
                 parameters: try size(of: "parameter_entries"),
                 rows: try size(of: "row_states"),
-                bucketCount: Int(try db.first("SELECT count(*) FROM buckets") { $0.integer(0) } ?? 0)
+                bucketCount: Int(try db.first("SELECT count(*) FROM \(db.schema).buckets") { $0.integer(0) } ?? 0)
             )
         }
     }
 
     package func size() async throws -> Int64 {
-        try await read("reading the size of the storage") { db in
+        try await read("reading the size of the storage") { [schema] db in
             try db.first(
                 """
                 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
                 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-                WHERE n.nspname = current_schema() AND c.relkind = 'r'
-                """
+                WHERE n.nspname = $1 AND c.relkind = 'r'
+                """,
+                [.text(schema.name)]
             ) { $0.integer(0) } ?? 0
         }
     }

@@ -29,15 +29,15 @@ extension PostgresBucketStorage {
             let buckets = try names(
                 """
                 SELECT b.name FROM (
-                    SELECT DISTINCT bucket FROM operations WHERE stream = $1 AND op_id > $2 AND op_id <= $3
-                ) AS o JOIN buckets AS b ON b.stream = $1 AND b.id = o.bucket
+                    SELECT DISTINCT bucket FROM \(db.schema).operations WHERE stream = $1 AND op_id > $2 AND op_id <= $3
+                ) AS o JOIN \(db.schema).buckets AS b ON b.stream = $1 AND b.id = o.bucket
                 """
             )
             let lookups = try names(
                 """
                 SELECT l.name FROM (
-                    SELECT DISTINCT lookup FROM parameter_entries WHERE stream = $1 AND op_id > $2 AND op_id <= $3
-                ) AS e JOIN lookups AS l ON l.stream = $1 AND l.id = e.lookup
+                    SELECT DISTINCT lookup FROM \(db.schema).parameter_entries WHERE stream = $1 AND op_id > $2 AND op_id <= $3
+                ) AS e JOIN \(db.schema).lookups AS l ON l.stream = $1 AND l.id = e.lookup
                 """
             )
             // What says what has changed may be gone.
@@ -102,9 +102,9 @@ extension PostgresBucketStorage {
             """
             SELECT \(areDistinct ? "DISTINCT" : "") n.place, e.outputs
             FROM unnest($2::bytea[]) WITH ORDINALITY AS n (name, place)
-                JOIN \(PostgresStorageSchema.named("lookups", "n.name", as: "l"))
+                JOIN \(PostgresStorageSchema.named("\(db.schema).lookups", "n.name", as: "l"))
                 JOIN LATERAL (
-                    SELECT DISTINCT ON (source_table, source_key) outputs FROM parameter_entries
+                    SELECT DISTINCT ON (source_table, source_key) outputs FROM \(db.schema).parameter_entries
                     WHERE stream = $1 AND lookup = l.id AND op_id <= $3
                     ORDER BY source_table DESC, source_key DESC, op_id DESC
                 ) AS e ON e.outputs <> $4
@@ -136,11 +136,11 @@ extension PostgresBucketStorage {
                     CASE WHEN b.last_op <= $3 THEN b.checksum ELSE b.published_checksum + coalesce(o.checksum, 0) END,
                     CASE WHEN b.last_op <= $3 THEN b.count ELSE b.published_count + coalesce(o.count, 0) END
                 FROM unnest($2::bytea[]) WITH ORDINALITY AS n (name, place)
-                    JOIN \(PostgresStorageSchema.named("buckets", "n.name", as: "b"))
+                    JOIN \(PostgresStorageSchema.named("\(db.schema).buckets", "n.name", as: "b"))
                     LEFT JOIN LATERAL (
                         SELECT sum(CASE WHEN op_id > b.published_op THEN checksum ELSE -checksum END)::bigint AS checksum,
                             sum(CASE WHEN op_id > b.published_op THEN 1 ELSE -1 END) AS count
-                        FROM operations
+                        FROM \(db.schema).operations
                         WHERE b.last_op > $3 AND stream = $1 AND bucket = b.id
                             AND op_id > least(b.published_op, $3) AND op_id <= greatest(b.published_op, $3)
                     ) AS o ON true
@@ -180,7 +180,7 @@ extension PostgresBucketStorage {
                 // Those and no others: what a published operation names is on the disk. Of a transaction that is not, the server may
                 // lose the names, and give their numbers to other ones.
                 let found = try db.rows(
-                    "SELECT id, name FROM names WHERE stream = $1 AND id = ANY ($2)",
+                    "SELECT id, name FROM \(db.schema).names WHERE stream = $1 AND id = ANY ($2)",
                     [.integer(stream.rawValue), .integers(missing)]
                 ) { ($0.integer(0), $0.bytes(1) ?? []) }
                 guard found.count == missing.count else {

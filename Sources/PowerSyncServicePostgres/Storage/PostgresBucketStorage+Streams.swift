@@ -69,7 +69,7 @@ extension PostgresBucketStorage: BucketStorage {
         try await read("reading the progress of a stream") { db in
             let record = try StreamRecord.find(stream, db)
             let time = try db.first(
-                "SELECT extract(epoch FROM last_checkpoint_at)::text FROM streams WHERE id = $1",
+                "SELECT extract(epoch FROM last_checkpoint_at)::text FROM \(db.schema).streams WHERE id = $1",
                 [.integer(stream.rawValue)]
             ) { $0.text(0).flatMap { Double($0) } }
             return StreamProgress(
@@ -101,7 +101,11 @@ extension PostgresBucketStorage: BucketStorage {
                 let record = try StreamRecord.find(stream, locked: true, db)
                 guard record.state == .stop else { return }
                 try PostgresStorageSchema.dropPartitions(of: stream, db)
-                try db.run("DELETE FROM source_tables WHERE stream = $1", [.integer(stream.rawValue)])
+                try db.run("DELETE FROM \(db.schema).source_tables WHERE stream = $1", [.integer(stream.rawValue)])
+                // Those of the streams before: somebody may just be looking at this one.
+                try db.run(
+                    "DELETE FROM \(db.schema).writers AS w USING \(db.schema).streams AS s WHERE s.id = w.stream AND s.state = 'TERMINATED'"
+                )
                 try StreamRecord.setState(.terminated, of: stream, db)
             }
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.lockNotAvailable {
@@ -139,7 +143,7 @@ extension SourceTable {
         try db.rows(
             """
             SELECT id, relation_id, schema_name, table_name, identity_columns, snapshot_done, snapshot_last_key
-            FROM source_tables WHERE stream = $1
+            FROM \(db.schema).source_tables WHERE stream = $1
             """,
             [.integer(stream.rawValue)]
         ) { row in
@@ -171,7 +175,7 @@ extension SourceTable {
         let identity = String(decoding: try JSONEncoder().encode(descriptor.identity), as: UTF8.self)
         try db.run(
             """
-            INSERT INTO source_tables (id, stream, relation_id, schema_name, table_name, identity_columns)
+            INSERT INTO \(db.schema).source_tables (id, stream, relation_id, schema_name, table_name, identity_columns)
             VALUES ($1, $2, $3, $4, $5, $6)
             """,
             [

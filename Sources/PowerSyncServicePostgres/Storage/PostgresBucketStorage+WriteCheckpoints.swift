@@ -11,8 +11,8 @@ extension PostgresBucketStorage {
         try await ask("reading the published position") { db in
             try db.first(
                 """
-                SELECT s.last_checkpoint_lsn, h.history FROM (\(Self.served)) AS s
-                    JOIN source_histories AS h ON h.id = s.history_id
+                SELECT s.last_checkpoint_lsn, h.history FROM (\(Self.served(db))) AS s
+                    JOIN \(db.schema).source_histories AS h ON h.id = s.history_id
                 WHERE s.last_checkpoint_lsn IS NOT NULL
                 """
             ) { SourcePosition(LSN($0.text(0) ?? ""), of: SourceHistory(rawValue: $0.text(1) ?? "")) }
@@ -20,30 +20,35 @@ extension PostgresBucketStorage {
     }
 
     /// The stream that clients are served from, if this service knows the format of its data.
-    private static let served = """
+    private static func served(_ db: PostgresStatements) -> String {
+        """
         SELECT last_checkpoint_lsn, history_id FROM (
-            SELECT * FROM streams WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1
+            SELECT * FROM \(db.schema).streams WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1
         ) AS newest
         WHERE storage_version = \(PostgresStorageSchema.streamVersion)
         """
+    }
 
     package func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
         // A client may have asked for the largest number there is: it stays.
-        try await writeCheckpoint(
-            userKey: userKey,
-            head: head,
-            recordedBy: """
-                INSERT INTO write_checkpoints AS w (user_key, digest, write_checkpoint, lsn, history_id)
-                SELECT $1, sha256($1), 1, $2, head.id FROM head, served
-                ON CONFLICT (digest) DO UPDATE SET
-                    \(Self.keepVisible),
-                    write_checkpoint = least(w.write_checkpoint, \(Int64.max - 1)) + 1,
-                    lsn = \(Self.laterPosition),
-                    history_id = greatest(w.history_id, excluded.history_id),
-                    requested_at = NULL
-                RETURNING write_checkpoint
-                """
-        )
+        try await writeCheckpoint(userKey: userKey, head: head) { db in
+            """
+            INSERT INTO \(db.schema).write_checkpoints AS w
+                (user_key, digest, owner, write_checkpoint, lsn, history_id, used_at)
+            SELECT $1, sha256($1), sha256($4), least(coalesce(f.number, 0), \(Int64.max - 1)) + 1, $2, head.id,
+                \(Self.time("$5"))
+            FROM head CROSS JOIN served
+                LEFT JOIN \(db.schema).forgotten_write_checkpoints AS f ON f.owner = sha256($4)
+            ON CONFLICT (digest) DO UPDATE SET
+                \(Self.keepVisible),
+                write_checkpoint = least(w.write_checkpoint, \(Int64.max - 1)) + 1,
+                lsn = \(Self.laterPosition),
+                history_id = greatest(w.history_id, excluded.history_id),
+                requested_at = NULL,
+                used_at = excluded.used_at
+            RETURNING write_checkpoint, xmax = 0 AS is_new
+            """
+        }
     }
 
     package func recordCheckpointRequest(
@@ -51,24 +56,23 @@ extension PostgresBucketStorage {
         userKey: String,
         head: SourcePosition
     ) async throws -> WriteCheckpoint {
-        try await writeCheckpoint(
-            userKey: userKey,
-            head: head,
-            recordedBy: """
-                INSERT INTO write_checkpoints AS w (user_key, digest, write_checkpoint, lsn, history_id, requested_at)
-                SELECT $1, sha256($1), $4, $2, head.id, \(Self.time("$5")) FROM head, served
-                ON CONFLICT (digest) DO UPDATE SET
-                    \(Self.keepVisible),
-                    write_checkpoint = $4,
-                    lsn = CASE WHEN w.write_checkpoint = $4 THEN w.lsn ELSE \(Self.laterPosition) END,
-                    history_id = CASE WHEN w.write_checkpoint = $4 THEN w.history_id
-                        ELSE greatest(w.history_id, excluded.history_id) END,
-                    requested_at = excluded.requested_at
-                WHERE w.write_checkpoint <= $4
-                RETURNING write_checkpoint
-                """,
-            [.integer(id.rawValue), seconds(now())]
-        )
+        try await writeCheckpoint(userKey: userKey, head: head, [.integer(id.rawValue)]) { db in
+            """
+            INSERT INTO \(db.schema).write_checkpoints AS w
+                (user_key, digest, owner, write_checkpoint, lsn, history_id, requested_at, used_at)
+            SELECT $1, sha256($1), sha256($4), $6, $2, head.id, \(Self.time("$5")), \(Self.time("$5")) FROM head, served
+            ON CONFLICT (digest) DO UPDATE SET
+                \(Self.keepVisible),
+                write_checkpoint = $6,
+                lsn = CASE WHEN w.write_checkpoint = $6 THEN w.lsn ELSE \(Self.laterPosition) END,
+                history_id = CASE WHEN w.write_checkpoint = $6 THEN w.history_id
+                    ELSE greatest(w.history_id, excluded.history_id) END,
+                requested_at = excluded.requested_at,
+                used_at = excluded.used_at
+            WHERE w.write_checkpoint <= $6
+            RETURNING write_checkpoint, xmax = 0 AS is_new
+            """
+        }
     }
 
     /// What is visible now stays visible while the new number waits.
@@ -104,13 +108,13 @@ extension PostgresBucketStorage {
     private func seconds(_ time: Date) -> PostgresArgument { .text("\(time.timeIntervalSince1970)") }
 
     /// The number of a history that the source had a moment ago: that of a stream, or of the history that was seen last.
-    private static func number(ofHistory history: String) -> String {
+    private static func number(ofHistory history: String, _ db: PostgresStatements) -> String {
         """
         SELECT id FROM (
-            SELECT h.id, 1 AS rank FROM streams AS s JOIN source_histories AS h ON h.id = s.history_id
+            SELECT h.id, 1 AS rank FROM \(db.schema).streams AS s JOIN \(db.schema).source_histories AS h ON h.id = s.history_id
             WHERE s.state IN ('ACTIVE', 'ERRORED', 'PROCESSING') AND h.history = \(history)
             UNION ALL
-            SELECT id, 2 FROM (SELECT * FROM source_histories ORDER BY id DESC LIMIT 1) AS newest
+            SELECT id, 2 FROM (SELECT * FROM \(db.schema).source_histories ORDER BY id DESC LIMIT 1) AS newest
             WHERE history = \(history)
         ) AS found
         ORDER BY rank, id DESC LIMIT 1
@@ -119,8 +123,9 @@ extension PostgresBucketStorage {
 
     /// Runs a statement that may change the record of a user.
     ///
-    /// Its arguments are the user, position and history of the source. `head` has the number of that history, `served` what is
-    /// published; without one of them, it does nothing. What it records is told to all processes: the user's streams may be anywhere.
+    /// Its arguments are the key of the client, position and history of the source, the user, the time, and those that are given.
+    /// `head` has the number of that history, `served` what is published; without one of them, it does nothing. What it records is
+    /// told to all processes: the user's streams may be anywhere.
     ///
     /// No checkpoint is published between the moment at which it looks for what is, and its end: a number that has just become
     /// visible could vanish otherwise, when the statement has waited for another one of the user.
@@ -131,41 +136,47 @@ extension PostgresBucketStorage {
     private func writeCheckpoint(
         userKey: String,
         head: SourcePosition,
-        recordedBy sql: String,
-        _ arguments: [PostgresArgument] = []
+        _ arguments: [PostgresArgument] = [],
+        recordedBy sql: @escaping @Sendable (PostgresStatements) -> String
     ) async throws -> WriteCheckpoint {
-        let user = PostgresArgument.bytes(Array(userKey.utf8))
+        let client = PostgresArgument.bytes(Array(userKey.utf8))
+        let user = PostgresArgument.bytes(WriteCheckpointRetention.user(ofKey: userKey))
         let notification = StorageNotification.writeCheckpoint(
             process: processID,
             position: head.lsn,
             userKey: userKey
         )
         let values =
-            [user, .text(head.lsn.rawValue), .text(head.history.rawValue)] + arguments
+            [client, .text(head.lsn.rawValue), .text(head.history.rawValue), user, seconds(now())] + arguments
             + [.text(schema.channel), .text(notification.text)]
-        let statement = """
-            WITH served AS (\(Self.served)), head AS (\(Self.number(ofHistory: "$3"))), recorded AS (\(sql))
-            SELECT write_checkpoint, pg_notify($\(values.count - 1), $\(values.count)) FROM recorded
-            """
         let record: @Sendable (PostgresStatements) throws -> Int64? = { [schema] db in
-            var number: Int64?
-            let recording = PostgresStatements.Statement(sql: statement, arguments: values) { number = $0.integer(0) }
+            // A transaction by itself: where it should not run, nothing is served.
+            let statement = """
+                WITH served AS (SELECT * FROM (\(Self.served(db))) AS s WHERE \(db.isInPlace)),
+                    head AS (\(Self.number(ofHistory: "$3", db))), recorded AS (\(sql(db)))
+                SELECT write_checkpoint, is_new, pg_notify($\(values.count - 1), $\(values.count)) FROM recorded
+                """
+            var recorded: (number: Int64, isNew: Bool)?
+            let recording = PostgresStatements.Statement(sql: statement, arguments: values) {
+                recorded = ($0.integer(0), $0.boolean(1))
+            }
             try db.run(together: [schema.keepingPublished, recording])
-            return number
+            if recorded?.isNew == true { try Self.forgetClients(of: user, db) }
+            return recorded?.number
         }
         if let number = try await ask("recording a write checkpoint", record) { return WriteCheckpoint(number) }
         return try await write("recording a write checkpoint") { [self] db in
             guard try StreamRecord.served(db) != nil else { throw BucketStorageError.noActiveStream }
             let history = PostgresArgument.text(head.history.rawValue)
-            if try db.first(Self.number(ofHistory: "$1"), [history], { _ in true }) == nil {
+            if try db.first(Self.number(ofHistory: "$1", db), [history], { _ in true }) == nil {
                 try lockHistories(db)
                 _ = try head.history.number(db)
             }
             if let number = try record(db) { return WriteCheckpoint(number) }
             // A larger one is there.
             let larger = try db.first(
-                "SELECT write_checkpoint FROM write_checkpoints WHERE digest = sha256($1)",
-                [user]
+                "SELECT write_checkpoint FROM \(db.schema).write_checkpoints WHERE digest = sha256($1)",
+                [client]
             ) { $0.integer(0) }
             return WriteCheckpoint(larger ?? 1)
         }
@@ -185,7 +196,7 @@ extension PostgresBucketStorage {
                         OR w.visible_history_id = s.history_id AND w.visible_lsn <= $3
                         THEN w.visible_write_checkpoint
                     END
-                FROM write_checkpoints AS w JOIN streams AS s ON s.id = $2
+                FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).streams AS s ON s.id = $2
                 WHERE w.digest = sha256($1)
                 """,
                 [
@@ -201,7 +212,7 @@ extension PostgresBucketStorage {
         try await ask("reading a write checkpoint") { db in
             try db.first(
                 """
-                SELECT w.lsn FROM write_checkpoints AS w JOIN streams AS s ON s.id = $2
+                SELECT w.lsn FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).streams AS s ON s.id = $2
                 WHERE w.digest = sha256($1) AND w.history_id = s.history_id AND w.lsn > $3
                 """,
                 [
@@ -214,22 +225,55 @@ extension PostgresBucketStorage {
 
     // MARK: Deleting
 
-    /// How long checkpoint requests are kept, in seconds.
-    static let requestRetention: TimeInterval = 3600
+    /// Deletes the numbers of those clients of a user that have used them longest ago, if there are too many.
+    private static func forgetClients(of user: PostgresArgument, _ db: PostgresStatements) throws {
+        try db.run(
+            """
+            WITH deleted AS (
+                DELETE FROM \(db.schema).write_checkpoints WHERE digest IN (
+                    SELECT digest FROM \(db.schema).write_checkpoints WHERE owner = sha256($1)
+                    ORDER BY used_at DESC, digest OFFSET \(WriteCheckpointRetention.clientsOfUser)
+                ) AND \(db.isInPlace)
+                RETURNING owner, write_checkpoint, requested_at
+            )
+            \(rememberingForgotten(db))
+            """,
+            [user]
+        )
+    }
 
-    /// Deletes numbers that clients have chosen, and have not asked for since long.
+    /// Remembers the largest number of each user that the service has counted, among those that are `deleted`: the next client of
+    /// the user begins above it, and none that comes back is shown a number that it knows already.
+    private static func rememberingForgotten(_ db: PostgresStatements) -> String {
+        """
+        INSERT INTO \(db.schema).forgotten_write_checkpoints AS f (owner, number)
+        SELECT owner, max(write_checkpoint) FROM deleted WHERE requested_at IS NULL GROUP BY owner
+        ON CONFLICT (owner) DO UPDATE SET number = greatest(f.number, excluded.number)
+        """
+    }
+
+    /// Deletes numbers that clients have chosen and not asked for since long, and those of clients that are gone
+    /// (``WriteCheckpointRetention``).
     ///
     /// A client that comes back learns from the answer to its next request that its number was not recorded. Those that still
-    /// wait for replication stay, or a client that waits with them would do so for ever. So do numbers that this service
-    /// counts: a client may remember them.
+    /// wait for replication stay, or a client that waits with them would do so for ever.
     func deleteOldRequests() async throws -> Int {
-        let before = seconds(now().addingTimeInterval(-Self.requestRetention))
-        return try await write("deleting checkpoint requests") { db in
+        func before(_ retention: TimeInterval) -> PostgresArgument { seconds(now().addingTimeInterval(-retention)) }
+        let arguments = [before(WriteCheckpointRetention.ofRequests), before(WriteCheckpointRetention.ofClients)]
+        return try await write("deleting write checkpoints") { db in
             guard let served = try StreamRecord.served(db) else { return 0 }
-            return try db.run(
-                "DELETE FROM write_checkpoints AS w WHERE requested_at < \(Self.time("$1")) AND \(Self.isPublished("$2", "$3"))",
-                [before, .text(served.lastCheckpointLSN?.rawValue), .integer(served.historyID)]
-            )
+            return try db.first(
+                """
+                WITH deleted AS (
+                    DELETE FROM \(db.schema).write_checkpoints AS w
+                    WHERE (requested_at < \(Self.time("$1")) OR used_at < \(Self.time("$2")))
+                        AND \(Self.isPublished("$3", "$4"))
+                    RETURNING owner, write_checkpoint, requested_at
+                ), remembered AS (\(Self.rememberingForgotten(db)))
+                SELECT count(*) FROM deleted
+                """,
+                arguments + [.text(served.lastCheckpointLSN?.rawValue), .integer(served.historyID)]
+            ) { Int($0.integer(0)) } ?? 0
         }
     }
 }

@@ -7,9 +7,10 @@ extension PostgresBucketStorage {
         of stream: ReplicationStreamID,
         _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result {
-        let lease = try await takeLease(of: stream)
+        let lease = try await inSession { try await takeLease(of: stream) }
         do {
-            let result = try await holding(lease, stream, Handover(value: body))
+            let body = Handover(value: body)
+            let result = try await inSession { try await holding(lease, stream, body) }
             await lease.release()
             return result.value
         } catch {
@@ -29,6 +30,16 @@ extension PostgresBucketStorage {
             }
         }
         let connection = try await PostgresConnection.open(settings.connection, settings: schema.sessionSettings)
+        do {
+            // The lock is to be that of a session.
+            try await connection.proveSession(
+                opening: { try await .open(settings.connection, settings: schema.sessionSettings) },
+                "taking the lease of a stream"
+            )
+        } catch {
+            connection.close()
+            throw error
+        }
         return try await takeLease(of: stream, on: connection)
     }
 
@@ -58,7 +69,7 @@ extension PostgresBucketStorage {
                 var writer: any BucketStorageWriter = try await self.writer(of: stream, lease)
                 return Handover(value: try await body.value(&writer))
             }
-            group.addTask { try await lease.hold(self.clock) }
+            group.addTask { try await lease.hold(self.clock) { try await self.checkOthers(than: $0) } }
             defer { group.cancelAll() }
             guard let result = try await group.next() else { throw CancellationError() }
             return result
@@ -71,7 +82,7 @@ extension PostgresBucketStorage {
             [configs] db in
             let record = try StreamRecord.find(stream, db)
             let reached = try db.first(
-                "SELECT max(lsn) FROM write_checkpoints WHERE history_id = $1",
+                "SELECT max(lsn) FROM \(db.schema).write_checkpoints WHERE history_id = $1",
                 [.integer(record.historyID)]
             ) { $0.text(0).map { LSN($0) } }
             let history = try SourceHistory.find(record.historyID, db)
@@ -86,6 +97,7 @@ extension PostgresBucketStorage {
             isActive: record.state == .active,
             resumePosition: record.resumePosition(in: history),
             reachedLSN: record.notReached(reached),
+            storedLSN: record.noCheckpointBefore,
             tables: tables
         )
     }

@@ -12,7 +12,7 @@ import PowerSyncServiceCore
 package final class PostgresBucketStorage: Sendable {
     /// Where the storage is, and how it is used.
     package struct Settings: Sendable {
-        /// How to connect: directly to the primary, not through a pooler of transactions.
+        /// How to connect: to the primary itself, or through a pooler of sessions.
         package var connection: PostgresConnectionString
         /// The schema of its tables.
         package var schema = PostgresBucketStorage.defaultSchema
@@ -43,8 +43,6 @@ package final class PostgresBucketStorage: Sendable {
     let settings: Settings
     let schema: PostgresStorageSchema
     let pool: PostgresPool
-    /// The id of the storage, whose streams and names are kept in memory.
-    let identity: String?
     /// What this process calls itself when it tells others something.
     let processID = RandomID.make()
     /// The newest checkpoint of the active stream that this process knows of.
@@ -61,12 +59,15 @@ package final class PostgresBucketStorage: Sendable {
     /// Names that operations of a stream repeat, by their numbers; none that only a transaction has which may be lost.
     let names = NIOLockedValueBox<[ReplicationStreamID: [Int64: [UInt8]]]>([:])
     let configs: StreamConfigs
+    /// What was seen of the writers of the served stream.
+    let lineage = NIOLockedValueBox<StorageLineage?>(nil)
+    /// Whether a connection has run into another session than its own.
+    private let hasNoSessions = NIOLockedValueBox(false)
 
     private init(
         _ settings: Settings,
         pool: PostgresPool,
         schema: PostgresStorageSchema,
-        identity: String?,
         checkpoint: StorageCheckpoint?,
         now: @escaping @Sendable () -> Date,
         makeID: @escaping @Sendable () -> String,
@@ -76,7 +77,6 @@ package final class PostgresBucketStorage: Sendable {
         self.settings = settings
         self.schema = schema
         self.pool = pool
-        self.identity = identity
         self.now = now
         self.makeID = makeID
         self.clock = clock
@@ -105,24 +105,27 @@ package final class PostgresBucketStorage: Sendable {
         clock: any Clock<Duration> = ContinuousClock(),
         logger: Logger
     ) async throws -> PostgresBucketStorage {
-        let schema = PostgresStorageSchema(name: settings.schema)
+        let new = PostgresStorageSchema(name: settings.schema)
         let pool = PostgresPool(
             settings.connection,
             maximumConnections: settings.maximumConnections,
-            settings: schema.sessionSettings
+            settings: new.sessionSettings
         )
         do {
-            let (identity, checkpoint) = try await pool.withConnection { connection in
-                try await prepare(schema, use, connection)
-                return try await connection.statements("reading the served stream") { db in
-                    (try schema.identity(db), try StreamRecord.served(db)?.checkpoint)
+            let (schema, checkpoint) = try await pool.withConnection { connection in
+                try await prove(connection, settings.connection, new)
+                try await prepare(new, use, connection)
+                return try await connection.statements("reading the served stream", in: new) { db in
+                    (
+                        PostgresStorageSchema(name: new.name, id: try new.identity(db)),
+                        try StreamRecord.served(db)?.checkpoint
+                    )
                 }
             }
             return PostgresBucketStorage(
                 settings,
                 pool: pool,
                 schema: schema,
-                identity: identity,
                 checkpoint: checkpoint,
                 now: now,
                 makeID: makeID,
@@ -135,15 +138,37 @@ package final class PostgresBucketStorage: Sendable {
         }
     }
 
+    /// Makes sure that a connection has a session of the server for itself.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `cannotOpen` that says what to do, or ``PostgresError``.
+    static func prove(
+        _ connection: PostgresConnection,
+        _ string: PostgresConnectionString,
+        _ schema: PostgresStorageSchema
+    ) async throws {
+        do {
+            try await connection.proveSession(
+                opening: { try await .open(string, settings: schema.sessionSettings) },
+                "looking for a pooler"
+            )
+        } catch let error as PostgresError where error.code == .noSession {
+            throw BucketStorageError(
+                .cannotOpen,
+                "The bucket storage in schema \(schema.name) cannot be used: \(PostgresError.noSessionMessage)",
+                underlyingError: error
+            )
+        }
+    }
+
     /// Makes sure that the server can have a storage, and that its tables have the version of this service.
     static func prepare(
         _ schema: PostgresStorageSchema,
         _ use: Use,
         _ connection: PostgresConnection
     ) async throws {
-        try await checkServer(connection)
+        try await checkServer(connection, schema)
         do {
-            try await connection.statements("preparing the bucket storage") { db in
+            try await connection.statements("preparing the bucket storage", in: schema) { db in
                 try schema.prepare(use == .service ? .migrating : .checking, db)
             }
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.insufficientPrivilege {
@@ -164,7 +189,7 @@ package final class PostgresBucketStorage: Sendable {
     }
 
     /// Checks that a server can have a storage.
-    static func checkServer(_ connection: PostgresConnection) async throws {
+    static func checkServer(_ connection: PostgresConnection, _ schema: PostgresStorageSchema) async throws {
         guard connection.serverVersion >= 140_000 else {
             throw BucketStorageError(
                 .cannotOpen,
@@ -174,7 +199,7 @@ package final class PostgresBucketStorage: Sendable {
                 """
             )
         }
-        let encoding = try await connection.statements("reading the encoding") { db in
+        let encoding = try await connection.statements("reading the encoding", in: schema) { db in
             try db.first("SELECT current_setting('server_encoding')") { $0.text(0) ?? "" }
         }
         guard encoding == "UTF8" else {
@@ -206,7 +231,8 @@ package final class PostgresBucketStorage: Sendable {
     ) async throws -> Value {
         try await PostgresError.repeatingConflicts {
             try await pool.withConnection { connection in
-                try await connection.statements(activity) { db in try db.transaction(.read) { try body(db) } }
+                try await connection.statements(activity, in: schema) { db in try db.transaction(.read) { try body(db) }
+                }
             }
         }
     }
@@ -217,7 +243,7 @@ package final class PostgresBucketStorage: Sendable {
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
         try await PostgresError.repeatingConflicts {
-            try await pool.withConnection { connection in try await connection.statements(activity, body) }
+            try await pool.withConnection { connection in try await connection.statements(activity, in: schema, body) }
         }
     }
 
@@ -251,10 +277,59 @@ package final class PostgresBucketStorage: Sendable {
         _ activity: String,
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
-        try await PostgresError.repeatingConflicts {
-            try await pool.withConnection { connection in
-                try await connection.statements(activity) { db in try db.transaction { try body(db) } }
+        try await inSession {
+            try await PostgresError.repeatingConflicts {
+                try await pool.withConnection { connection in
+                    try await connection.statements(activity, in: schema) { db in try db.transaction { try body(db) } }
+                }
             }
+        }
+    }
+
+    // MARK: Sessions
+
+    /// Runs something that writes, unless connections have been found to have no sessions.
+    ///
+    /// Then it is looked for sessions first: somebody may have changed the pooler back.
+    ///
+    /// - Throws: ``PostgresError`` with code `noSession`, or what `body` throws.
+    func inSession<Value>(_ body: () async throws -> Value) async throws -> Value {
+        if hasNoSessions.withLockedValue({ $0 }) { try await proveSessions() }
+        do {
+            return try await body()
+        } catch let error as PostgresError where error.code == .noSession {
+            didLoseSessions()
+            throw error
+        }
+    }
+
+    /// Remembers that connections have no sessions.
+    func didLoseSessions() {
+        hasNoSessions.withLockedValue { $0 = true }
+        pool.dropIdle()
+    }
+
+    private func proveSessions() async throws {
+        func open() async throws -> PostgresConnection {
+            try await .open(settings.connection, settings: schema.sessionSettings)
+        }
+        let connection = try await open()
+        defer { connection.close() }
+        try await connection.proveSession(opening: open, "looking for a pooler")
+        // What was kept has no session that it knows.
+        pool.dropIdle()
+        hasNoSessions.withLockedValue { $0 = false }
+    }
+
+    /// Checks that no other connection gets into the session of one that waits.
+    ///
+    /// - Parameter process: The process of the server that the connection has.
+    /// - Throws: ``PostgresError`` with code `noSession`, or an error of the server.
+    func checkOthers(than process: Int64) async throws {
+        try await inSession {
+            let activity = "looking for a pooler"
+            let other = try await ask(activity) { db in try db.first("SELECT pg_backend_pid()") { $0.integer(0) } }
+            if other == process { throw PostgresError.noSession(activity) }
         }
     }
 }

@@ -14,6 +14,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
 
     private(set) var resumePosition: SourcePosition?
     let reachedLSN: LSN?
+    let storedLSN: LSN?
     private var tables: [String: SourceTable]
     /// Saved and not yet written.
     private var pending: PendingChanges
@@ -31,6 +32,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
         isActive: Bool,
         resumePosition: SourcePosition?,
         reachedLSN: LSN?,
+        storedLSN: LSN?,
         tables: [SourceTable]
     ) {
         self.storage = storage
@@ -40,6 +42,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
         self.isActive = isActive
         self.resumePosition = resumePosition
         self.reachedLSN = reachedLSN
+        self.storedLSN = storedLSN
         self.tables = Dictionary(uniqueKeysWithValues: tables.map { ($0.id, $0) })
     }
 
@@ -61,7 +64,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
     mutating func drop(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
         try await truncate(table, touch: touch)
         try await lease.write("forgetting a table") { db, _ in
-            try db.run("DELETE FROM source_tables WHERE id = $1", [.text(table.id)])
+            try db.run("DELETE FROM \(db.schema).source_tables WHERE id = $1", [.text(table.id)])
         }
         tables[table.id] = nil
         pending.forget(table)
@@ -173,7 +176,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
         }
         let update = PostgresStatements.Statement(
             sql: """
-                UPDATE streams SET last_checkpoint = $1, last_checkpoint_lsn = $2,
+                UPDATE \(db.schema).streams SET last_checkpoint = $1, last_checkpoint_lsn = $2,
                     last_checkpoint_at = to_timestamp($3::text::double precision), keepalive_op = NULL, snapshot_lsn = NULL
                 WHERE id = $4
                 """,
@@ -206,7 +209,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
         try await lease.write("storing a position") { [storage] db, record in
             try storage.lockHistories(db)
             try db.run(
-                "UPDATE streams SET snapshot_lsn = $1, history_id = $2 WHERE id = $3",
+                "UPDATE \(db.schema).streams SET snapshot_lsn = $1, history_id = $2 WHERE id = $3",
                 [
                     .text(position.lsn.rawValue), .integer(try position.history.number(db)),
                     .integer(record.id.rawValue),
@@ -226,7 +229,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
     mutating func markSnapshotDone(_ table: SourceTable, noCheckpointBefore lsn: LSN) async throws {
         try await flush()
         try await lease.write("marking a table as copied") { db, record in
-            try db.run("UPDATE source_tables SET snapshot_done = true WHERE id = $1", [.text(table.id)])
+            try db.run("UPDATE \(db.schema).source_tables SET snapshot_done = true WHERE id = $1", [.text(table.id)])
             try StreamChanges(noCheckpointBefore: lsn).write(record, db)
         }
         tables[table.id]?.isSnapshotDone = true
@@ -235,7 +238,10 @@ struct PostgresBucketWriter: BucketStorageWriter {
     mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws {
         try await flush()
         try await lease.write("marking a stream as copied") { db, record in
-            try db.run("UPDATE streams SET snapshot_done = true WHERE id = $1", [.integer(record.id.rawValue)])
+            try db.run(
+                "UPDATE \(db.schema).streams SET snapshot_done = true WHERE id = $1",
+                [.integer(record.id.rawValue)]
+            )
             try StreamChanges(noCheckpointBefore: lsn).write(record, db)
         }
     }
@@ -252,7 +258,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
     ) throws -> OpID? {
         for (table, key) in batch.progress {
             try db.run(
-                "UPDATE source_tables SET snapshot_last_key = $1 WHERE id = $2",
+                "UPDATE \(db.schema).source_tables SET snapshot_last_key = $1 WHERE id = $2",
                 [.bytes(key.rawValue), .text(table)]
             )
         }
@@ -279,7 +285,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
             record.noCheckpointBefore = [record.noCheckpointBefore, noCheckpointBefore].compactMap(\.self).max()
             record.keepaliveOp = lastOp ?? record.keepaliveOp
             try db.run(
-                "UPDATE streams SET no_checkpoint_before = $1, keepalive_op = $2 WHERE id = $3",
+                "UPDATE \(db.schema).streams SET no_checkpoint_before = $1, keepalive_op = $2 WHERE id = $3",
                 [
                     .text(record.noCheckpointBefore?.rawValue), .integer(record.keepaliveOp?.rawValue),
                     .integer(record.id.rawValue),

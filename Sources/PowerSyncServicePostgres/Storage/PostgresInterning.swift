@@ -1,5 +1,6 @@
 /// Finds the numbers of names, and gives new ones to those that have none.
 final class PostgresInterning<Name: Hashable> {
+    /// With the name of its schema.
     private let table: String
     /// Those that have no number yet, by their bytes.
     private var missing: [[UInt8]: Name]

@@ -11,7 +11,8 @@ struct OpIDs {
         let missing = count - Int64(ids.count)
         guard missing > 0 else { return }
         // Another stream's writer may take some at the same time: there may be gaps.
-        ids += try db.rows("SELECT nextval('op_ids') FROM generate_series(1, $1)", [.integer(missing)]) {
+        ids += try db.rows("SELECT nextval(\(db.relation("op_ids"))) FROM generate_series(1, $1)", [.integer(missing)])
+        {
             $0.integer(0)
         }
     }
@@ -76,12 +77,12 @@ struct OperationColumns {
         }
     }
 
-    /// Stores the operations.
-    func statement(_ ids: OpIDs, _ stream: PostgresArgument) -> PostgresStatements.Statement? {
+    /// Stores the operations in a schema.
+    func statement(_ ids: OpIDs, _ stream: PostgresArgument, in schema: String) -> PostgresStatements.Statement? {
         guard !numbers.isEmpty else { return nil }
         return PostgresStatements.Statement(
             sql: """
-                INSERT INTO operations
+                INSERT INTO \(schema).operations
                     (stream, op_id, bucket, op, checksum, source_table, source_key, table_name, row_id, data)
                 SELECT $1, o.*
                 FROM unnest(
@@ -120,12 +121,12 @@ struct EntryColumns {
         self.outputs.append(encoded)
     }
 
-    /// Stores the entries.
-    func statement(_ ids: OpIDs, _ stream: PostgresArgument) -> PostgresStatements.Statement? {
+    /// Stores the entries in a schema.
+    func statement(_ ids: OpIDs, _ stream: PostgresArgument, in schema: String) -> PostgresStatements.Statement? {
         guard !numbers.isEmpty else { return nil }
         return PostgresStatements.Statement(
             sql: """
-                INSERT INTO parameter_entries (stream, op_id, lookup, source_table, source_key, outputs)
+                INSERT INTO \(schema).parameter_entries (stream, op_id, lookup, source_table, source_key, outputs)
                 SELECT $1, e.* FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::uuid[], $6::bytea[]) AS e
                 """,
             arguments: [
@@ -154,14 +155,15 @@ struct RowStateColumns {
     /// - Parameters:
     ///   - stream: Their stream.
     ///   - areNew: Whether nothing is stored of any of the rows; otherwise it is replaced.
+    ///   - schema: That of the storage.
     /// - Returns: The statement; `nil` when there are no states.
-    func statement(_ stream: PostgresArgument, areNew: Bool) -> PostgresStatements.Statement? {
+    func statement(_ stream: PostgresArgument, areNew: Bool, in schema: String) -> PostgresStatements.Statement? {
         guard tables.count > 0 else { return nil }
         let replacing =
             areNew ? "" : "ON CONFLICT (stream, source_table, source_key) DO UPDATE SET state = excluded.state"
         return PostgresStatements.Statement(
             sql: """
-                INSERT INTO row_states (stream, source_table, source_key, state)
+                INSERT INTO \(schema).row_states (stream, source_table, source_key, state)
                 SELECT $1, source_table, source_key, state
                 FROM unnest($2::bigint[], $3::uuid[], $4::bytea[]) AS k (source_table, source_key, state)
                 \(replacing)

@@ -74,9 +74,9 @@ struct PostgresRecordTables: RecordTables {
             for entry in content.entries { lookupNames.insert(entry.lookup) }
         }
         let interned = (
-            PostgresInterning(names, in: "names") { $0 },
-            PostgresInterning(bucketNames, in: "buckets") { Array($0.rawValue.utf8) },
-            PostgresInterning(lookupNames, in: "lookups") { Array($0.rawValue.utf8) }
+            PostgresInterning(names, in: "\(db.schema).names") { $0 },
+            PostgresInterning(bucketNames, in: "\(db.schema).buckets") { Array($0.rawValue.utf8) },
+            PostgresInterning(lookupNames, in: "\(db.schema).lookups") { Array($0.rawValue.utf8) }
         )
         try db.run(
             together: [interned.0.find(self.stream), interned.1.find(self.stream), interned.2.find(self.stream)]
@@ -95,7 +95,7 @@ struct PostgresRecordTables: RecordTables {
     mutating func number(of name: String) throws -> Int64 {
         let name = Array(name.utf8)
         if let number = numbers[name] { return number }
-        let interning = PostgresInterning([name], in: "names") { $0 }
+        let interning = PostgresInterning([name], in: "\(db.schema).names") { $0 }
         try db.run(together: [interning.find(stream)].compactMap(\.self))
         try db.run(together: [interning.insert(stream)].compactMap(\.self))
         numbers.merge(interning.numbers) { $1 }
@@ -130,7 +130,7 @@ struct PostgresRecordTables: RecordTables {
             """
             SELECT r.source_table, r.source_key, r.state
             FROM unnest($2::bigint[], $3::uuid[]) AS k (source_table, source_key)
-                JOIN row_states AS r
+                JOIN \(db.schema).row_states AS r
                     ON r.stream = $1 AND r.source_table = k.source_table AND r.source_key = k.source_key
             """,
             [stream, .array(tables), .array(keys)]
@@ -147,7 +147,7 @@ struct PostgresRecordTables: RecordTables {
         let opIDs = rows.values.flatMap(\.entries).filter { $0 > 0 && entryLookups[$0] == nil }
         guard !opIDs.isEmpty else { return }
         try db.run(
-            "SELECT op_id, lookup FROM parameter_entries WHERE stream = $1 AND op_id = ANY ($2)",
+            "SELECT op_id, lookup FROM \(db.schema).parameter_entries WHERE stream = $1 AND op_id = ANY ($2)",
             [stream, .integers(opIDs)]
         ) { entryLookups[$0.integer(0)] = $0.integer(1) }
     }
@@ -181,7 +181,7 @@ struct PostgresRecordTables: RecordTables {
                         ORDER BY source_key ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
                     ) AS bytes_before
                 FROM (
-                    SELECT source_key, state FROM row_states WHERE stream = $1 AND source_table = $2
+                    SELECT source_key, state FROM \(db.schema).row_states WHERE stream = $1 AND source_table = $2
                     ORDER BY source_key LIMIT $3
                 ) AS first_rows
             ) AS measured
@@ -265,7 +265,9 @@ struct PostgresRecordTables: RecordTables {
     private mutating func takeCollected() throws -> [PostgresStatements.Statement] {
         try ids.take(upTo: appended, db)
         defer { (operations, entries) = (OperationColumns(), EntryColumns()) }
-        return [operations.statement(ids, stream), entries.statement(ids, stream)].compactMap(\.self)
+        return [
+            operations.statement(ids, stream, in: db.schema), entries.statement(ids, stream, in: db.schema),
+        ].compactMap(\.self)
     }
 
     private func rowStatements(_ ids: OpIDs) -> [PostgresStatements.Statement] {
@@ -285,13 +287,14 @@ struct PostgresRecordTables: RecordTables {
                 others.append(state, table: id.table, key: id.key)
             }
         }
-        var statements = [new.statement(stream, areNew: true), others.statement(stream, areNew: false)]
-            .compactMap(\.self)
+        var statements = [
+            new.statement(stream, areNew: true, in: db.schema), others.statement(stream, areNew: false, in: db.schema),
+        ].compactMap(\.self)
         if deletedTables.count > 0 {
             statements.append(
                 PostgresStatements.Statement(
                     sql: """
-                        DELETE FROM row_states AS r USING unnest($2::bigint[], $3::uuid[]) AS k (source_table, source_key)
+                        DELETE FROM \(db.schema).row_states AS r USING unnest($2::bigint[], $3::uuid[]) AS k (source_table, source_key)
                         WHERE r.stream = $1 AND r.source_table = k.source_table AND r.source_key = k.source_key
                         """,
                     arguments: [stream, .array(deletedTables), .array(deletedKeys)]
@@ -308,7 +311,7 @@ struct PostgresRecordTables: RecordTables {
         return [
             PostgresStatements.Statement(
                 sql: """
-                    UPDATE buckets AS b
+                    UPDATE \(db.schema).buckets AS b
                     SET last_op = c.last_op, checksum = (b.checksum + c.checksum) & 4294967295, count = b.count + c.count,
                         published_op = CASE WHEN b.last_op <= $6 THEN b.last_op ELSE b.published_op END,
                         published_checksum = CASE WHEN b.last_op <= $6 THEN b.checksum ELSE b.published_checksum END,
@@ -330,7 +333,7 @@ struct PostgresRecordTables: RecordTables {
         let ofOperations = operations.parts(of: Self.maximumSuperseded).map { part in
             PostgresStatements.Statement(
                 sql: """
-                    INSERT INTO superseded_operations (stream, bucket, op_id, by_op)
+                    INSERT INTO \(db.schema).superseded_operations (stream, bucket, op_id, by_op)
                     SELECT $1, bucket, op_id, by_op
                     FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS s (bucket, op_id, by_op)
                     """,
@@ -343,7 +346,7 @@ struct PostgresRecordTables: RecordTables {
         let ofEntries = supersededEntries.parts(of: Self.maximumSuperseded).map { part in
             PostgresStatements.Statement(
                 sql: """
-                    INSERT INTO superseded_entries (stream, op_id, by_op)
+                    INSERT INTO \(db.schema).superseded_entries (stream, op_id, by_op)
                     SELECT $1, op_id, by_op FROM unnest($2::bigint[], $3::bigint[]) AS s (op_id, by_op)
                     """,
                 arguments: [stream, .integers(part.map { ids[$0.opID] }), .integers(part.map { ids[$0.later] })]

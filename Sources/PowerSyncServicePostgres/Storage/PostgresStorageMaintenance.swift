@@ -24,9 +24,20 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
     }
 
     /// Runs `body` with a connection of its own.
-    private func withConnection<Result>(_ body: (PostgresConnection) async throws -> Result) async throws -> Result {
-        let connection = try await PostgresConnection.open(try self.connection(), settings: schema.sessionSettings)
+    ///
+    /// - Parameters:
+    ///   - inSession: Whether the connection must have a session of the server for itself.
+    ///   - body: Uses it.
+    /// - Returns: The result of `body`.
+    /// - Throws: What `body` throws, or why there is no connection.
+    private func withConnection<Result>(
+        inSession: Bool = false,
+        _ body: (PostgresConnection) async throws -> Result
+    ) async throws -> Result {
+        let string = try self.connection()
+        let connection = try await PostgresConnection.open(string, settings: schema.sessionSettings)
         defer { connection.close() }
+        if inSession { try await PostgresBucketStorage.prove(connection, string, schema) }
         return try await body(connection)
     }
 
@@ -34,7 +45,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
 
     package func version() async throws -> StorageVersion {
         let found = try await withConnection { connection in
-            try await connection.statements("reading the version of the bucket storage") { [schema] db in
+            try await connection.statements("reading the version of the bucket storage", in: schema) { [schema] db in
                 try schema.stored(db)
             }
         }
@@ -50,19 +61,22 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
     }
 
     private func slotNames(_ connection: PostgresConnection) async throws -> Set<String> {
-        try await connection.statements("reading the streams") { [schema] db in
+        try await connection.statements("reading the streams", in: schema) { [schema] db in
             guard try schema.stored(db) != nil else { return [] }
             return Set(
-                try db.rows("SELECT slot_name FROM streams WHERE state <> 'TERMINATED'") { $0.text(0) ?? "" }
+                try db.rows("SELECT slot_name FROM \(db.schema).streams WHERE state <> 'TERMINATED'") {
+                    $0.text(0) ?? ""
+                }
             )
         }
     }
 
     package func checkOpening(migrates: Bool) async throws {
-        try await withConnection { connection in
-            try await PostgresBucketStorage.checkServer(connection)
+        try await withConnection(inSession: true) { connection in
+            try await PostgresBucketStorage.checkServer(connection, schema)
             do {
-                try await connection.statements("reading the version of the bucket storage") { [schema] db in
+                try await connection.statements("reading the version of the bucket storage", in: schema) {
+                    [schema] db in
                     // A storage that is newer is refused in any case.
                     let found = try schema.current(db)
                     if !migrates, found != PostgresStorageSchema.version { try schema.prepare(.checking, db) }
@@ -94,7 +108,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
 
     /// Also while services run: they and this take turns.
     package func migrate() async throws {
-        try await withConnection { connection in
+        try await withConnection(inSession: true) { connection in
             try await PostgresBucketStorage.prepare(schema, .service, connection)
         }
     }
@@ -104,8 +118,9 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
     /// Nothing is deleted when a stream has come meanwhile. Services that only serve clients are not noticed; they end when they
     /// find out.
     package func erase(afterReleasing release: (Set<String>) async throws -> Void) async throws {
-        try await withConnection { connection in
-            let slots = try await connection.statements("keeping writers away") { [schema, place, inUse] db in
+        try await withConnection(inSession: true) { connection in
+            let slots = try await connection.statements("keeping writers away", in: schema) {
+                [schema, place, inUse] db in
                 guard try schema.stored(db) != nil else {
                     throw BucketStorageError(.cannotOpen, "There is no bucket storage at \(place).")
                 }
@@ -116,10 +131,10 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
                 return slots
             }
             try await release(Set(slots.values.compactMap(\.self)))
-            try await connection.statements("deleting the bucket storage") { [schema, inUse] db in
+            try await connection.statements("deleting the bucket storage", in: schema) { [schema, inUse] db in
                 try schema.erase(db) {
                     // No service can add another one from here on.
-                    try db.run("LOCK TABLE streams IN ACCESS EXCLUSIVE MODE")
+                    try db.run("LOCK TABLE \(db.schema).streams IN ACCESS EXCLUSIVE MODE")
                     guard try Set(Self.slots(db).keys).isSubset(of: slots.keys) else { throw inUse }
                 }
             }
@@ -128,7 +143,9 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
 
     /// All streams, with the slots of those that have one.
     private static func slots(_ db: PostgresStatements) throws -> [ReplicationStreamID: String?] {
-        let streams = try db.rows("SELECT id, CASE WHEN state <> 'TERMINATED' THEN slot_name END FROM streams") {
+        let streams = try db.rows(
+            "SELECT id, CASE WHEN state <> 'TERMINATED' THEN slot_name END FROM \(db.schema).streams"
+        ) {
             (ReplicationStreamID(rawValue: $0.integer(0)), $0.text(1))
         }
         return Dictionary(uniqueKeysWithValues: streams)

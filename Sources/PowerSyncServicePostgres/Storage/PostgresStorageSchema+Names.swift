@@ -6,7 +6,7 @@ extension PostgresStorageSchema {
     /// first minute: then each row is compared with each name, and the digest of that computed every time.
     ///
     /// - Parameters:
-    ///   - table: `names`, `buckets` or `lookups`. Parameter 1 of the statement is the stream.
+    ///   - table: `names`, `buckets` or `lookups`, with the name of their schema. Parameter 1 of the statement is the stream.
     ///   - name: The expression of the name.
     ///   - alias: What the row is called.
     /// - Returns: SQL.

@@ -2,7 +2,7 @@ import PowerSyncServiceCore
 
 /// The tables of the bucket storage in PostgreSQL (docs/postgres-storage.md "Tables"), version 1.
 ///
-/// The version is in `migrations`. Everything is in one schema, which is the `search_path` of all sessions.
+/// The version is in `migrations`. Everything is in one schema, which each statement names.
 ///
 /// Names that come from sync configs, rows and clients are `bytea`: they may have any byte, and compare byte by byte. They are
 /// found by `digest`, their SHA-256, because an index has no room for long ones. Positions are texts that compare byte by byte.
@@ -14,8 +14,11 @@ import PowerSyncServiceCore
 ///   one gets another `id`.
 /// - `streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `writer_epoch` is raised by everybody who becomes the writer, and compared by each of its transactions.
+/// - `writers`: who has become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
+///   ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that
-///   became visible before it. Not tied to a stream.
+///   became visible before it. Not tied to a stream. `owner` is the SHA-256 of the user, who may have many clients.
+/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it.
 /// - `source_tables`: see ``SourceTable``. `identity_columns` is JSON.
 ///
 /// The others hold what belongs to one stream, and are partitioned by `stream`:
@@ -42,11 +45,15 @@ struct PostgresStorageSchema {
 
     /// The name of the schema.
     let name: String
+    /// The id that the storage has in which a process began; `nil` before there is one.
+    var id: String?
 
     /// Settings of every session of the storage.
+    ///
+    /// No table is found without the name of its schema. What must be so for a transaction is set in it: these settings are those of
+    /// the session, which may be another one behind a pooler.
     var sessionSettings: [(name: String, value: String)] {
         [
-            ("search_path", name),
             // What is acknowledged to the source must survive this server, also by the standby that it may wait for.
             ("synchronous_commit", "on"),
             // Rows are found by their keys, in tables of which the planner does not know yet how large they are.
@@ -89,8 +96,8 @@ struct PostgresStorageSchema {
             let found = try current(db) ?? 0
             if found == 0 { try create(db) }
             for (version, script) in Self.migrations where version > found {
-                try db.script(script)
-                try db.run("INSERT INTO migrations (version) VALUES ($1)", [.integer(version)])
+                try db.script(script(db.schema))
+                try db.run("INSERT INTO \(db.schema).migrations (version) VALUES ($1)", [.integer(version)])
             }
         }
     }
@@ -114,7 +121,6 @@ struct PostgresStorageSchema {
 
     /// The version of the tables, whatever it is; `nil` when there are none.
     func stored(_ db: PostgresStatements) throws -> Int64? {
-        // By the name of the schema: what the session knows of its `search_path` may be older than the lock.
         let exists = try db.first(
             """
             SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -129,7 +135,19 @@ struct PostgresStorageSchema {
 
     /// The id of the storage; `nil` when there is none.
     func identity(_ db: PostgresStatements) throws -> String? {
-        try db.first("SELECT id::text FROM storage") { $0.text(0) } ?? nil
+        try db.first("SELECT id::text FROM \(db.schema).storage") { $0.text(0) } ?? nil
+    }
+
+    /// The error of a process that finds another storage than it began with.
+    var otherStorage: BucketStorageError {
+        BucketStorageError(
+            .otherStorage,
+            """
+            The bucket storage in schema \(name) was deleted, made again or set back while this process used it, which \
+            has to be started again. After a backup was restored, or a standby took over that had not got everything, run \
+            `powersync teardown` first.
+            """
+        )
     }
 
     private func create(_ db: PostgresStatements) throws {
@@ -138,198 +156,13 @@ struct PostgresStorageSchema {
         if exists == nil { try db.run("CREATE SCHEMA \(PostgresText.identifier(name))") }
         try db.script(
             """
-            CREATE TABLE migrations (
+            CREATE TABLE \(db.schema).migrations (
                 version bigint PRIMARY KEY,
                 applied_at timestamptz NOT NULL DEFAULT now()
             )
             """
         )
     }
-
-    private static let migrations: [(version: Int64, script: String)] = [(1, version1 + reader)]
-
-    private static let version1 = """
-        CREATE SEQUENCE op_ids AS bigint;
-        CREATE SEQUENCE numbers AS bigint;
-
-        CREATE TABLE storage (id uuid PRIMARY KEY);
-        INSERT INTO storage (id) VALUES (gen_random_uuid());
-
-        CREATE TABLE source_histories (
-            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-            history text NOT NULL
-        );
-
-        CREATE TABLE streams (
-            id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-            state text NOT NULL,
-            slot_name text NOT NULL UNIQUE,
-            content bytea NOT NULL,
-            sync_plan text NOT NULL,
-            storage_version bigint NOT NULL,
-            snapshot_done boolean NOT NULL DEFAULT false,
-            snapshot_lsn text COLLATE "C",
-            last_checkpoint bigint,
-            last_checkpoint_lsn text COLLATE "C",
-            last_checkpoint_at timestamptz,
-            no_checkpoint_before text COLLATE "C",
-            keepalive_op bigint,
-            history_id bigint NOT NULL DEFAULT 0,
-            compacted_op bigint NOT NULL DEFAULT 0,
-            writer_epoch bigint NOT NULL DEFAULT 0
-        );
-
-        CREATE TABLE write_checkpoints (
-            user_key bytea NOT NULL,
-            digest bytea PRIMARY KEY,
-            write_checkpoint bigint NOT NULL,
-            lsn text COLLATE "C" NOT NULL,
-            history_id bigint NOT NULL,
-            visible_write_checkpoint bigint,
-            visible_lsn text COLLATE "C",
-            visible_history_id bigint,
-            requested_at timestamptz
-        );
-
-        CREATE TABLE source_tables (
-            id text PRIMARY KEY,
-            stream bigint NOT NULL,
-            relation_id text NOT NULL,
-            schema_name text NOT NULL,
-            table_name text NOT NULL,
-            identity_columns text NOT NULL,
-            snapshot_done boolean NOT NULL DEFAULT false,
-            snapshot_last_key bytea
-        );
-        CREATE INDEX ON source_tables (stream);
-
-        CREATE TABLE names (
-            stream bigint NOT NULL,
-            id bigint NOT NULL DEFAULT nextval('numbers'),
-            name bytea NOT NULL,
-            digest bytea NOT NULL GENERATED ALWAYS AS (sha256(name)) STORED,
-            PRIMARY KEY (stream, id),
-            UNIQUE (stream, digest)
-        ) PARTITION BY LIST (stream);
-
-        CREATE TABLE buckets (
-            stream bigint NOT NULL,
-            id bigint NOT NULL DEFAULT nextval('numbers'),
-            name bytea NOT NULL,
-            digest bytea NOT NULL GENERATED ALWAYS AS (sha256(name)) STORED,
-            last_op bigint NOT NULL DEFAULT 0,
-            checksum bigint NOT NULL DEFAULT 0,
-            count bigint NOT NULL DEFAULT 0,
-            published_op bigint NOT NULL DEFAULT 0,
-            published_checksum bigint NOT NULL DEFAULT 0,
-            published_count bigint NOT NULL DEFAULT 0,
-            cleared_op bigint NOT NULL DEFAULT 0,
-            is_uncleared boolean NOT NULL DEFAULT false,
-            PRIMARY KEY (stream, id),
-            UNIQUE (stream, digest)
-        ) PARTITION BY LIST (stream);
-        CREATE INDEX ON buckets (id) WHERE is_uncleared;
-
-        CREATE TABLE operations (
-            stream bigint NOT NULL,
-            bucket bigint NOT NULL,
-            op_id bigint NOT NULL,
-            checksum bigint NOT NULL,
-            target_op bigint,
-            source_table bigint,
-            source_key uuid,
-            table_name bigint,
-            op "char" NOT NULL,
-            row_id bytea,
-            data text,
-            PRIMARY KEY (stream, bucket, op_id)
-        ) PARTITION BY LIST (stream);
-        CREATE INDEX ON operations (op_id);
-
-        CREATE TABLE lookups (
-            stream bigint NOT NULL,
-            id bigint NOT NULL DEFAULT nextval('numbers'),
-            name bytea NOT NULL,
-            digest bytea NOT NULL GENERATED ALWAYS AS (sha256(name)) STORED,
-            PRIMARY KEY (stream, id),
-            UNIQUE (stream, digest)
-        ) PARTITION BY LIST (stream);
-
-        CREATE TABLE parameter_entries (
-            stream bigint NOT NULL,
-            op_id bigint NOT NULL,
-            lookup bigint NOT NULL,
-            source_table bigint NOT NULL,
-            source_key uuid NOT NULL,
-            outputs bytea NOT NULL,
-            PRIMARY KEY (stream, op_id)
-        ) PARTITION BY LIST (stream);
-        CREATE INDEX ON parameter_entries (lookup, source_table, source_key, op_id);
-
-        CREATE TABLE row_states (
-            stream bigint NOT NULL,
-            source_table bigint NOT NULL,
-            source_key uuid NOT NULL,
-            state bytea NOT NULL,
-            PRIMARY KEY (stream, source_table, source_key)
-        ) PARTITION BY LIST (stream);
-
-        CREATE TABLE superseded_operations (
-            stream bigint NOT NULL,
-            bucket bigint NOT NULL,
-            op_id bigint NOT NULL,
-            by_op bigint NOT NULL,
-            PRIMARY KEY (stream, bucket, op_id)
-        ) PARTITION BY LIST (stream);
-
-        CREATE TABLE superseded_entries (
-            stream bigint NOT NULL,
-            op_id bigint NOT NULL,
-            by_op bigint NOT NULL,
-            PRIMARY KEY (stream, op_id)
-        ) PARTITION BY LIST (stream);
-        CREATE INDEX ON superseded_entries (by_op);
-
-        """
-
-    /// Reads operations of several buckets, one bucket after the other, until there are enough.
-    ///
-    /// A query would read all of them before it leaves any out. `place` is where the bucket is in `bucket_names`, from 1.
-    private static let reader = """
-        CREATE FUNCTION bucket_operations(
-            of_stream bigint, bucket_names bytea[], positions bigint[], through bigint,
-            row_limit bigint, byte_limit bigint
-        ) RETURNS TABLE (
-            place integer, op_id bigint, op "char", checksum bigint, target_op bigint, source_table bigint,
-            source_key uuid, table_name bigint, row_id bytea, data text
-        ) LANGUAGE plpgsql STABLE AS $$
-        DECLARE
-            found_bucket bigint;
-        BEGIN
-            FOR i IN 1 .. coalesce(cardinality(bucket_names), 0) LOOP
-                EXIT WHEN row_limit <= 0 OR byte_limit < 0;
-                SELECT b.id INTO found_bucket FROM buckets AS b
-                WHERE b.stream = of_stream AND b.digest = sha256(bucket_names[i]) AND b.last_op > positions[i];
-                CONTINUE WHEN NOT FOUND;
-                place := i;
-                FOR op_id, op, checksum, target_op, source_table, source_key, table_name, row_id, data IN
-                    SELECT o.op_id, o.op, o.checksum, o.target_op, o.source_table, o.source_key, o.table_name,
-                        o.row_id, o.data
-                    FROM operations AS o
-                    WHERE o.stream = of_stream AND o.bucket = found_bucket
-                        AND o.op_id > positions[i] AND o.op_id <= through
-                    ORDER BY o.op_id
-                    LIMIT row_limit
-                LOOP
-                    RETURN NEXT;
-                    row_limit := row_limit - 1;
-                    byte_limit := byte_limit - coalesce(octet_length(data), 0);
-                    EXIT WHEN row_limit <= 0 OR byte_limit < 0;
-                END LOOP;
-            END LOOP;
-        END
-        $$;
-        """
 
     /// Deletes everything that ``prepare(_:_:)`` and streams have made, and nothing else.
     ///
@@ -342,15 +175,17 @@ struct PostgresStorageSchema {
             try check()
             // Who has it open looks at once, and ends.
             try notify(db)
-            for (table, _) in Self.partitioned { try db.run("DROP TABLE IF EXISTS \(table)") }
-            for table in ["storage", "source_tables", "write_checkpoints", "streams", "source_histories", "migrations"]
-            {
-                try db.run("DROP TABLE IF EXISTS \(table)")
+            for (table, _) in Self.partitioned { try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)") }
+            for table in [
+                "storage", "source_tables", "writers", "write_checkpoints", "forgotten_write_checkpoints", "streams",
+                "source_histories", "migrations",
+            ] {
+                try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)")
             }
             try db.script(
                 """
-                DROP SEQUENCE IF EXISTS op_ids, numbers;
-                DROP FUNCTION IF EXISTS bucket_operations;
+                DROP SEQUENCE IF EXISTS \(db.schema).op_ids, \(db.schema).numbers;
+                DROP FUNCTION IF EXISTS \(db.schema).bucket_operations;
                 """
             )
         }
@@ -371,8 +206,10 @@ struct PostgresStorageSchema {
         for (table, fillFactor) in partitioned {
             try db.script(
                 """
-                CREATE TABLE \(table)_\(stream) (LIKE \(table) INCLUDING ALL) WITH (fillfactor = \(fillFactor));
-                ALTER TABLE \(table) ATTACH PARTITION \(table)_\(stream) FOR VALUES IN (\(stream));
+                CREATE TABLE \(db.schema).\(table)_\(stream) (LIKE \(db.schema).\(table) INCLUDING ALL)
+                    WITH (fillfactor = \(fillFactor));
+                ALTER TABLE \(db.schema).\(table) ATTACH PARTITION \(db.schema).\(table)_\(stream)
+                    FOR VALUES IN (\(stream));
                 """
             )
         }
@@ -383,6 +220,6 @@ struct PostgresStorageSchema {
     /// Everybody who reads waits for this, and it for them, such as `pg_dump`: not for long, or it fails, and is tried again later.
     static func dropPartitions(of stream: ReplicationStreamID, _ db: PostgresStatements) throws {
         try db.run("SET LOCAL lock_timeout TO '200ms'")
-        for (table, _) in partitioned { try db.run("DROP TABLE IF EXISTS \(table)_\(stream)") }
+        for (table, _) in partitioned { try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)_\(stream)") }
     }
 }

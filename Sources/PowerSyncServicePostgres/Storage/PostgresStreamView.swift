@@ -9,12 +9,13 @@ struct PostgresStreamView {
 
     /// Looks at the stream of a checkpoint, after it was read.
     ///
-    /// - Throws: ``BucketStorageError`` with code `unknownStream` when the stream has been replaced: its data may be deleted.
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when the stream has been replaced: its data may be deleted. So it is
+    ///   in another storage.
     init(_ db: PostgresStatements, at checkpoint: StorageCheckpoint) throws {
         let compacted = try db.first(
             """
-            SELECT compacted_op FROM streams
-            WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND storage_version = $2
+            SELECT compacted_op FROM \(db.schema).streams
+            WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND storage_version = $2 AND \(db.isInStorage)
             """,
             [.integer(checkpoint.streamID.rawValue), .integer(PostgresStorageSchema.streamVersion)]
         ) { $0.integer(0) }
@@ -33,7 +34,7 @@ struct PostgresStreamView {
         let cleared = try db.first(
             """
             SELECT 1 FROM unnest($2::bytea[]) AS n (name)
-                JOIN \(PostgresStorageSchema.named("buckets", "n.name", as: "b"))
+                JOIN \(PostgresStorageSchema.named("\(db.schema).buckets", "n.name", as: "b"))
             WHERE b.cleared_op > $3 LIMIT 1
             """,
             [

@@ -28,7 +28,7 @@ extension StreamRecord {
         _ db: PostgresStatements
     ) throws -> (record: StreamRecord, epoch: Int64) {
         let found = try db.first(
-            "\(query) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
+            "\(query(db)) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
             [.integer(id.rawValue)]
         ) { (record: try StreamRecord($0), epoch: $0.integer(11)) }
         guard let found else { throw unknown(id) }
@@ -41,7 +41,7 @@ extension StreamRecord {
 
     /// The stream that clients are served from; `nil` also when this service does not know the format of its data.
     static func served(_ db: PostgresStatements) throws -> StreamRecord? {
-        let record = try db.first("\(query) WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1") {
+        let record = try db.first("\(query(db)) WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1") {
             try StreamRecord($0)
         }
         return record?.isReadable == true ? record : nil
@@ -53,17 +53,19 @@ extension StreamRecord {
     /// All records in a set of states, by id.
     static func all(in states: [ReplicationStream.State], _ db: PostgresStatements) throws -> [StreamRecord] {
         let names = states.map { "'\($0.rawValue)'" }.joined(separator: ", ")
-        return try db.rows("\(query) WHERE state IN (\(names)) ORDER BY id") { try StreamRecord($0) }
+        return try db.rows("\(query(db)) WHERE state IN (\(names)) ORDER BY id") { try StreamRecord($0) }
     }
 
     /// Whether this service knows the format of the stream's data.
     var isReadable: Bool { storageVersion == PostgresStorageSchema.streamVersion }
 
-    private static let query = """
+    private static func query(_ db: PostgresStatements) -> String {
+        """
         SELECT id, state, slot_name, storage_version, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
             no_checkpoint_before, keepalive_op, history_id, writer_epoch
-        FROM streams
+        FROM \(db.schema).streams
         """
+    }
 
     private init(_ row: BinaryRow) throws {
         let id = ReplicationStreamID(rawValue: row.integer(0))
@@ -94,7 +96,10 @@ extension StreamRecord {
         of id: ReplicationStreamID,
         _ db: PostgresStatements
     ) throws {
-        try db.run("UPDATE streams SET state = $1 WHERE id = $2", [.text(state.rawValue), .integer(id.rawValue)])
+        try db.run(
+            "UPDATE \(db.schema).streams SET state = $1 WHERE id = $2",
+            [.text(state.rawValue), .integer(id.rawValue)]
+        )
     }
 
     /// Inserts a processing stream, with tables for its data.
@@ -105,7 +110,7 @@ extension StreamRecord {
     ) throws -> StreamRecord {
         let id = try db.first(
             """
-            INSERT INTO streams (state, slot_name, content, sync_plan, storage_version) VALUES ($1, $2, $3, $4, $5)
+            INSERT INTO \(db.schema).streams (state, slot_name, content, sync_plan, storage_version) VALUES ($1, $2, $3, $4, $5)
             RETURNING id
             """,
             [
@@ -125,7 +130,10 @@ extension StreamConfig.Stored {
     ///
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none.
     static func find(_ id: ReplicationStreamID, _ db: PostgresStatements) throws -> StreamConfig.Stored {
-        let found = try db.first("SELECT content, sync_plan FROM streams WHERE id = $1", [.integer(id.rawValue)]) {
+        let found = try db.first(
+            "SELECT content, sync_plan FROM \(db.schema).streams WHERE id = $1",
+            [.integer(id.rawValue)]
+        ) {
             StreamConfig.Stored(content: $0.text(0) ?? "", encodedPlan: $0.text(1) ?? "")
         }
         guard let found else { throw StreamRecord.unknown(id) }
@@ -153,18 +161,21 @@ extension SourceHistory {
     /// When another history was seen since, this one has come again from a backup: it counts as a new one. The caller has the
     /// lock of ``PostgresBucketStorage/lockHistories(_:)``, or two processes could give it two numbers.
     func number(_ db: PostgresStatements) throws -> Int64 {
-        let newest = try db.first("SELECT id, history FROM source_histories ORDER BY id DESC LIMIT 1") {
+        let newest = try db.first("SELECT id, history FROM \(db.schema).source_histories ORDER BY id DESC LIMIT 1") {
             (id: $0.integer(0), history: $0.text(1))
         }
         if let newest, newest.history == rawValue { return newest.id }
-        return try db.first("INSERT INTO source_histories (history) VALUES ($1) RETURNING id", [.text(rawValue)]) {
+        return try db.first(
+            "INSERT INTO \(db.schema).source_histories (history) VALUES ($1) RETURNING id",
+            [.text(rawValue)]
+        ) {
             $0.integer(0)
         } ?? 0
     }
 
     /// The history with a number; `nil` for 0.
     static func find(_ number: Int64, _ db: PostgresStatements) throws -> SourceHistory? {
-        try db.first("SELECT history FROM source_histories WHERE id = $1", [.integer(number)]) {
+        try db.first("SELECT history FROM \(db.schema).source_histories WHERE id = $1", [.integer(number)]) {
             SourceHistory(rawValue: $0.text(0) ?? "")
         }
     }

@@ -3,9 +3,9 @@ import PowerSyncServiceCore
 /// The right to write a stream, which one process has at a time (docs/postgres-storage.md "One writer").
 ///
 /// It is a lock of the session that all transactions of the writer run in: who has lost the session has lost the lock, and cannot
-/// commit. When the process is killed, the server frees the lock with the session. Each transaction also compares an epoch
-/// that everybody raises who takes the lock, should something between process and server have given the session to
-/// somebody else.
+/// commit. When the process is killed, the server frees the lock with the session. Each transaction also looks whether it is in that
+/// session, and compares an epoch that everybody raises who takes the lock, should something between process and server have given
+/// the session to somebody else.
 final class WriterLease: Sendable {
     /// How often the session shows that its process is alive.
     static let sign = Duration.seconds(5)
@@ -15,13 +15,27 @@ final class WriterLease: Sendable {
     }
 
     private let connection: PostgresConnection
+    private let schema: PostgresStorageSchema
     private let streamID: ReplicationStreamID
-    private let epoch: Int64
+    private let taken: Taken
 
-    private init(_ connection: PostgresConnection, _ streamID: ReplicationStreamID, epoch: Int64) {
+    /// What was found when the lock was taken.
+    private struct Taken {
+        var epoch: Int64
+        /// The process of the server that has the lock.
+        var process: Int64
+    }
+
+    private init(
+        _ connection: PostgresConnection,
+        _ schema: PostgresStorageSchema,
+        _ streamID: ReplicationStreamID,
+        _ taken: Taken
+    ) {
         self.connection = connection
+        self.schema = schema
         self.streamID = streamID
-        self.epoch = epoch
+        self.taken = taken
     }
 
     /// Takes the lease on a connection of its own, which the caller closes if that fails.
@@ -35,7 +49,7 @@ final class WriterLease: Sendable {
         _ patience: Patience = Patience()
     ) async throws -> WriterLease {
         let key = schema.writerKey(streamID)
-        let epoch = try await connection.statements("taking the lease of a stream") { db in
+        let taken = try await connection.statements("taking the lease of a stream", in: schema) { db in
             let record = try StreamRecord.find(streamID, db)
             guard record.state.isReplicated else { throw BucketStorageError.replaced(streamID) }
             guard record.isReadable else {
@@ -44,26 +58,44 @@ final class WriterLease: Sendable {
                     "Replication stream \(streamID) was stored by a service of another version, in another format."
                 )
             }
-            var isTaken = try tryLock(key, db)
-            if !isTaken, try endSilentWriter(key, patience, db) { isTaken = try tryLock(key, db) }
-            guard isTaken else {
+            var taken = try take(streamID, key, db)
+            if taken == nil, try endSilentWriter(key, patience, db) { taken = try take(streamID, key, db) }
+            guard let taken else {
                 throw BucketStorageError(
                     .inUse,
                     "[PSYNC_S1003] Replication stream \(streamID) is written by another process, or another task."
                 )
             }
-            // It may have been replaced before the lock was taken.
-            let epoch = try db.first(
-                """
-                UPDATE streams SET writer_epoch = writer_epoch + 1 WHERE id = $1 AND state IN ('PROCESSING', 'ACTIVE')
-                RETURNING writer_epoch
-                """,
-                [.integer(streamID.rawValue)]
-            ) { $0.integer(0) }
-            guard let epoch else { throw BucketStorageError.replaced(streamID) }
-            return epoch
+            return taken
         }
-        return WriterLease(connection, streamID, epoch: epoch)
+        return WriterLease(connection, schema, streamID, taken)
+    }
+
+    /// Takes the lock in the session that was opened, and raises the epoch.
+    ///
+    /// - Returns: `nil` when somebody has the lock.
+    private static func take(_ stream: ReplicationStreamID, _ key: String, _ db: PostgresStatements) throws -> Taken? {
+        try db.transaction {
+            // The session would be given it once more.
+            guard try !db.hasLock(key) else { throw PostgresError.noSession("taking the lease of a stream") }
+            guard try tryLock(key, db) else { return nil }
+            // The stream may have been replaced before the lock was taken.
+            let taken = try db.first(
+                """
+                WITH taken AS (
+                    UPDATE \(db.schema).streams SET writer_epoch = writer_epoch + 1
+                    WHERE id = $1 AND state IN ('PROCESSING', 'ACTIVE')
+                    RETURNING id, writer_epoch, coalesce(last_checkpoint, 0) AS began_op
+                )
+                INSERT INTO \(db.schema).writers (stream, epoch, id, began_op)
+                SELECT id, writer_epoch, gen_random_uuid(), began_op FROM taken
+                RETURNING epoch, pg_backend_pid()
+                """,
+                [.integer(stream.rawValue)]
+            ) { Taken(epoch: $0.integer(0), process: $0.integer(1)) }
+            guard let taken else { throw BucketStorageError.replaced(stream) }
+            return taken
+        }
     }
 
     /// Takes a lock of the session, if nobody has it.
@@ -81,10 +113,7 @@ final class WriterLease: Sendable {
             """
             SELECT pg_terminate_backend(a.pid, 5000)
             FROM (SELECT \(key) AS number) AS key
-                JOIN pg_locks AS l ON l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
-                    AND l.classid::bigint = (key.number >> 32) & 4294967295
-                    AND l.objid::bigint = key.number & 4294967295
-                    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                JOIN pg_locks AS l ON \(PostgresStatements.isLock)
                 JOIN pg_stat_activity AS a ON a.pid = l.pid
             WHERE (a.state <> 'active' OR a.wait_event_type = 'Client')
                 AND a.state_change < clock_timestamp() - interval '\(patience.seconds) s'
@@ -120,7 +149,7 @@ final class WriterLease: Sendable {
         _ activity: String,
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
-        try await PostgresError.repeatingConflicts { try await connection.statements(activity, body) }
+        try await PostgresError.repeatingConflicts { try await connection.statements(activity, in: schema, body) }
     }
 
     /// The record of the stream.
@@ -129,7 +158,7 @@ final class WriterLease: Sendable {
     ///   not replicated any more: its tables may be gone.
     func record(locked: Bool, _ db: PostgresStatements) throws -> StreamRecord {
         let (record, epoch) = try StreamRecord.findWithEpoch(streamID, locked: locked, db)
-        guard epoch == self.epoch else {
+        guard epoch == taken.epoch else {
             throw BucketStorageError(
                 .leaseLost,
                 "[PSYNC_S1003] Another process has begun to write replication stream \(streamID); this one has stopped."
@@ -141,18 +170,47 @@ final class WriterLease: Sendable {
 
     /// Shows that the process is alive, until the lease is lost.
     ///
+    /// - Parameters:
+    ///   - clock: Measures the time between signs of life.
+    ///   - look: Looks each time whether the session is still that of the lease alone; gets the process of the server that has it.
     /// - Throws: Why the lease is lost, or `CancellationError`.
-    func hold(_ clock: some Clock<Duration>) async throws -> Never {
+    func hold(_ clock: some Clock<Duration>, _ look: (_ process: Int64) async throws -> Void) async throws -> Never {
         while true {
             try await clock.sleep(for: Self.sign)
-            try await statements("holding the lease of a stream") { [self] db in _ = try record(locked: false, db) }
+            try await statements("holding the lease of a stream") { [self] db in
+                var place = PostgresStatements.Place()
+                try db.run(together: [db.placeQuery { place = $0 }])
+                try db.check(place)
+                _ = try record(locked: false, db)
+            }
+            try await look(taken.process)
         }
     }
 
     /// Gives the lease back.
     ///
-    /// Also in a cancelled task: the next writer need not wait for the end of the session.
+    /// Also in a cancelled task: the next writer need not wait for the end of the session. In another session, somebody else's locks
+    /// would be given back.
     func release() async {
-        await connection.finish("SELECT pg_advisory_unlock_all()")
+        await connection.finish("SELECT pg_advisory_unlock_all() WHERE \(connection.isOwnSession)")
+    }
+}
+
+extension PostgresStatements {
+    /// Whether a row `l` of `pg_locks` is the advisory lock with the key `key.number`.
+    fileprivate static let isLock = """
+        l.locktype = 'advisory' AND l.granted AND l.objsubid = 1
+            AND l.classid::bigint = (key.number >> 32) & 4294967295
+            AND l.objid::bigint = key.number & 4294967295
+            AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        """
+
+    /// Whether the session has an advisory lock already.
+    fileprivate func hasLock(_ key: String) throws -> Bool {
+        try first(
+            """
+            SELECT 1 FROM (SELECT \(key) AS number) AS key JOIN pg_locks AS l ON \(Self.isLock) AND l.pid = pg_backend_pid()
+            """
+        ) { _ in true } ?? false
     }
 }

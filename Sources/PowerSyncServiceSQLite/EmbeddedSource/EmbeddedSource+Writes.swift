@@ -9,7 +9,10 @@ extension EmbeddedSource: WritableSource {
         // A table that has just been made gets its triggers before its first row.
         try await synchroniseCapture()
         let applier = SQLiteUploadApplier(pool) { _, _ in .apply }
+        try checkFiles()
         let response = try await applier.apply(upload, for: BackendUser(id: userID))
+        // Before anybody is told: what is in a file without a name is gone with the process.
+        try checkFiles()
         signal.advance()
         return response
     }

@@ -5,19 +5,21 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncSQLite
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 
 /// A source database in one SQLite file, for development and tests (docs/service.md "The embedded source").
 ///
 /// The file belongs to the application: any SQLite program may write to it, in any transaction. Triggers capture what
 /// changes; see `ChangeCapture`. Writes through ``apply(_:)`` are noticed at once, those of other programs within
 /// ``pollInterval``.
-package final class EmbeddedSource: Sendable {
+package final class EmbeddedSource: FileBacked {
     /// How often the file is checked for commits of other programs.
     package static let pollInterval = Duration.milliseconds(150)
 
     /// Connections to the file.
     let pool: DatabasePool
+    /// The file and those beside it.
+    let files: DatabaseFiles
     /// Reads `PRAGMA data_version`, which counts commits of *other* connections.
     private let poll: DatabaseQueue
     /// Advanced after every commit of this process.
@@ -55,6 +57,17 @@ package final class EmbeddedSource: Sendable {
         self.now = { Int64(now().timeIntervalSince1970) }
         self.logger = logger
         let schema = try EmbeddedSchema(statements: schema)
+        do throws(FileProblem) {
+            try DatabaseFiles.checkLeftovers(of: path)
+        } catch {
+            throw ReplicationSourceError(
+                .configuration,
+                """
+                The embedded source \(error.path) \(error.problem). Put the file back; or delete both, and begin with an empty one.
+                """
+            )
+        }
+        PrivateFiles.createFile(at: path)
         do {
             let pool = try DatabasePool(path: path, configuration: Self.configuration)
             let state = try pool.write { db in
@@ -63,6 +76,7 @@ package final class EmbeddedSource: Sendable {
                 return try ChangeCapture.synchronise(db)
             }
             self.pool = pool
+            files = DatabaseFiles(of: pool)
             captureState = NIOLockedValueBox(state)
             var pollConfiguration = Self.configuration
             pollConfiguration.readonly = true
@@ -94,6 +108,10 @@ package final class EmbeddedSource: Sendable {
         }
         return configuration
     }
+
+    // MARK: Files
+
+    package func checkFiles() throws(FileProblem) { try files.check() }
 
     // MARK: Capture
 

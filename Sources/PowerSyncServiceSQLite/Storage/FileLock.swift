@@ -1,5 +1,6 @@
 import Foundation
 import NIOConcurrencyHelpers
+import PowerSyncSQLite
 import PowerSyncServiceCore
 
 /// Keeps other processes away from a file, with `flock` on a second file beside it.
@@ -15,7 +16,8 @@ final class FileLock: Sendable {
     /// - Returns: `nil` when another process, or another lock of this process, holds it.
     /// - Throws: `POSIXError` when the file cannot be opened.
     static func acquire(path: String) throws -> FileLock? {
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
+        PrivateFiles.createFile(at: path)
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, PrivateFiles.fileMode)
         guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             close(descriptor)

@@ -76,24 +76,24 @@ extension SQLiteBucketStorage {
         var sweptOp: Int64 = 0
     }
 
-    /// Deletes numbers that clients have chosen, and have not asked for since long.
+    /// Deletes numbers that clients have chosen and not asked for since long, and those of clients that are gone
+    /// (``WriteCheckpointRetention``).
     ///
     /// A client that comes back learns from the answer to its next request that its number was not recorded. Those that still
-    /// wait for replication stay, or a client that waits with them would do so for ever. So do numbers that this service
-    /// counts: a client may remember them.
+    /// wait for replication stay, or a client that waits with them would do so for ever.
     private func deleteOldRequests() async throws -> Int {
-        let before = now().addingTimeInterval(-Self.requestRetention).ISO8601Format()
+        let now = now()
         return try await writeBriefly { db in
             var arguments = try Self.publishedArguments(db)
-            arguments["before"] = before
-            try db.execute(
-                sql: "DELETE FROM write_checkpoints WHERE checkpoint_requested_at < :before AND \(Self.isPublished)",
-                arguments: StatementArguments(arguments)
+            arguments["requested_before"] =
+                now.addingTimeInterval(-WriteCheckpointRetention.ofRequests).ISO8601Format()
+            arguments["used_before"] = now.timeIntervalSince1970 - WriteCheckpointRetention.ofClients
+            return try Self.deleteWriteCheckpoints(
+                where:
+                    "(checkpoint_requested_at < :requested_before OR used_at < :used_before) AND \(Self.isPublished)",
+                arguments,
+                db
             )
-            return db.changesCount
         }
     }
-
-    /// How long checkpoint requests are kept, in seconds.
-    static let requestRetention: TimeInterval = 3600
 }

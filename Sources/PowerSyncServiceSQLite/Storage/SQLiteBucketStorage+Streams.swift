@@ -120,6 +120,7 @@ extension SQLiteBucketStorage {
             plan: config.plan,
             resumePosition: record.resumePosition(in: history),
             reachedLSN: record.notReached(reached),
+            storedLSN: record.noCheckpointBefore,
             tables: tables
         )
     }

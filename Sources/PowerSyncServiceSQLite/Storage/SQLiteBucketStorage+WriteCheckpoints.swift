@@ -19,14 +19,22 @@ extension SQLiteBucketStorage {
             userKey: userKey,
             head: head,
             recordedBy: """
-                INSERT INTO write_checkpoints (user_id, write_checkpoint, lsn, history_id)
-                VALUES (:user, 1, :head, :history)
+                INSERT INTO write_checkpoints (user_id, owner, write_checkpoint, lsn, history_id, used_at)
+                VALUES (
+                    :user, :owner,
+                    min(
+                        coalesce((SELECT number FROM forgotten_write_checkpoints WHERE owner = :owner), 0),
+                        \(Int64.max - 1)
+                    ) + 1,
+                    :head, :history, :now
+                )
                 ON CONFLICT (user_id) DO UPDATE SET
                     \(Self.keepVisible),
                     write_checkpoint = min(write_checkpoint, \(Int64.max - 1)) + 1,
                     lsn = :head,
                     history_id = :history,
-                    checkpoint_requested_at = NULL
+                    checkpoint_requested_at = NULL,
+                    used_at = :now
                 """
         )
     }
@@ -40,17 +48,19 @@ extension SQLiteBucketStorage {
             userKey: userKey,
             head: head,
             recordedBy: """
-                INSERT INTO write_checkpoints (user_id, write_checkpoint, lsn, history_id, checkpoint_requested_at)
-                VALUES (:user, :id, :head, :history, :now)
+                INSERT INTO write_checkpoints
+                    (user_id, owner, write_checkpoint, lsn, history_id, checkpoint_requested_at, used_at)
+                VALUES (:user, :owner, :id, :head, :history, :requested, :now)
                 ON CONFLICT (user_id) DO UPDATE SET
                     \(Self.keepVisible),
                     write_checkpoint = :id,
                     lsn = CASE WHEN write_checkpoint = :id THEN lsn ELSE :head END,
                     history_id = CASE WHEN write_checkpoint = :id THEN history_id ELSE :history END,
-                    checkpoint_requested_at = :now
+                    checkpoint_requested_at = :requested,
+                    used_at = :now
                 WHERE write_checkpoint <= :id
                 """,
-            ["id": id.rawValue, "now": now().ISO8601Format()]
+            ["id": id.rawValue, "requested": now().ISO8601Format()]
         )
     }
 
@@ -89,17 +99,26 @@ extension SQLiteBucketStorage {
         guard feed.current != nil else {
             throw BucketStorageError.noActiveStream
         }
+        let owner = String(decoding: WriteCheckpointRetention.user(ofKey: userKey), as: UTF8.self)
+        let now = now().timeIntervalSince1970
         let number = try await writeBriefly { db in
             var arguments = try Self.publishedArguments(db).merging(arguments) { $1 }
             arguments["user"] = userKey
+            arguments["owner"] = owner
+            arguments["now"] = now
             arguments["head"] = head.lsn.rawValue
             arguments["history"] = try Self.number(of: head.history, db)
+            func recorded() throws -> Int64? {
+                try Int64.fetchOne(
+                    db,
+                    sql: "SELECT write_checkpoint FROM write_checkpoints WHERE user_id = ?",
+                    arguments: [userKey]
+                )
+            }
+            let isNew = try recorded() == nil
             try db.execute(sql: sql, arguments: StatementArguments(arguments))
-            let number = try Int64.fetchOne(
-                db,
-                sql: "SELECT write_checkpoint FROM write_checkpoints WHERE user_id = ?",
-                arguments: [userKey]
-            )
+            let number = try recorded()
+            if isNew { try Self.forgetClients(of: owner, db) }
             return WriteCheckpoint(number ?? 1)
         }
         try await waitForDisk()
@@ -162,5 +181,48 @@ extension SQLiteBucketStorage {
             )
         }
         return position.map { LSN($0) }
+    }
+
+    // MARK: Deleting
+
+    /// Deletes the numbers of those clients of a user that have used them longest ago, if there are too many.
+    private static func forgetClients(of owner: String, _ db: Database) throws {
+        try deleteWriteCheckpoints(
+            where: """
+                rowid IN (
+                    SELECT rowid FROM write_checkpoints WHERE owner = :owner
+                    ORDER BY used_at DESC, rowid DESC LIMIT -1 OFFSET \(WriteCheckpointRetention.clientsOfUser)
+                )
+                """,
+            ["owner": owner],
+            db
+        )
+    }
+
+    /// Deletes numbers, and remembers the largest one of each user that the service has counted: the next client of the user begins
+    /// above it, and none that comes back is shown a number that it knows already.
+    ///
+    /// - Returns: How many were deleted.
+    @discardableResult
+    static func deleteWriteCheckpoints(
+        where condition: String,
+        _ arguments: [String: (any DatabaseValueConvertible)?],
+        _ db: Database
+    ) throws -> Int {
+        try db.execute(
+            sql: """
+                INSERT INTO forgotten_write_checkpoints (owner, number)
+                SELECT owner, max(write_checkpoint) FROM write_checkpoints
+                WHERE checkpoint_requested_at IS NULL AND \(condition)
+                GROUP BY owner
+                ON CONFLICT (owner) DO UPDATE SET number = max(number, excluded.number)
+                """,
+            arguments: StatementArguments(arguments)
+        )
+        try db.execute(
+            sql: "DELETE FROM write_checkpoints WHERE \(condition)",
+            arguments: StatementArguments(arguments)
+        )
+        return db.changesCount
     }
 }

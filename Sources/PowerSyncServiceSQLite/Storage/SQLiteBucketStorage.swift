@@ -10,7 +10,7 @@ package import PowerSyncServiceCore
 ///
 /// One process owns the file. Writes go through GRDB's serial writer; reads use snapshots of the pool, each for the
 /// duration of one call. The layout is documented in `SQLiteStorageSchema`.
-package final class SQLiteBucketStorage: BucketStorage {
+package final class SQLiteBucketStorage: BucketStorage, FileBacked {
     /// What a process does with the file.
     package enum Use: Sendable {
         /// It runs the service: no other process may.
@@ -31,6 +31,8 @@ package final class SQLiteBucketStorage: BucketStorage {
     let sealingLimits: SealingLimits
     /// What ``seal()`` has done.
     let sealingProgress = NIOLockedValueBox(SealingProgress())
+    /// The file and those beside it.
+    let files: DatabaseFiles
     /// What keeps the WAL from growing.
     let log: WriteAheadLog
     /// Waits for the disk.
@@ -89,6 +91,7 @@ package final class SQLiteBucketStorage: BucketStorage {
                 self.lock = lock
                 // Before the pool, which writes when it is opened.
                 try SQLiteStorageMaintenance(path: path).storedVersion().checkUse(path, migrates: migrates)
+                PrivateFiles.createFile(at: path)
                 pool = try DatabasePool(path: path, configuration: Self.configuration)
                 try pool.write { db in try SQLiteStorageSchema.migrate(db) }
                 log = try WriteAheadLog(of: path, limit: walLimit)
@@ -106,6 +109,7 @@ package final class SQLiteBucketStorage: BucketStorage {
         } catch let error as POSIXError {
             throw BucketStorageError.cannotOpen(path, error)
         }
+        files = DatabaseFiles(of: pool)
         disk = DiskBarrier(pool)
         feed = CheckpointFeed(try pool.read { db in try StreamRecord.served(db)?.checkpoint })
     }
@@ -160,9 +164,14 @@ package final class SQLiteBucketStorage: BucketStorage {
     }
 
     /// Waits until the disk has everything that was committed before the call: a power failure does not take it back.
+    ///
+    /// - Throws: `FileProblem` when the disk has it in a file that is not the storage any more; an error of the database.
     func waitForDisk() async throws {
         try await namingDamage { try await disk.wait() }
+        try checkFiles()
     }
+
+    package func checkFiles() throws(FileProblem) { try files.check() }
 
     /// Writes a few rows in a transaction.
     func writeBriefly<Result: Sendable>(

@@ -17,6 +17,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
 
     private(set) var resumePosition: SourcePosition?
     let reachedLSN: LSN?
+    let storedLSN: LSN?
     private var tables: [String: SourceTable]
     /// Saved and not yet written.
     private var pending: PendingChanges
@@ -30,6 +31,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         plan: SyncPlan,
         resumePosition: SourcePosition?,
         reachedLSN: LSN?,
+        storedLSN: LSN?,
         tables: [SourceTable]
     ) {
         self.storage = storage
@@ -37,6 +39,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         pending = PendingChanges(plan: plan, bucketPrefix: streamID.bucketPrefix)
         self.resumePosition = resumePosition
         self.reachedLSN = reachedLSN
+        self.storedLSN = storedLSN
         self.tables = Dictionary(uniqueKeysWithValues: tables.map { ($0.id, $0) })
     }
 

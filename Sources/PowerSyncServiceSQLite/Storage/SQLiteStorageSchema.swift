@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncServiceCore
 
-/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 3.
+/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 4.
 ///
 /// The version is kept in `user_version`.
 ///
@@ -33,14 +33,15 @@ import PowerSyncServiceCore
 ///   compaction takes it away.
 /// - `source_tables`: see ``SourceTable``. `replica_id_columns` is JSON.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one
-///   that became visible before it. Not tied to a stream.
+///   that became visible before it. Not tied to a stream. `owner` is the user, who may have many clients; `used_at` is in seconds.
+/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it.
 ///
 /// A file of version 1 keeps its tables `bucket_data` and `bucket_parameters` until a stream of version 2 has copied the
 /// source and is active; see ``LegacyTables``. So does a file of version 2: it has the same tables without segments, but says
 /// less in `row_states`.
 enum SQLiteStorageSchema {
     /// The version that this service writes.
-    static let version = 3
+    static let version = 4
 
     /// Creates the tables in an empty file, and adds them to one of an earlier version.
     ///
@@ -53,6 +54,7 @@ enum SQLiteStorageSchema {
         if found < 2 { try db.execute(sql: version2) }
         if found == 2 { try LegacyTables.stopReplication(db) }
         if found < 3 { try db.execute(sql: version3) }
+        if found < 4 { try db.execute(sql: version4) }
         try db.execute(sql: "PRAGMA user_version = \(version)")
     }
 
@@ -98,6 +100,7 @@ enum SQLiteStorageSchema {
         var steps: [String] = []
         if found < 2 { steps.append("Version 2: operations get tables of their own. \(copied)") }
         if found < 3 { steps.append("Version 3: operations of long buckets are kept together. \(copied)") }
+        if found < 4 { steps.append("Version 4: write checkpoints of clients that are gone are deleted.") }
         return steps
     }
 
@@ -250,5 +253,18 @@ enum SQLiteStorageSchema {
             by_op INTEGER NOT NULL
         );
         CREATE INDEX superseded_entries_of_group ON superseded_entries (group_id, by_op);
+        """
+
+    private static let version4 = """
+        ALTER TABLE write_checkpoints ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+        ALTER TABLE write_checkpoints ADD COLUMN used_at REAL NOT NULL DEFAULT 0;
+        UPDATE write_checkpoints
+        SET owner = substr(user_id, 1, instr(user_id || '/', '/') - 1), used_at = CAST(strftime('%s') AS REAL);
+        CREATE INDEX write_checkpoints_of_owner ON write_checkpoints (owner, used_at);
+
+        CREATE TABLE forgotten_write_checkpoints (
+            owner TEXT PRIMARY KEY,
+            number INTEGER NOT NULL
+        ) WITHOUT ROWID;
         """
 }

@@ -16,6 +16,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
     }
 
     var reachedLSN: LSN? { nil }
+    var storedLSN: LSN? { nil }
 
     var sourceTables: [SourceTable] { stream.tables }
 

@@ -14,11 +14,11 @@ func gettingStartedWithABackend() async throws {
     // Who may write what: everybody their own items.
     let applier = SQLiteUploadApplier(database) { write, db in
         guard write.entry.table == "items" else { return .reject("There is no table \(write.entry.table).") }
-        if let item = try write.storedRow(db), !write.user.hasID(item["owner_id"]) {
-            return .reject("The item belongs to somebody else.")
-        }
         var values = write.entry.data ?? [:]
         values["owner_id"] = .string(write.user.id)
+        guard try write.belongsToUser(by: "owner_id", values: values, db) else {
+            return .reject("The item belongs to somebody else.")
+        }
         return .apply(values)
     }
 

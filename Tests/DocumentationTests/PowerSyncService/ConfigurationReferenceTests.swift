@@ -10,12 +10,18 @@ import Testing
 
     init() throws {
         page = try Page(path: "Sources/PowerSyncService/Documentation.docc/ConfigurationReference.md")
-        rows = Page.lines(page.text).compactMap { line in
+        var isOfEstablishedService = false
+        var rows: [(keys: [String], value: String)] = []
+        for line in Page.lines(page.text) {
+            if line.hasPrefix("### ") { isOfEstablishedService = line.hasSuffix("established service") }
             let cells = line.split(separator: "|", omittingEmptySubsequences: false).dropFirst()
-            guard let first = cells.first, first.contains("`") else { return nil }
-            let keys = first.matches(of: /`([a-z_.]+)`/).map { String($0.1.split(separator: ".").last ?? "") }
-            return (keys, cells.dropFirst().first?.trimmingCharacters(in: .whitespaces) ?? "")
+            guard let first = cells.first, isOfEstablishedService || first.contains("`") else { continue }
+            // That table has keys in all columns.
+            let text = isOfEstablishedService ? String(line) : String(first)
+            let keys = text.matches(of: /`([a-zA-Z_.]+)`/).map { String($0.1.split(separator: ".").last ?? "") }
+            rows.append((keys, cells.dropFirst().first?.trimmingCharacters(in: .whitespaces) ?? ""))
         }
+        self.rows = rows
     }
 
     private func source(_ name: String) throws -> String {
@@ -39,9 +45,13 @@ import Testing
             ) {
                 keys.formUnion(list.1.matches(of: /"(\w+)"/).map { String($0.1) })
             }
-            keys.formUnion(text.matches(of: /\("(\w+)", "\w+"\)/).map { String($0.1) })
+            keys.formUnion(text.matches(of: /\("(\w+)", "\w+"[,)]/).map { String($0.1) })
+            keys.formUnion(text.matches(of: /read\("(\w+)", \\/).map { String($0.1) })
         }
-        return keys
+        // Those that it knows, and does not use.
+        let others = try source("EstablishedKey.swift").matches(of: /"([a-z_A-Z]+)": \.(?:noEffect|refused)\(/)
+        #expect(others.count > 30)
+        return keys.union(others.map { String($0.1) })
     }
 
     @Test func itHasAllKeysAndNoOthers() throws {

@@ -60,10 +60,13 @@ struct NotesServer: Sendable {
                     """
             )
         }
-        let applier = SQLiteUploadApplier(database) { write, _ in
+        let applier = SQLiteUploadApplier(database) { write, db in
             guard write.entry.table == "notes" else { return .reject("There is no table \(write.entry.table).") }
             var values = write.entry.data ?? [:]
             values["owner_id"] = .string(write.user.id)
+            guard try write.belongsToUser(by: "owner_id", values: values, db) else {
+                return .reject("The note belongs to somebody else.")
+            }
             return .apply(values)
         }
         let signer = SyncTokenSigner(key: try SigningKey.hs256(secret: key, id: "app"), audience: "notes")

@@ -27,6 +27,22 @@ import Testing
         }
     }
 
+    @Test("Files and directories are for nobody but the user of the process")
+    func modes() async throws {
+        try await AttachmentsFolder.run { folder async throws in
+            _ = try await storage.saveFile(filePath: folder("new/sub/a"), data: .pattern(10))
+            try await storage.makeDir(path: folder("made/sub"))
+            try await storage.copyFile(sourcePath: folder("new/sub/a"), targetPath: folder("copied/sub/a"))
+            for (name, expected) in [
+                ("new", 0o700), ("new/sub", 0o700), ("new/sub/a", 0o600), ("made", 0o700), ("made/sub", 0o700),
+                ("copied", 0o700), ("copied/sub", 0o700), ("copied/sub/a", 0o600),
+            ] {
+                let attributes = try FileManager.default.attributesOfItem(atPath: folder(name))
+                #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == expected, "\(name)")
+            }
+        }
+    }
+
     @Test("A save that is cancelled or fails leaves neither file nor unfinished file")
     func interruptedSave() async throws {
         try await AttachmentsFolder.run { folder async throws in

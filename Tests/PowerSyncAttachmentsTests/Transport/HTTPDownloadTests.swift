@@ -268,6 +268,38 @@ import Testing
         }
     }
 
+    /// At least so many zeros as a gzip member without its end: after the first one, "repeat the last byte 258 times" in 13 bits each.
+    private static func zeros(_ count: Int) -> Data {
+        // The last block, with fixed codes; the literal 0; the repetition.
+        let bits =
+            [1, 1, 0] + [0, 0, 1, 1, 0, 0, 0, 0]
+            + Array(repeating: [1, 1, 0, 0, 0, 1, 0, 1] + [0, 0, 0, 0, 0], count: 16).joined()
+        let bytes = stride(from: 0, to: 15 * 8, by: 8).map { start in
+            bits[start..<(start + 8)].reversed().reduce(0 as UInt8) { $0 << 1 | UInt8($1) }
+        }
+        var data = Data([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff]) + bytes[..<2]
+        // Eight repetitions are 13 bytes.
+        for _ in 0...(count / (8 * 258)) { data.append(contentsOf: bytes[2...]) }
+        return data
+    }
+
+    @Test(
+        "of a compressed file ends when it becomes longer than anybody expects",
+        arguments: [1_000_000, nil] as [Int64?]
+    )
+    func compressedFileThatBecomesTooLong(size: Int64?) async throws {
+        let limit = size ?? DownloadExpectation.largestDecompressedFile
+        let body = Self.zeros(Int(limit) + 1_000_000)
+        try await TransferHarness.run(
+            { _ in .init(headers: ["Content-Encoding": "gzip"], body: .init(bytes: body)) },
+            target: { AttachmentHTTPRequest(url: $0, size: size) }
+        ) { harness async throws in
+            #expect(await harness.downloadError()?.code == .sizeMismatch)
+            // Nothing of it fills the disk.
+            #expect(try harness.folder.names == [])
+        }
+    }
+
     @Test("of a compressed file that breaks off starts over: a part of what is compressed is nothing")
     func compressedFileThatBreaksOff() async throws {
         let isFirst = NIOLockedValueBox(true)

@@ -156,6 +156,34 @@ import Testing
         #expect(findings(condition, nil).map(\.code) == codes)
     }
 
+    /// Parameter queries with data queries, and whether the two can meet.
+    static let definitions: [(parameters: String, condition: String, codes: [String])] = [
+        ("SELECT request.user_id() AS p", "c_integer = bucket.p", ["filter.never"]),
+        ("SELECT request.user_id() AS p", "c_text = bucket.p", []),
+        ("SELECT request.user_id() AS p", "CAST(c_integer AS text) = bucket.p", []),
+        ("SELECT request.jwt() ->> 'org' AS p", "c_integer = bucket.p", []),
+        ("SELECT c_integer AS p FROM t WHERE c_text = request.user_id()", "c_text = bucket.p", ["filter.never"]),
+        ("SELECT c_integer AS p FROM t WHERE c_text = request.user_id()", "c_bigint = bucket.p", []),
+        ("SELECT c_text AS p FROM t WHERE c_integer = request.user_id()", "c_text = bucket.p", ["filter.never"]),
+        (
+            "SELECT request.user_id() AS p WHERE request.jwt() ->> 'admin' = 'true'", "c_text = bucket.p",
+            ["filter.never"]
+        ),
+    ]
+
+    @Test(arguments: definitions) func parametersOfDefinitionsHaveTypes(
+        parameters: String,
+        condition: String,
+        codes: [String]
+    ) {
+        let yaml = """
+            config: {edition: 2}
+            bucket_definitions:
+              d: {parameters: \(yamlQuoted(parameters)), data: ["SELECT * FROM t WHERE \(condition)"]}
+            """
+        #expect(SyncConfig.parse(yaml, schema: Self.schema).diagnostics.map(\.code) == codes)
+    }
+
     // MARK: Hints
 
     static let hints = [

@@ -74,8 +74,8 @@ import Testing
     private mutating func taken() -> [String] {
         assembly.take().map { message in
             switch message {
-            case .begin(let lsn, _): "begin \(lsn)"
-            case .commit(let lsn): "commit \(lsn)"
+            case .begin(let lsn, _): "begin \(lsn.unmarked)"
+            case .commit(let lsn): "commit \(lsn.unmarked)"
             case .changes(let changes, _):
                 changes.map { change in
                     if let row = change.row {

@@ -14,14 +14,14 @@ import Testing
     }
 
     @Test func tokensComeFromTheFileAndTheEnvironment() throws {
-        let configuration = try configuration("api: {tokens: [one, !env PS_ADMIN]}")
-        #expect(configuration.admin.tokens == ["one", "from-env"])
+        let configuration = try configuration("api: {tokens: [token-one, !env PS_ADMIN]}")
+        #expect(configuration.admin.tokens == ["token-one", "from-env"])
         #expect(!configuration.warnings.contains { $0.contains("api") })
     }
 
     @Test func withTokensTheSyncConfigMayBeLeftOut() throws {
-        #expect(try configuration("api: {tokens: [one]}").syncConfig == .deployed)
-        #expect(try configuration("api: {tokens: one}\nsync_config: {content: a}").syncConfig == .content("a"))
+        #expect(try configuration("api: {tokens: [token-one]}").syncConfig == .deployed)
+        #expect(try configuration("api: {tokens: token-one}\nsync_config: {content: a}").syncConfig == .content("a"))
     }
 
     @Test(arguments: ["", "api: {}", "api: {tokens: []}"])
@@ -35,7 +35,7 @@ import Testing
 
     @Test func anEmptyTokenIsRefused() {
         #expect {
-            try configuration("api: {tokens: [one, \"\"]}")
+            try configuration("api: {tokens: [token-one, \"\"]}")
         } throws: { error in
             (error as? ServiceError)?.key == "api.tokens"
         }

@@ -150,10 +150,11 @@ import Testing
     }
 
     @Test func whatHasNoEffectIsAWarning() throws {
-        let (_, warnings) = try Self.read("uri: postgresql://a@c/d, sslmode: require, sslmod: x")
-        #expect(warnings.count == 2)
+        let (_, warnings) = try Self.read("uri: postgresql://a@c/d?pgbouncer=true, sslmode: require, debug_api: true")
+        #expect(warnings.count == 3)
         #expect(warnings.contains { $0.contains("connections[0].sslmode: \"require\" does not check who answers") })
-        #expect(warnings.contains { $0.contains("connections[0].sslmod: unknown key") })
+        #expect(warnings.contains { $0.contains("connections[0].uri: its parameter pgbouncer has no effect here") })
+        #expect(warnings.contains { $0.contains("connections[0].debug_api: no effect here") })
     }
 
     @Test(arguments: [
@@ -198,6 +199,15 @@ import Testing
 
     /// Connections that are refused, with the key and what is said about it.
     static let refused = [
+        ("uri: postgresql://u@h/d, sslmode: require, sslmod: x", "sslmod", "unknown key. Did you mean “sslmode”?"),
+        ("uri: 'postgresql://u:a@b@h/d'", "uri", "write %40 for each @"),
+        ("uri: 'postgresql://u:a/b@h/d'", "uri", "%2F for each /"),
+        ("uri: 'mysql://u:p@h/d'", "uri", "begins with mysql://"),
+        ("uri: 'postgresql://u@h/d?ssl=1'", "uri", "sslmode=verify-full"),
+        ("uri: 'postgresql://u@h/d?schema=app'", "uri", "write the schema in the queries"),
+        ("hostname: 'postgresql://u:p@h/d', username: u, database: d", "hostname", "write it as uri"),
+        ("hostname: h, username: u, database: 'postgresql://u:p@h/d'", "database", "write it as uri"),
+        ("uri: 'postgresql://u:[YOUR-PASSWORD]@h/d'", "uri", "its password is a placeholder"),
         ("username: u, database: d", "hostname", "missing"), ("hostname: h, database: d", "username", "missing"),
         ("hostname: h, username: u", "database", "missing"),
         ("uri: 'http://u@h/d'", "uri", "write postgresql://"), ("uri: 'postgresql://u:p%zz@h/d'", "uri", "%40"),

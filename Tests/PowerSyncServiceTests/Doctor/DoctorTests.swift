@@ -29,6 +29,7 @@ import Testing
         sync_config: {content: "{config: {edition: 3}, streams: {a: {query: SELECT * FROM lists}}}"}
         client_auth: {audience: [a], jwks: {keys: [{kty: oct, alg: HS256, kid: k, k: !env PS_SECRET}]}}
         host: 127.0.0.1
+        port: \(FreePort.take())
         """
     private static let secret = "aW50ZXJvcC10ZXN0LWtleS0wMTIzNDU2Nzg5YWJjZGVm"
 
@@ -108,10 +109,18 @@ import Testing
         #expect(warnings.map(\.message) == ["other users of this machine can change the file"])
     }
 
-    @Test func unknownKeysAndFindingsOfTheSyncConfigAreWarnings() async throws {
-        let yaml = Self.yaml.replacing("{a: {", with: "{a: {querry: x, ") + "\nprot: 1"
+    @Test func allThatIsWrongWithAFileIsTold() async throws {
+        let findings = try await Self.findings(Self.yaml + "\nprot: 1\ntelemetry: {prometheus_port: 0}")
+        #expect(findings.map(\.level) == [.error, .error], "\(findings)")
+        #expect(findings.map(\.place) == ["powersync.yaml:7: prot", "powersync.yaml:8: telemetry.prometheus_port"])
+        #expect(findings.first?.message == "unknown key. Did you mean “port”?")
+        #expect(findings.last?.code == "PSYNC_S1110")
+    }
+
+    @Test func findingsOfTheSyncConfigAreTold() async throws {
+        let yaml = Self.yaml.replacing("{a: {", with: "{a: {querry: x, ") + "\nmetadata: {a: b}"
         let findings = try await Self.findings(yaml)
-        #expect(findings.contains { $0.level == .warning && $0.message.contains("prot: unknown key") })
+        #expect(findings.contains { $0.level == .warning && $0.message.contains("metadata: no effect here") })
         #expect(findings.contains { $0.area == .syncConfig && $0.level != .ok }, "\(findings)")
     }
 
@@ -338,6 +347,33 @@ import Testing
         Doctor(logger: Scenario.logger).checkLog(path, &findings)
         #expect(findings.all.map(\.level) == Array(repeating: .warning, count: count))
         findings.all.expectRemedies()
+    }
+
+    @Test("A database that others can read is a warning with the command that closes it, unless its folder is closed")
+    func databasesOfOthers() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("source.db")
+        for suffix in ["", "-wal"] { try Data().write(to: URL(filePath: path + suffix)) }
+        for (folderMode, mode, logMode, words) in [
+            (0o755, 0o600, 0o600, nil), (0o755, 0o644, 0o600, "read"), (0o755, 0o600, 0o604, "read"),
+            (0o755, 0o666, 0o600, "change"), (0o711, 0o644, 0o644, "read"), (0o700, 0o666, 0o666, nil),
+            (0o755, 0o640, 0o640, nil),
+        ] as [(Int, Int, Int, String?)] {
+            for (file, mode) in [(folder.path(""), folderMode), (path, mode), (path + "-wal", logMode)] {
+                try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
+            }
+            var findings = DoctorFindings()
+            Doctor(logger: Scenario.logger).checkReaders(of: path, &findings)
+            #expect(findings.all.count == (words == nil ? 0 : 1))
+            for finding in findings.all {
+                #expect(
+                    finding.level == .warning && finding.message.contains("can \(words ?? "") the file"),
+                    "\(finding)"
+                )
+                #expect(finding.remedy?.contains("'\(path)'") == (mode & 0o007 != 0), "\(finding)")
+                #expect(finding.remedy?.contains("'\(path)-wal'") == (logMode & 0o007 != 0), "\(finding)")
+            }
+        }
     }
 
     // MARK: Words

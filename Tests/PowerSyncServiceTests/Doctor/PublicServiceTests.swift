@@ -106,6 +106,15 @@ import Testing
         #expect(throws: ServiceError.self) { try PublicService(address: address, token: nil) }
     }
 
+    @Test(arguments: ["https://me:hunter2@sync.example.com", "me:hunter2@sync.example.com", "https://hunter2@"])
+    func anAddressWithAPasswordIsNotShown(_ address: String) {
+        #expect {
+            try PublicService(address: address, token: nil)
+        } throws: { error in
+            !"\(error)".contains("hunter2")
+        }
+    }
+
     // MARK: Behind nginx
 
     @Test(.enabled(if: !ProxyProcess.areUnwanted, "POWERSYNC_NO_PROXIES is set"))

@@ -163,7 +163,7 @@ import Testing
 
     // MARK: Levels
 
-    @Test("at info, an open stream is its request, its beginning and its end, however much is committed")
+    @Test("at info, a stream is its beginning and its end, however much is committed")
     func linesOfAStream() async throws {
         let log = CollectedLog()
         let id = NIOLockedValueBox("")
@@ -188,16 +188,30 @@ import Testing
             }
             #expect(Self.shown(log).filter { !$0.contains("rid=") } == others)
             let lines = Self.shown(log).filter { $0.contains(request) }
-            #expect(lines.map { $0.hasPrefix("info Request complete") } == [false, true], "\(lines)")
+            #expect(lines.map { $0.hasPrefix("info Sync stream started") } == [true], "\(lines)")
             // They are there at debug.
+            #expect(log.lines.contains { $0.hasPrefix("debug Request complete") && $0.contains(request) })
             for message in ["debug Updated checkpoint", "debug checkpoint_complete"] {
                 #expect(log.lines.filter { $0.hasPrefix(message) && $0.contains(request) }.count >= 5, "\(message)")
             }
         }
         let lines = Self.shown(log).filter { $0.contains(id.withLockedValue { $0 }) }
-        try #require(lines.count == 3, "\(lines)")
+        try #require(lines.count == 2, "\(lines)")
         #expect(lines[0].hasPrefix("info Sync stream started"))
-        #expect(lines[1].hasPrefix("info Request complete"))
-        #expect(lines[2].hasPrefix("info Sync stream complete"))
+        #expect(lines[1].hasPrefix("info Sync stream complete"))
+    }
+
+    @Test func requestsThatWentWellAreNotAtInfo() async throws {
+        let log = CollectedLog()
+        try await Scenario.run(log: log) { scenario in
+            for path in ["/probes/liveness", "/probes/readiness", "/probes/startup"] {
+                #expect(try await scenario.status("GET", path) == 200)
+            }
+            _ = try await log.line(containing: "Request complete", "/probes/startup")
+            #expect(Self.shown(log).filter { $0.contains("Request complete") } == [])
+            #expect(try await scenario.status("GET", "/nowhere") == 404)
+            let line = try await log.line(containing: "Request complete", "/nowhere")
+            #expect(line.hasPrefix("info "))
+        }
     }
 }

@@ -20,7 +20,10 @@ import Testing
         return (reply.status == 200, try reply.json["problems"]?.text ?? "")
     }
 
-    @Test("the data folder is removed, and comes back", arguments: ["source.db", "buckets.db"])
+    @Test(
+        "a file of the data folder is removed, and comes back",
+        arguments: ["source.db", "source.db-wal", "source.db-shm", "buckets.db", "buckets.db-wal", "buckets.db-shm"]
+    )
     func vanishedFile(_ name: String) async throws {
         let folder = try TemporaryFolder()
         let log = CollectedLog()
@@ -37,6 +40,10 @@ import Testing
             let reply = try await scenario.send("POST", "/dev/write", token: try scenario.token(), body: body.text)
             #expect(reply.status == 503)
             #expect(reply.headers["retry-after"] == "5")
+            for (method, path) in [("GET", "/write-checkpoint2.json"), ("POST", "/sync/checkpoint-request")] {
+                let body = method == "POST" ? #"{"client_id":"c","checkpoint_request_id":"7"}"# : nil
+                #expect(try await scenario.send(method, path, token: try scenario.token(), body: body).status == 503)
+            }
 
             // Another file is none.
             try Data().write(to: URL(filePath: folder.path(name)))
@@ -48,17 +55,20 @@ import Testing
         }
     }
 
-    @Test func aReplacedFileIsNotTheOneThatWasOpened() throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path("a")
-        #expect(DataFileWatch.Identity(path: path) == nil)
-        try Data().write(to: URL(filePath: path))
-        let first = DataFileWatch.Identity(path: path)
-        #expect(first != nil && first == DataFileWatch.Identity(path: path))
-        try FileManager.default.moveItem(atPath: path, toPath: folder.path("b"))
-        try Data().write(to: URL(filePath: path))
-        #expect(DataFileWatch.Identity(path: path) != first)
-        #expect(DataFileWatch.Identity(path: folder.path("b")) == first)
+    @Test("a write into files that are gone is not acknowledged, also before anybody has looked at them")
+    func writeBeforeTheNextLook() async throws {
+        for suffix in ["", "-wal", "-shm"] {
+            let folder = try TemporaryFolder()
+            try await Scenario.run(in: folder) { scenario in
+                try await scenario.write(Scenario.put("lists", "l0", ["owner_id": "u1", "name": "A"]))
+                let path = folder.path("source.db") + suffix
+                try FileManager.default.moveItem(atPath: path, toPath: folder.path("moved"))
+                let body: JSONObject = ["data": [.object(Scenario.put("lists", "l1", ["name": "A"]))]]
+                let reply = try await scenario.send("POST", "/dev/write", token: try scenario.token(), body: body.text)
+                #expect(reply.status == 503, "\(path)")
+                try FileManager.default.moveItem(atPath: folder.path("moved"), toPath: path)
+            }
+        }
     }
 
     /// More than fits on a disk of 4 MiB.

@@ -15,6 +15,10 @@ extension ForwardingSource {
 
     func head(having known: SourcePosition?) async throws -> SourcePosition { try await source.head(having: known) }
 
+    func markedHead() async throws -> SourcePosition { try await source.markedHead() }
+
+    func require(_ position: LSN?, in slotName: String) { source.require(position, in: slotName) }
+
     func emitMarker() async throws { try await source.emitMarker() }
 
     func prepareStream(

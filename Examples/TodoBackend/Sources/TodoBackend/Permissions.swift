@@ -6,12 +6,12 @@ enum Permissions {
     static func decide(_ write: UploadedWrite, _ db: Database) throws -> WriteDecision {
         switch write.entry.table {
         case "lists":
-            if let list = try write.storedRow(db), !write.user.hasID(list["owner_id"]) {
-                return .reject("The list belongs to somebody else.")
-            }
             // Whatever the client has written: the owner is who is signed in.
             var values = write.entry.data ?? [:]
             values["owner_id"] = .string(write.user.id)
+            guard try write.belongsToUser(by: "owner_id", values: values, db) else {
+                return .reject("The list belongs to somebody else.")
+            }
             return .apply(values)
         case "todos":
             // The list that it is in, and the one that it goes to.
@@ -25,8 +25,9 @@ enum Permissions {
             }
             // A todo that is in no list is nobody's.
             for list in lists {
-                let owner = try String.fetchOne(db, sql: "SELECT owner_id FROM lists WHERE id = ?", arguments: [list])
-                guard write.user.hasID(owner) else { return .reject("There is no such list of yours.") }
+                guard let list, try write.userOwns(list, in: "lists", by: "owner_id", db) else {
+                    return .reject("There is no such list of yours.")
+                }
             }
             return .apply
         default:

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 
 // Copying, moving and linking. The source may be anywhere: it is the app's file.
 extension FileManagerStorageAdapter {
@@ -36,7 +37,7 @@ extension FileManagerStorageAdapter {
         try AttachmentPath.check(systemPath: sourcePath)
         guard sourcePath != targetPath else { return try await checkExists(sourcePath) }
         let isMoved = try await perform(on: targetPath) { fileManager in
-            let directory = try FileManagerStorageAdapter.prepare(sourcePath, for: targetPath, fileManager)
+            let directory = try FileManagerStorageAdapter.prepare(sourcePath, for: targetPath)
             do {
                 try OpenFile.rename(sourcePath, to: targetPath)
             } catch PowerSyncAttachmentError.ioError(let error as POSIXError) where error.code == .EXDEV {
@@ -60,7 +61,7 @@ extension FileManagerStorageAdapter {
         let isLinked = try await perform(on: targetPath) { fileManager in
             // A symbolic link would be linked itself, and lead to a file that is not ours.
             guard try OpenFile.attributes(sourcePath, followsLinks: false) != nil else { return false }
-            let directory = try FileManagerStorageAdapter.prepare(sourcePath, for: targetPath, fileManager)
+            let directory = try FileManagerStorageAdapter.prepare(sourcePath, for: targetPath)
             let name = AttachmentPath.temporaryPath(for: targetPath, tag: UUID().uuidString.lowercased())
             do {
                 try OpenFile.link(sourcePath, to: name)
@@ -87,12 +88,12 @@ extension FileManagerStorageAdapter {
     /// Flushes a source to the disk and creates the directories above its target.
     ///
     /// - Returns: The directory of the target.
-    private static func prepare(_ source: String, for target: String, _ fileManager: FileManager) throws -> String {
+    private static func prepare(_ source: String, for target: String) throws -> String {
         let file = try OpenFile(source, for: .reading)
         _ = try file.size()
         try file.synchronize()
         let directory = AttachmentPath.directory(of: target)
-        try fileManager.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        try PrivateFiles.createFolder(at: directory)
         return directory
     }
 

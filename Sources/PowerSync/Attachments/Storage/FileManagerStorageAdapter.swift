@@ -1,4 +1,5 @@
 public import Foundation
+import PowerSyncSQLite
 
 /// Keeps attachments in the file system.
 ///
@@ -129,9 +130,7 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
     ///
     /// No error when it is there.
     public nonisolated func makeDir(path: String) async throws {
-        try await perform(on: path, orDirectoryItself: true) { fileManager in
-            try fileManager.createDirectory(atPath: path, withIntermediateDirectories: true)
-        }
+        try await perform(on: path, orDirectoryItself: true) { _ in try PrivateFiles.createFolder(at: path) }
     }
 
     /// Removes a directory with all that is in it.

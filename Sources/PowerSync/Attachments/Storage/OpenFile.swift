@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncSQLite
 
 /// A file descriptor, closed with the last reference.
 ///
@@ -28,7 +29,7 @@ final class OpenFile: Sendable {
 
     init(_ path: String, for purpose: Purpose) throws {
         self.path = path
-        descriptor = try retrying(path) { open(path, purpose.flags | O_CLOEXEC, 0o644) }
+        descriptor = try retrying(path) { open(path, purpose.flags | O_CLOEXEC, PrivateFiles.fileMode) }
     }
 
     deinit {

@@ -1,5 +1,6 @@
 import Foundation
 import NIOConcurrencyHelpers
+import PowerSyncSQLite
 
 /// A file that gets its name when it is complete.
 ///
@@ -18,10 +19,7 @@ final class TemporaryFile: Sendable {
         do {
             file = NIOLockedValueBox(try OpenFile(path, for: .creating))
         } catch PowerSyncAttachmentError.fileNotFound {
-            try FileManager.default.createDirectory(
-                atPath: AttachmentPath.directory(of: target),
-                withIntermediateDirectories: true
-            )
+            try PrivateFiles.createFolder(at: AttachmentPath.directory(of: target))
             file = NIOLockedValueBox(try OpenFile(path, for: .creating))
         }
     }

@@ -2,12 +2,17 @@ import Foundation
 
 /// What is known of a file before it has been downloaded.
 struct DownloadExpectation {
+    /// The most bytes that become of a file which the storage compresses and whose size nobody knows: 256 MiB.
+    static let largestDecompressedFile: Int64 = 256 << 20
+
     /// The size that the storage announced.
     let total: Int64?
     /// The size that the app knows.
     let size: Int64?
     /// The request, for messages.
     let request: String
+    /// Whether the storage compresses the file, so that few bytes may become any number of them.
+    let isDecompressed: Bool
     /// The SHA-256 digests that storage and app announced.
     var digests: [Data] = []
 
@@ -15,9 +20,10 @@ struct DownloadExpectation {
     var bytes: Int64? { size ?? total }
 
     /// Creates an expectation.
-    init(total: Int64?, size: Int64?, request: String) {
+    init(total: Int64?, size: Int64?, isDecompressed: Bool = false, request: String) {
         self.total = total
         self.size = size
+        self.isDecompressed = isDecompressed
         self.request = request
     }
 
@@ -29,8 +35,14 @@ struct DownloadExpectation {
 
     /// Checks that there are not too many bytes already.
     func check(bytesSoFar: Int64) throws {
-        guard let bytes, bytesSoFar > bytes else { return }
-        throw mismatch("has more than the announced \(bytes) bytes")
+        if let bytes, bytesSoFar > bytes { throw mismatch("has more than the announced \(bytes) bytes") }
+        guard isDecompressed, bytes == nil, bytesSoFar > Self.largestDecompressedFile else { return }
+        throw mismatch(
+            """
+            is compressed, which nobody asked for, and becomes more than \(Self.largestDecompressedFile) bytes; say its size in the \
+            `AttachmentHTTPRequest`, or have the storage send it as it is
+            """
+        )
     }
 
     /// Checks the complete file.

@@ -10,7 +10,8 @@ extension HTTPAttachmentTransport {
     /// disk; after a failure only what a later attempt can use. While another download writes there, it is left alone.
     ///
     /// A file that the storage sends compressed (`Content-Encoding`), which it is asked not to do, is written as it was before: sizes and
-    /// digests of the app are those of that. Such a download always starts over.
+    /// digests of the app are those of that. Such a download always starts over. It may have as many bytes as the app expects; where nobody
+    /// knows the size, 256 MiB.
     public func download(
         _ located: LocatedAttachment,
         progress: @escaping @Sendable (Int64, Int64?) -> Void
@@ -79,7 +80,12 @@ extension HTTPAttachmentTransport {
         from record: DownloadRecord,
         _ progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
-        var expectation = DownloadExpectation(total: record.total, size: target.size, request: request.target)
+        var expectation = DownloadExpectation(
+            total: record.total,
+            size: target.size,
+            isDecompressed: response.isDecompressed,
+            request: request.target
+        )
         expectation.digests = AnnouncedDigests.find(
             header: response.headers.first(name:),
             isWholeFile: response.status != 206

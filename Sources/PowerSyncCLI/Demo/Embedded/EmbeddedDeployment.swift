@@ -36,7 +36,7 @@ struct EmbeddedDeployment: DemoDeployment {
 extension Logger {
     /// For services of the demo: errors only.
     static var demo: Logger {
-        var logger = Logger(label: "powersync.demo") { StreamLogHandler.standardError(label: $0) }
+        var logger = Logger(label: "powersync.demo") { TextLogHandler(label: $0) }
         logger.logLevel = .error
         return logger
     }

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// A geometry in well-known binary form, also with PostGIS's extensions, as bytes or as hexadecimal digits.
 ///
 /// ```

@@ -76,6 +76,8 @@ struct BindingOptions {
     var dialect = Dialect.stream
     /// What is known about the source.
     var schema: SourceSchema?
+    /// What is known about the parameters of a bucket definition, by name.
+    var parameterTypes: [String: ValueTypes] = [:]
 
     /// Whether `NULL != x`, `NOT IN` and `NOT BETWEEN` over NULL are NULL, and not true.
     var hasOldNullRules: Bool { edition < 3 }

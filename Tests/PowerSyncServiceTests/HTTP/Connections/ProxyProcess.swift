@@ -31,6 +31,15 @@ struct ProxyProcess {
     /// Whether it speaks TLS.
     var isEncrypted: Bool
 
+    /// A script of the shell: becomes a program, which gets SIGTERM when nobody has the other end of the standard input any more,
+    /// however the process of the tests has ended.
+    private static let endsWithItsParent = """
+        exec 3<&0
+        (exec >/dev/null 2>&1; read -r line <&3; kill -TERM $$) &
+        exec 3<&-
+        exec "$0" "$@" </dev/null
+        """
+
     /// Whether tests are to do without: who has no proxies says so.
     static let areUnwanted = ProcessInfo.processInfo.environment["POWERSYNC_NO_PROXIES"] != nil
 
@@ -65,14 +74,18 @@ struct ProxyProcess {
             let file = folder.path("proxy.conf")
             try configuration(port, folder.path("")).write(toFile: file, atomically: true, encoding: .utf8)
             let process = Process()
-            process.executableURL = URL(filePath: program)
-            process.arguments = arguments(file, folder.path(""))
+            process.executableURL = URL(filePath: "/bin/sh")
+            process.arguments = ["-c", Self.endsWithItsParent, program] + arguments(file, folder.path(""))
             process.environment = ProcessInfo.processInfo.environment.merging(["HOME": folder.path("")]) { $1 }
-            let words = Pipe()
+            let (words, life) = (Pipe(), Pipe())
+            process.standardInput = life
             process.standardOutput = FileHandle.nullDevice
             process.standardError = words
             try process.run()
-            defer { process.terminate() }
+            defer {
+                try? life.fileHandleForWriting.close()
+                process.waitUntilExit()
+            }
             for await line in words.fileHandleForReading.lines() {
                 output.append(line)
                 guard line.contains(readyText) else { continue }

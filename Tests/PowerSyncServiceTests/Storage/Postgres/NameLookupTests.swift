@@ -29,7 +29,7 @@ import Testing
                 try db.rows(
                     """
                     EXPLAIN SELECT t.id FROM unnest($2::bytea[]) AS given (name)
-                        JOIN \(PostgresStorageSchema.named(table, "given.name", as: "t"))
+                        JOIN \(PostgresStorageSchema.named("\(db.schema).\(table)", "given.name", as: "t"))
                     """,
                     [.integer(stream.rawValue), .names((0..<1_000).map { "name \($0)" })]
                 ) { $0.text(0) ?? "" }

@@ -57,7 +57,7 @@ import Testing
         let storage = try #require(scenario.storage as? PostgresBucketStorage)
         let lines = try await storage.ask("explaining") { db in
             try db.rows(
-                "EXPLAIN \(PostgresCompaction.removal)",
+                "EXPLAIN \(PostgresCompaction.removal(in: db.schema))",
                 [.integer(stream.rawValue), .integers([1, 2, 3])]
             ) { $0.text(0) ?? "" }
         }

@@ -6,9 +6,9 @@
 /// plain          3        0.1    1.5e-7    100000000000000000000       1e+21    0      Infinity
 /// json           3.0      0.1    1.5e-7    100000000000000000000.0     1e+21    -0.0   null
 /// ```
-enum RealText {
+package enum RealText {
     /// The text form: what a cast to text gives, what stands in row ids and in bucket names.
-    static func plain(_ number: Double) -> String {
+    package static func plain(_ number: Double) -> String {
         guard number.isFinite else { return number.isNaN ? "NaN" : number < 0 ? "-Infinity" : "Infinity" }
         guard number != 0 else { return "0" }
         let text = number.description
@@ -17,7 +17,7 @@ enum RealText {
     }
 
     /// The form in row data, which never looks like an integer.
-    static func json(_ number: Double) -> String {
+    package static func json(_ number: Double) -> String {
         guard number.isFinite else { return "null" }
         let text = number.description
         guard text.utf8.contains(UInt8(ascii: "e")) else { return text }

@@ -1,0 +1,37 @@
+import Foundation
+
+/// Which file it is, whatever its name.
+package struct FileIdentity: Hashable, Sendable {
+    fileprivate let device: UInt64
+    fileprivate let number: UInt64
+
+    /// The file that a name leads to; `nil` when there is none.
+    package init?(path: String) {
+        guard let status = FileStatus(path: path) else { return nil }
+        self = status.identity
+    }
+
+    fileprivate init(device: UInt64, number: UInt64) {
+        self.device = device
+        self.number = number
+    }
+}
+
+/// What the system says of a file.
+package struct FileStatus: Sendable {
+    /// Which file it is.
+    package let identity: FileIdentity
+    /// Its length in bytes.
+    package let length: Int64
+
+    /// The file that a name leads to; `nil` when there is none.
+    package init?(path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        identity = FileIdentity(
+            device: UInt64(truncatingIfNeeded: status.st_dev),
+            number: UInt64(truncatingIfNeeded: status.st_ino)
+        )
+        length = Int64(status.st_size)
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import GRDB
+import NIOConcurrencyHelpers
+import PowerSyncSQLite
+import PowerSyncServiceCore
+
+/// The three files of a database in WAL mode that is open in this process: the database, `-wal` and `-shm`.
+///
+/// | What happens to a file | What SQLite does by itself |
+/// | --- | --- |
+/// | it is deleted or replaced | goes on with the one that it has opened, which vanishes with the process |
+/// | `-shm` is deleted | as above; other programs make another one, and the two overwrite each other's commits |
+/// | it is cut short | writes behind the gap; the next process takes what follows the gap for nothing |
+/// | it becomes read-only | goes on; the next process cannot write |
+///
+/// None of these files becomes another one while a process has the database open, and SQLite makes only the database and `-wal` shorter:
+/// the database after `VACUUM`, `-wal` as ``WriteAheadLogLength`` says.
+final class DatabaseFiles: Sendable {
+    /// The files beside the name of a database.
+    static let suffixes = ["", "-wal", "-shm"]
+
+    private struct State {
+        /// Which files were opened, by suffix; those that are not there yet are missing.
+        var identities: [String: FileIdentity] = [:]
+        /// Their lengths at the last look.
+        var lengths: [String: Int64] = [:]
+        var log = WriteAheadLogLength()
+        /// What cannot be made good.
+        var damage: FileProblem?
+    }
+
+    private let path: String
+    private let pool: DatabasePool
+    private let state: NIOLockedValueBox<State>
+
+    /// Remembers the files of a database that has just been opened.
+    init(of pool: DatabasePool) {
+        self.pool = pool
+        path = pool.path
+        var state = State()
+        for suffix in Self.suffixes {
+            guard let status = FileStatus(path: path + suffix) else { continue }
+            state.identities[suffix] = status.identity
+            state.lengths[suffix] = status.length
+        }
+        self.state = NIOLockedValueBox(state)
+    }
+
+    /// Looks at the files.
+    ///
+    /// Reads the heads of the frames that are new in `-wal`, and nothing of the other two: to close one of them would give up the locks that
+    /// SQLite has on it.
+    ///
+    /// - Throws: `FileProblem`.
+    func check() throws(FileProblem) {
+        let (problem, doubt) = state.withLockedValue { state in look(&state) }
+        if let problem { throw problem }
+        guard let doubt, !isWhole(doubt) else { return }
+        let damage = FileProblem(path + doubt.suffix, "was cut short")
+        state.withLockedValue { $0.damage = damage }
+        throw damage
+    }
+
+    /// A file that is shorter than it was, as SQLite may have made it.
+    private enum Doubt {
+        case database, log
+
+        var suffix: String { self == .log ? "-wal" : "" }
+    }
+
+    private func look(_ state: inout State) -> (FileProblem?, Doubt?) {
+        if let damage = state.damage { return (damage, nil) }
+        var doubt: Doubt?
+        for suffix in Self.suffixes {
+            let file = path + suffix
+            guard let status = FileStatus(path: file) else {
+                guard state.identities[suffix] != nil else { continue }
+                return (FileProblem(file, "is gone"), nil)
+            }
+            guard state.identities[suffix, default: status.identity] == status.identity else {
+                return (FileProblem(file, "was replaced by another one"), nil)
+            }
+            guard access(file, W_OK) == 0 else { return (FileProblem(file, "cannot be written any more"), nil) }
+            let isShorter = status.length < state.lengths[suffix] ?? 0
+            state.identities[suffix] = status.identity
+            state.lengths[suffix] = status.length
+            var isCut = false
+            switch suffix {
+            case "-shm": isCut = isShorter
+            case "-wal":
+                isCut = !state.log.look(at: file)
+                if isShorter, status.length == 0 { doubt = .log }
+            default:
+                isCut = isShorter && status.length == 0
+                if isShorter { doubt = .database }
+            }
+            if isCut {
+                state.damage = FileProblem(file, "was cut short")
+                return (state.damage, nil)
+            }
+        }
+        return (nil, doubt)
+    }
+
+    /// Whether a shorter file has everything that it should have, as far as SQLite knows.
+    private func isWhole(_ doubt: Doubt) -> Bool {
+        do {
+            switch doubt {
+            case .log:
+                // SQLite empties the log when all of it is in the database. It copies what is not there yet, or cannot.
+                let frames = try pool.writeWithoutTransaction { db in try db.checkpoint(.passive).walFrameCount }
+                return frames == 0 || FileStatus(path: path + "-wal").map { $0.length > 0 } == true
+            case .database:
+                // Pages that are missing are empty; connections that are open may have them in memory.
+                var configuration = Configuration()
+                configuration.readonly = true
+                let queue = try DatabaseQueue(path: path, configuration: configuration)
+                defer { try? queue.close() }
+                return try queue.read { db in try String.fetchOne(db, sql: "PRAGMA quick_check(1)") } == "ok"
+            }
+        } catch let error as DatabaseError {
+            // Somebody else has the file for a moment.
+            return error.resultCode == .SQLITE_BUSY
+        } catch {
+            return true
+        }
+    }
+
+    // MARK: - Before opening
+
+    /// Checks that a database may be opened where there are files from before: SQLite deletes a log beside an empty database.
+    ///
+    /// - Throws: `FileProblem` when the database is missing or empty and its log has something.
+    static func checkLeftovers(of path: String) throws(FileProblem) {
+        guard (FileStatus(path: path)?.length ?? 0) == 0, let log = FileStatus(path: path + "-wal"), log.length > 0
+        else {
+            return
+        }
+        throw FileProblem(path, "is missing or empty, and \(path)-wal has \(log.length) bytes of rows for it")
+    }
+}

@@ -1,0 +1,218 @@
+import PostgresTestSupport
+import PowerSyncProtocol
+import PowerSyncRules
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
+
+/// Servers whose files are put back to an older state, and those that only seem to be others (docs/postgres.md "How it is followed").
+@Suite(.timeLimit(.minutes(5))) struct PostgresHistoriesTests {
+    private let cluster: TestCluster
+    private let database: TestDatabase
+
+    init() throws {
+        cluster = try TestCluster()
+        database = try TestDatabase(
+            server: cluster.uri,
+            "CREATE TABLE lists (id text PRIMARY KEY, owner text, name text); CREATE TABLE unrelated (t text)"
+        )
+    }
+
+    /// How far the log of the server goes when the service sees it again.
+    enum End: String, CaseIterable, Sendable { case before, at, beyond }
+
+    /// What the service has done when the files of the server are kept.
+    enum Start: String, CaseIterable, Sendable {
+        /// The tables are copied, and nothing was written since.
+        case copied
+        /// Changes were read.
+        case changed
+    }
+
+    private func write(_ id: String, count: Int = 1, to session: (String) throws -> Void) throws {
+        try session("INSERT INTO lists SELECT '\(id)' || n, 'u', '\(id)' FROM generate_series(1, \(count)) AS n")
+    }
+
+    /// Writes until the log has a position: to it, if it is not where a page of the log begins, or far beyond.
+    private func fill(to target: WALPosition, _ end: End, _ session: Session) throws {
+        func position() throws -> WALPosition {
+            try #require(
+                session.run("SELECT pg_current_wal_insert_lsn()").first?.first.flatMap {
+                    $0.flatMap { WALPosition($0) }
+                }
+            )
+        }
+        switch end {
+        case .before: return
+        case .beyond:
+            while try position().rawValue < target.rawValue + 100_000 {
+                try session.run(
+                    "INSERT INTO unrelated SELECT repeat(md5(n::text), 40) FROM generate_series(1, 500) AS n"
+                )
+            }
+        case .at:
+            // A message has 52 bytes and its content; a page of the log begins with 24 bytes more.
+            while try position() < target {
+                let gap = target.rawValue - (try position()).rawValue
+                let rest = 8192 - (try position()).rawValue % 8192
+                let size = gap <= 240 && gap < rest ? gap : min(gap > 400 ? gap - 300 : 104, max(rest, 104))
+                try session.run("SELECT pg_logical_emit_message(false, 'x', repeat('x', \(max(size, 56) - 52)))")
+            }
+        }
+    }
+
+    @Test(
+        "a server that was put back while the service was away is noticed, wherever its log ends",
+        arguments: Start.allCases,
+        End.allCases
+    )
+    func putBackWhileTheServiceIsAway(_ start: Start, _ end: End) async throws {
+        var scenario = try PostgresScenario(database: database)
+        try write("first", count: 20) { try database.run($0) }
+        try await scenario.replicate()
+        if start == .changed {
+            try write("more", count: 20) { try database.run($0) }
+            try await scenario.replicate()
+        }
+        scenario = try scenario.reopened()
+        try database.disconnect()
+        try cluster.keepFiles()
+        try await scenario.replicating { [scenario] in
+            try write("lost", count: 100) { try database.run($0) }
+            try database.run("UPDATE lists SET name = 'lost' WHERE id = 'first1'")
+            try await scenario.caughtUp()
+        }
+        let stored = try #require(WALPosition(try #require(scenario.storage.feed.current).lsn))
+        scenario = try scenario.reopened()
+        try database.disconnect()
+        try cluster.putFilesBack()
+        try write("after", count: 2) { try database.run($0) }
+        try database.run("UPDATE lists SET name = 'after' WHERE id = 'first2'")
+        try fill(to: stored, end, database.connect())
+        try await scenario.replicate()
+        try await scenario.expectSameRowsAsAFreshCopy("\(start) \(end)")
+        #expect(try await !scenario.ids().contains("lost1"))
+        #expect(scenario.log.lines.contains { $0.contains("The source has lost its history") })
+        // Once.
+        scenario = try scenario.reopened()
+        let streams = try await scenario.storage.streams().count
+        try await scenario.replicate()
+        #expect(try await scenario.storage.streams().count == streams)
+    }
+
+    @Test(
+        "a server that was put back under the service is noticed, wherever its log ends when it answers again",
+        arguments: [End.before, .beyond]
+    )
+    func putBackUnderTheService(_ end: End) async throws {
+        let scenario = try PostgresScenario(database: database)
+        try write("first", count: 20) { try database.run($0) }
+        try await scenario.replicate()
+        try database.disconnect()
+        try cluster.keepFiles()
+        let running = try scenario.reopened()
+        try await running.replicating {
+            try write("lost", count: 100) { try database.run($0) }
+            try await running.caughtUp()
+            let stored = try #require(WALPosition(try #require(running.storage.feed.current).lsn))
+            try database.disconnect()
+            // Somewhere else first, where the service does not see it.
+            try cluster.putFilesBack { uri in
+                let session = try Session(uri.dropLast("postgres".count) + database.name)
+                try write("after") { try session.run($0) }
+                try fill(to: stored, end, session)
+            }
+            try await running.caughtUp()
+        }
+        try await running.expectSameRowsAsAFreshCopy("\(end)")
+        #expect(try await !running.ids().contains("lost1"))
+    }
+
+    @Test("what was stored of a copy, or of a transaction, and not shown yet, is looked for, too")
+    func whatIsNotShownYetIsLookedFor() async throws {
+        var scenario = try PostgresScenario(database: database)
+        try write("first", count: 20) { try database.run($0) }
+        let slot = "part_\(database.name)"
+        let start = try await scenario.source.prepareStream(slot, resumingAfter: nil, reached: nil)
+        try database.disconnect()
+        try cluster.keepFiles()
+        // A copy sees this, and ends.
+        try write("lost", count: 100) { try database.run($0) }
+        let copied = try await scenario.source.markedHead()
+        #expect(copied.history == start.history)
+        scenario = try scenario.reopened()
+        try database.disconnect()
+        try cluster.putFilesBack()
+        try fill(to: try #require(WALPosition(copied.lsn)), .beyond, database.connect())
+        func follow(_ stored: LSN?) async throws {
+            let source = scenario.source
+            _ = try await source.prepareStream(slot, resumingAfter: start, reached: nil)
+            source.require(stored, in: slot)
+            try await source.withChanges(of: slot, after: start, tables: [], plan: .empty) { reader in
+                for _ in 0..<3 { _ = try await reader.next() }
+            }
+        }
+        let error = await #expect(throws: ReplicationSourceError.self) { try await follow(copied.lsn) }
+        #expect(error?.code == .historyLost)
+        try await scenario.source.dropStream(slot)
+    }
+
+    /// What only looks like another log.
+    enum Life: String, CaseIterable, Sendable { case crash, restart, takeover }
+
+    @Test(
+        "a healthy server, and another process that takes over, copy nothing",
+        arguments: Life.allCases,
+        [false, true]
+    )
+    func nothingIsCopiedAgain(_ life: Life, underLoad: Bool) async throws {
+        var scenario = try PostgresScenario(database: database)
+        try write("first", count: 20) { try database.run($0) }
+        // Right after a first copy.
+        try await scenario.replicate()
+        for round in 0..<3 {
+            scenario = try scenario.reopened()
+            let load = try underLoad ? Load(database) : nil
+            if round > 0 { try await scenario.replicate() }
+            load?.stop()
+            try database.disconnect()
+            switch life {
+            case .crash:
+                try cluster.stop(.immediate)
+                try cluster.start()
+            case .restart:
+                try cluster.stop(.fast)
+                try cluster.start()
+            case .takeover: break
+            }
+            scenario = try scenario.reopened()
+            try write("round\(round)") { try database.run($0) }
+            try await scenario.replicate()
+            #expect(try await scenario.ids().contains("round\(round)1"))
+        }
+        #expect(try await scenario.storage.streams().count == 1)
+        #expect(!scenario.log.lines.contains { $0.contains("lost its history") })
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    /// Somebody who writes all the time, until the connection is lost.
+    private final class Load: Sendable {
+        private let task: Task<Void, Never>
+
+        init(_ database: TestDatabase) throws {
+            let session = try database.connect()
+            task = Task.detached {
+                var number = 0
+                while !Task.isCancelled {
+                    number += 1
+                    let sql = "INSERT INTO lists VALUES ('load' || \(number) || clock_timestamp(), 'u', 'n')"
+                    guard (try? session.run(sql)) != nil else { return }
+                }
+            }
+        }
+
+        func stop() { task.cancel() }
+    }
+}
