@@ -43,11 +43,20 @@ package struct RefusedSubscription: Sendable, Hashable {
 }
 
 extension [StreamDescription] {
-    /// Adds the errors of subscriptions to their streams.
+    /// Adds the errors of subscriptions to their streams, in the order of the request.
     mutating func add(_ refusals: [RefusedSubscription]) {
         for refusal in refusals {
             let index = firstIndex { $0.name.utf8.elementsEqual(refusal.stream.utf8) }
             if let index { self[index].errors.append(refusal.streamError) }
         }
+        guard !refusals.isEmpty else { return }
+        for index in indices { self[index].errors.sort { $0.subject.place < $1.subject.place } }
+    }
+}
+
+extension StreamError.Subject {
+    /// The place among the errors of a stream: that of the request, and behind it what clients get without subscribing.
+    fileprivate var place: Int {
+        if case .subscription(let index) = self { index } else { .max }
     }
 }

@@ -14,7 +14,7 @@ import Testing
     private static let config = """
         config: {edition: 3}
         streams:
-          lists: {auto_subscribe: true, query: SELECT id, name FROM lists}
+          lists: {auto_subscribe: true, query: "SELECT id, name FROM lists"}
           by_list: {query: "SELECT id, title FROM todos WHERE list_id = subscription.parameter('list')"}
           mine: {query: "SELECT id, value FROM settings WHERE value IN (SELECT name FROM lists WHERE owner_id = auth.user_id())"}
         """

@@ -46,10 +46,6 @@ struct LinkedClient {
     private(set) var completed: OpID?
     /// The operations that were kept.
     private(set) var operationCount = 0
-    /// The bytes of the data lines of the last connection, in their order.
-    private(set) var lineBytes: [Int] = []
-    /// The bytes of their rows.
-    private(set) var rowBytes: [Int] = []
 
     init(_ format: SyncLineFormat) {
         self.format = format
@@ -63,7 +59,6 @@ struct LinkedClient {
     /// Connects once, and reads until the link is cut or a checkpoint is complete.
     mutating func connect(_ scenario: SessionScenario, over link: NarrowLink) async throws {
         completed = nil
-        (lineBytes, rowBytes) = ([], [])
         let connection = link.connect()
         var session = try await scenario.session(request: request, format: format)
         let first = try #require(try await session.open())
@@ -100,8 +95,6 @@ struct LinkedClient {
             }
             positions[data.bucket] = data.nextAfter
             operationCount += data.operations.count
-            lineBytes.append(bytes.readableBytes)
-            rowBytes.append(data.operations.reduce(0) { $0 + Int($1.data?.count ?? 0) })
         case .checkpointComplete(let completion): completed = completion.lastOpID
         default: break
         }
