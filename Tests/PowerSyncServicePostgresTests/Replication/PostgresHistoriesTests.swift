@@ -1,6 +1,7 @@
 import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncServiceSQLite
 import ServiceTestSupport
 import Testing
 

@@ -60,7 +60,7 @@ import Testing
                 _ = try await client.keys()
                 return nil
             } catch {
-                return error
+                return error as? AuthorizationError
             }
         }
         try await connected.wait(after: 0)
