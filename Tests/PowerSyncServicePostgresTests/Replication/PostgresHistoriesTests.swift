@@ -1,7 +1,6 @@
 import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncRules
-import PowerSyncServiceSQLite
 import ServiceTestSupport
 import Testing
 
