@@ -15,11 +15,11 @@ final class ConfigurationFindings {
     /// Adds a warning.
     func warn(_ message: String) { warnings.append(message) }
 
-    /// All errors in the order of the lines, as the first one with the others; `nil` when the file can be used.
+    /// All errors in the order of the lines, as the first one with the others and the warnings; `nil` when the file can be used.
     var error: ServiceError? {
         let sorted = errors.enumerated().sorted {
             ($0.element.line ?? 0, $0.offset) < ($1.element.line ?? 0, $1.offset)
         }
-        return sorted.first?.element.followed(by: sorted.dropFirst().map(\.element))
+        return sorted.first?.element.followed(by: sorted.dropFirst().map(\.element), warnings: warnings)
     }
 }

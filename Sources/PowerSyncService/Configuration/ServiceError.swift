@@ -58,6 +58,8 @@ public struct ServiceError: Error, Sendable {
     package let catalogueCode: ErrorCode?
     /// What else is wrong with the same file, in the order of its lines.
     public let others: [ServiceError]
+    /// What has no effect in the same file, or is not safe.
+    package let warnings: [String]
 
     init(
         _ code: Code,
@@ -68,7 +70,8 @@ public struct ServiceError: Error, Sendable {
         diagnostics: [String] = [],
         underlyingError: (any Error)? = nil,
         catalogueCode: ErrorCode? = nil,
-        others: [ServiceError] = []
+        others: [ServiceError] = [],
+        warnings: [String] = []
     ) {
         self.code = code
         self.message = message
@@ -79,10 +82,11 @@ public struct ServiceError: Error, Sendable {
         self.underlyingError = underlyingError
         self.catalogueCode = catalogueCode
         self.others = others
+        self.warnings = warnings
     }
 
     /// This error as the first one of a file.
-    func followed(by others: [ServiceError]) -> ServiceError {
+    func followed(by others: [ServiceError], warnings: [String]) -> ServiceError {
         ServiceError(
             code,
             message,
@@ -92,7 +96,8 @@ public struct ServiceError: Error, Sendable {
             diagnostics: diagnostics,
             underlyingError: underlyingError,
             catalogueCode: catalogueCode,
-            others: others
+            others: others,
+            warnings: warnings
         )
     }
 }

@@ -62,6 +62,7 @@ package struct Doctor: Sendable {
             configuration.role = role
         } catch {
             findings.fail(.configuration, error)
+            for warning in error.warnings { findings.warn(.configuration, warning, remedy: Self.fileRemedy) }
             return findings.all
         }
         findings.ok(
@@ -81,11 +82,7 @@ package struct Doctor: Sendable {
     package func examine(_ configuration: ServiceConfiguration) async throws -> [DoctorFinding] {
         var findings = DoctorFindings()
         for warning in configuration.warnings {
-            findings.warn(
-                .configuration,
-                warning,
-                remedy: "Correct it in the file, or leave it out; the service starts."
-            )
+            findings.warn(.configuration, warning, remedy: Self.fileRemedy)
         }
         do { try configuration.checkRole() } catch { findings.fail(.configuration, error) }
         let isUsable = checkSyncConfig(configuration, &findings)
@@ -99,6 +96,8 @@ package struct Doctor: Sendable {
     }
 
     // MARK: Configuration
+
+    private static let fileRemedy = "Correct it in the file, or leave it out; it keeps no service from starting."
 
     /// Looks whether others can read what is secret, or change what is run.
     func checkPermissions(

@@ -117,6 +117,12 @@ import Testing
         #expect(findings.last?.code == "PSYNC_S1110")
     }
 
+    @Test func whatHasNoEffectIsToldBesideErrors() async throws {
+        let findings = try await Self.findings(Self.yaml + "\nmetadata: {a: b}\nprot: 1")
+        #expect(findings.map(\.level) == [.error, .warning], "\(findings)")
+        #expect(findings.last?.message.contains("metadata: no effect here") == true)
+    }
+
     @Test func findingsOfTheSyncConfigAreTold() async throws {
         let yaml = Self.yaml.replacing("{a: {", with: "{a: {querry: x, ") + "\nmetadata: {a: b}"
         let findings = try await Self.findings(yaml)
