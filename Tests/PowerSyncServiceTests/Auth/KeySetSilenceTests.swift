@@ -28,6 +28,16 @@ import Testing
         }
     }
 
+    /// Why there are no keys; `nil` when there are.
+    private static func failure(of client: KeySetClient) async -> AuthorizationError? {
+        do {
+            _ = try await client.keys()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     @Test(
         arguments: [
             "no TLS", "", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\nContent-Len",
@@ -55,14 +65,7 @@ import Testing
             rejectsIPv6: false,
             clock: clock
         )
-        let failure = Task { () async -> AuthorizationError? in
-            do {
-                _ = try await client.keys()
-                return nil
-            } catch {
-                return error
-            }
-        }
+        let failure = Task { await Self.failure(of: client) }
         try await connected.wait(after: 0)
         try await clock.waitForTimer(of: KeySetClient.timeout)
         clock.advance(by: KeySetClient.timeout)
