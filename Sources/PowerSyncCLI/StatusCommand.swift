@@ -174,7 +174,7 @@ struct StatusReport {
     }
 
     private mutating func addRowsWithoutID(_ counts: [String: Int]) {
-        let tables = counts.sorted { $0.key < $1.key }.map { "\($0.key.printable) \($0.value)" }
+        let tables = counts.sorted { $0.key < $1.key }.map { "\(TerminalText.line($0.key)) \($0.value)" }
         lines.append("rows      left out, because they have no id: \(tables.joined(separator: ", "))")
         lines.append("          warning: their queries need one, such as `a || '-' || b AS id`")
     }

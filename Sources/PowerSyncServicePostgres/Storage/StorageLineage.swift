@@ -1,3 +1,4 @@
+import PowerSyncProtocol
 import PowerSyncServiceCore
 
 /// What a process has seen of the writers of a stream, by which it notices that the storage was set back and has been written to since

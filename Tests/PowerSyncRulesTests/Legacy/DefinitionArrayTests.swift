@@ -56,6 +56,19 @@ import Testing
         RequestArray(value: 1.5, keys: []), RequestArray(value: "", keys: []),
     ]
 
+    /// A condition on the request alone that cannot be evaluated is an error of its query.
+    @Test(arguments: requestArrays) func aConditionOnTheRequestConcernsItsQuery(_ array: RequestArray) async throws {
+        let plan = try plan(
+            BucketDefinitionTests.yaml(
+                ["SELECT 'p' AS u WHERE 'p' IN request.parameters() -> 'ks'", "SELECT request.user_id() AS u"],
+                ["SELECT * FROM t WHERE a = bucket.u"]
+            )
+        )
+        let names = try await plan.bucketNames(parameters: ["ks": array.value])
+        let isFound = array.keys.contains(#"["p"]"#)
+        #expect(names == (isFound ? [#"1#a["p"]"#] : []) + [#"1#a["u1"]"#])
+    }
+
     /// What a client sends concerns the query that reads it, and not what else leads to the buckets of the definition.
     @Test(arguments: requestArrays) func aValueOfTheRequestHasToBeAnArray(_ array: RequestArray) async throws {
         let plan = try plan(

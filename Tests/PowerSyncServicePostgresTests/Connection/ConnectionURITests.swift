@@ -49,6 +49,19 @@ import Testing
     }
 
     @Test(
+        "each parameter of another program is taken out",
+        arguments: PostgresConnectionString.parametersOfOthers.sorted()
+    )
+    func eachParameterOfOthers(_ name: String) {
+        let string = PostgresConnectionString("postgresql://u:p@h/d?\(name)=public&application_name=a")
+        #expect(string.text == "postgresql://u:p@h/d?application_name=a")
+        #expect(string.foreignParameters == [name])
+        #expect(string.problem == nil)
+        // libpq knows none of them: else it would be one that counts.
+        #expect(PostgresConnectionString("postgresql://u:p@h/d?x\(name)=1").problem == .parameter("x\(name)"))
+    }
+
+    @Test(
         arguments: [
             ("mysql://u:hunter2@h/d", .scheme("mysql")), ("jdbc:postgresql://h/d", .scheme("jdbc:postgresql")),
             ("postgresql://u:hunter2%z@h/d", .escape), ("postgresql://u:p@h/d?what=1", .parameter("what")),

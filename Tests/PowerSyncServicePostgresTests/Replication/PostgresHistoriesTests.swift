@@ -1,11 +1,13 @@
 import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncServiceSQLite
 import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServicePostgres
+@testable import PowerSyncServiceSQLite
 
 /// Servers whose files are put back to an older state, and those that only seem to be others (docs/postgres.md "How it is followed").
 @Suite(.timeLimit(.minutes(5))) struct PostgresHistoriesTests {
@@ -31,6 +33,12 @@ import Testing
         case changed
     }
 
+    /// Where the published checkpoint is.
+    private func published(_ scenario: PostgresScenario) throws -> WALPosition {
+        let checkpoint = try #require(scenario.storage.feed.current)
+        return try #require(WALPosition(checkpoint.lsn))
+    }
+
     private func write(_ id: String, count: Int = 1, to session: (String) throws -> Void) throws {
         try session("INSERT INTO lists SELECT '\(id)' || n, 'u', '\(id)' FROM generate_series(1, \(count)) AS n")
     }
@@ -38,11 +46,8 @@ import Testing
     /// Writes until the log has a position: to it, if it is not where a page of the log begins, or far beyond.
     private func fill(to target: WALPosition, _ end: End, _ session: Session) throws {
         func position() throws -> WALPosition {
-            try #require(
-                session.run("SELECT pg_current_wal_insert_lsn()").first?.first.flatMap {
-                    $0.flatMap { WALPosition($0) }
-                }
-            )
+            let text = try session.run("SELECT pg_current_wal_insert_lsn()").first?.first.flatMap { $0 }
+            return try #require(text.flatMap { WALPosition($0) })
         }
         switch end {
         case .before: return
@@ -84,7 +89,7 @@ import Testing
             try database.run("UPDATE lists SET name = 'lost' WHERE id = 'first1'")
             try await scenario.caughtUp()
         }
-        let stored = try #require(WALPosition(try #require(scenario.storage.feed.current).lsn))
+        let stored = try published(scenario)
         scenario = try scenario.reopened()
         try database.disconnect()
         try cluster.putFilesBack()
@@ -116,7 +121,7 @@ import Testing
         try await running.replicating {
             try write("lost", count: 100) { try database.run($0) }
             try await running.caughtUp()
-            let stored = try #require(WALPosition(try #require(running.storage.feed.current).lsn))
+            let stored = try published(running)
             try database.disconnect()
             // Somewhere else first, where the service does not see it.
             try cluster.putFilesBack { uri in
@@ -145,7 +150,8 @@ import Testing
         scenario = try scenario.reopened()
         try database.disconnect()
         try cluster.putFilesBack()
-        try fill(to: try #require(WALPosition(copied.lsn)), .beyond, database.connect())
+        let seen = try #require(WALPosition(copied.lsn))
+        try fill(to: seen, .beyond, database.connect())
         func follow(_ stored: LSN?) async throws {
             let source = scenario.source
             _ = try await source.prepareStream(slot, resumingAfter: start, reached: nil)

@@ -28,16 +28,6 @@ import Testing
         }
     }
 
-    /// Why there are no keys; `nil` when there are.
-    private static func failure(of client: KeySetClient) async -> AuthorizationError? {
-        do {
-            _ = try await client.keys()
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     @Test(
         arguments: [
             "no TLS", "", "HTTP/1.1 2", "HTTP/1.1 200 OK\r\nContent-Len",
@@ -65,7 +55,14 @@ import Testing
             rejectsIPv6: false,
             clock: clock
         )
-        let failure = Task { await Self.failure(of: client) }
+        let failure = Task { () async -> AuthorizationError? in
+            do {
+                _ = try await client.keys()
+                return nil
+            } catch {
+                return error as? AuthorizationError
+            }
+        }
         try await connected.wait(after: 0)
         try await clock.waitForTimer(of: KeySetClient.timeout)
         clock.advance(by: KeySetClient.timeout)
