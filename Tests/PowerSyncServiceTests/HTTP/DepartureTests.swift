@@ -204,13 +204,14 @@ import Testing
 
     /// The port of this end of a socket; `nil` when it is none of IPv4.
     private static func localPort(of socket: CInt) -> Int? {
-        var address = sockaddr_in()
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = withUnsafeMutablePointer(to: &address) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
+        // The beginning of `sockaddr_in`: the family, and the port in the order of the network.
+        var address = [UInt16](repeating: 0, count: 64)
+        var length = socklen_t(128)
+        let status = address.withUnsafeMutableBytes { bytes in
+            getsockname(socket, bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self), &length)
         }
-        guard status == 0, address.sin_family == sa_family_t(AF_INET) else { return nil }
-        return Int(UInt16(bigEndian: address.sin_port))
+        guard status == 0, address[0] == UInt16(AF_INET) else { return nil }
+        return Int(UInt16(bigEndian: address[1]))
     }
 
     /// An option of a socket; `nil` when it has none such.

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import NIOConcurrencyHelpers
 import PostgresTestSupport
 import PowerSyncProtocol
