@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import NIOCore
 import PowerSyncProtocol
 import PowerSyncRules
 import TestSupport
