@@ -127,7 +127,7 @@ import Testing
                 port == .encrypted ? try ServerCertificate(try TLSFiles(in: folder), now: .now) : nil
             }
             let serve: @Sendable (WebSocketConnection, Logger) async -> Void = { connection, _ in
-                var events = connection.events.makeAsyncIterator()
+                let events = connection.events.makeAsyncIterator()
                 while (try? await events.next()) != nil {}
             }
             let setUp = UpgradableHTTPChannel(
