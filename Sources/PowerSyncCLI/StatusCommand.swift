@@ -128,7 +128,7 @@ extension StatusCommand.UnexpectedAnswer {
         if let error = ErrorEnvelope(json: ByteBuffer(string: body)) {
             parts += ["[\(error.code.rawValue)] \(error.description)"] + [error.details].compactMap(\.self)
         }
-        description = TerminalText.line(parts.joined(separator: ": "))
+        description = parts.joined(separator: ": ").printable
     }
 }
 
@@ -205,7 +205,7 @@ struct StatusReport {
             // Whatever the service says of its clock.
             let seconds = Int(min(max(0, snapshot.time - client.activeSince), 1e9))
             var facts = [
-                "user \(client.user)", "buckets \(client.buckets)", "sent \(client.operations) operations",
+                "user \(client.user.printable)", "buckets \(client.buckets)", "sent \(client.operations) operations",
                 "\(client.activity.text) for \(seconds) s",
             ]
             if client.bucketsLeft > 0 { facts.append("\(client.bucketsLeft) buckets to download") }
@@ -223,6 +223,9 @@ struct StatusReport {
             return
         }
         var facts = ["stream \(stream.string("stream_id"))", stream.string("state")]
+        if stream["version_label"] != nil {
+            facts.append("version \(TerminalText.line(stream.string("version_label")))")
+        }
         for connection in stream.objects("connections") {
             facts.append("slot \(connection.string("slot_name"))")
             facts.append("tables \(connection.objects("tables").count)")
@@ -261,6 +264,17 @@ extension StreamActivity {
         case .waitingForClient: "waiting for the client to read"
         }
     }
+}
+
+extension String {
+    /// The text without what a terminal would obey, for a name in the middle of a line.
+    fileprivate var printable: String {
+        String(String.UnicodeScalarView(unicodeScalars.filter { !$0.properties.isControl }))
+    }
+}
+
+extension Unicode.Scalar.Properties {
+    fileprivate var isControl: Bool { [.control, .format, .lineSeparator].contains(generalCategory) }
 }
 
 extension JSONObject {

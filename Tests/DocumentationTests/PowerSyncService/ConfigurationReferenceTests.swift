@@ -18,7 +18,7 @@ import Testing
             guard let first = cells.first, isOfEstablishedService || first.contains("`") else { continue }
             // That table has keys in all columns.
             let text = isOfEstablishedService ? String(line) : String(first)
-            let keys = text.matches(of: /`([a-zA-Z_.]+)`/).map { String($0.1.split(separator: ".").last ?? "") }
+            let keys = text.matches(of: /`([a-z_][a-zA-Z_.]*)`/).map { String($0.1.split(separator: ".").last ?? "") }
             rows.append((keys, cells.dropFirst().first?.trimmingCharacters(in: .whitespaces) ?? ""))
         }
         self.rows = rows

@@ -128,6 +128,7 @@ extension AdminRoutes {
         if includesContent { status["content"] = .string(stream.content) }
         status["stream_id"] = .integer(stream.id.rawValue)
         status["state"] = .string(stream.state.rawValue)
+        if let label = stream.versionLabel { status["version_label"] = .string(label) }
         status["connections"] = .array([.object(entry)])
         status["errors"] = .array(errors)
         return status
