@@ -12,20 +12,24 @@ extension StreamReplicator {
 
     /// Tells the source of the last checkpoint, after which nothing has come for a while.
     func acknowledgeLast(with writer: inout any BucketStorageWriter, progress: inout Progress) async throws {
-        guard wantsLast(progress) else { return }
+        guard progress.isUnacknowledged else { return }
+        progress.isUnacknowledged = false
+        guard source.wantsLastAcknowledgement(of: progress.position.lsn, by: stream.slotName) else { return }
         try await acknowledge(with: &writer, progress: &progress)
     }
 
     /// Tells the source of the last checkpoint although the task is cancelled: an upgrade of the source's server may wait for it.
     func acknowledgeAtTheEnd(with writer: any BucketStorageWriter, _ progress: Progress) async {
-        guard wantsLast(progress) else { return }
+        guard progress.isUnacknowledged else { return }
         let last = LastUse(writer: writer)
         await Task {
             await withTaskGroup(of: Void.self) { group in
                 group.addTask {
                     var writer = last.writer
                     // Whatever cannot be said now is said after the next start.
-                    guard let durable = try? await writer.makeDurable() else { return }
+                    guard let durable = try? await writer.makeDurable(),
+                        source.wantsLastAcknowledgement(of: durable.position.lsn, by: stream.slotName)
+                    else { return }
                     try? await source.acknowledge(durable, of: stream.slotName)
                 }
                 group.addTask { try? await Task.sleep(for: Self.lastPatience) }
@@ -33,11 +37,6 @@ extension StreamReplicator {
                 group.cancelAll()
             }
         }.value
-    }
-
-    private func wantsLast(_ progress: Progress) -> Bool {
-        progress.isUnacknowledged
-            && source.wantsLastAcknowledgement(of: progress.position.lsn, by: stream.slotName)
     }
 }
 

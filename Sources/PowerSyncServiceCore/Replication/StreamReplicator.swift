@@ -248,6 +248,8 @@ struct StreamReplicator {
         progress: inout Progress
     ) async throws -> Outcome? {
         let result: CommitResult
+        // Before: it may be cancelled after it has stored everything.
+        progress.isUnacknowledged = true
         do {
             result = try await TracedWork.run(.checkpoint) { work in
                 work.set("replication_stream", Int(stream.id.rawValue))
@@ -273,7 +275,6 @@ struct StreamReplicator {
         )
         // Only what is published may be forgotten: a blocked commit is repeated from the last checkpoint on. And only what
         // a power failure does not take back.
-        progress.isUnacknowledged = true
         if source.wantsAcknowledgement(of: lsn, by: stream.slotName) {
             try await acknowledge(with: &writer, progress: &progress)
         }

@@ -29,7 +29,7 @@ struct PostgresBlocker: Sendable, Hashable {
         if preparedName == nil {
             facts.append(application.map { "application \($0)" } ?? "without an application name")
         }
-        facts.append(seconds.map { "open for \($0) s" })
+        facts.append(seconds.map { "open for \($0) s" } ?? "since when, members of pg_read_all_stats see")
         facts.append(state)
         let who =
             preparedName.map { "the prepared transaction \(PostgresText.literal($0))" } ?? "process \(process ?? "?")"

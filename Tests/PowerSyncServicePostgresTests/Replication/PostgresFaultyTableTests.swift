@@ -52,7 +52,13 @@ import Testing
         var settings = PostgresSource.Settings(connection: PostgresConnectionString(keywords: keywords))
         settings.heartbeatInterval = .milliseconds(50)
         let source = PostgresSource(settings, logger: log.logger)
-        return try PostgresScenario(config: config, database: database, source: source, log: log)
+        return try PostgresScenario(
+            config: config,
+            database: database,
+            catalogueInterval: .milliseconds(50),
+            source: source,
+            log: log
+        )
     }
 
     /// Does it, and returns what mends it.
@@ -79,7 +85,7 @@ import Testing
         }
     }
 
-    @Test("at the start", arguments: TableFault.all)
+    @Test("at the start", arguments: TableFault.all.filter { $0.session == nil })
     func start(_ fault: TableFault) async throws {
         defer { ended() }
         let scenario = try scenario()
@@ -126,6 +132,8 @@ import Testing
     @Test("a lock on a table that is to be copied again: clients keep its rows, the others go on")
     func lockWhileRunning() async throws {
         defer { ended() }
+        // Without it, nobody sees since when other roles do something.
+        try database.run("GRANT pg_read_all_stats TO \(role)")
         let scenario = try scenario()
         try await scenario.replicating { [database] in
             try await scenario.caughtUp()
@@ -154,6 +162,44 @@ import Testing
             #expect(try await scenario.rows()["b/b1"] == #"{"id":"b1","name":"new","w":1}"#)
         }
         try await scenario.expectSameRowsAsAFreshCopy()
+        try scenario.source.close()
+    }
+
+    @Test("a lock at the start on a table that is to be copied again")
+    func lockAtTheStart() async throws {
+        defer { ended() }
+        var scenario = try scenario()
+        try await scenario.replicate()
+        scenario = try scenario.reopened()
+        try database.run("ALTER TABLE b ADD COLUMN w int; UPDATE b SET w = 1")
+        let session = try database.connect()
+        try session.run("SET application_name TO 'migration'; BEGIN; LOCK TABLE b IN ACCESS EXCLUSIVE MODE")
+        try await scenario.replicating { [scenario, database] in
+            _ = try await scenario.log.line(containing: "left out", "public.b is locked by", "application migration")
+            try database.run("INSERT INTO a VALUES ('a2')")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["a1", "a2", "b1"])
+            try session.run("COMMIT")
+            try await scenario.caughtUpWithTables()
+            #expect(try await scenario.rows()["b/b1"] == #"{"id":"b1","name":"old","w":1}"#)
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+        try scenario.source.close()
+    }
+
+    @Test("a lock before the first start holds up the slot, and is named")
+    func lockBeforeTheSlot() async throws {
+        defer { ended() }
+        let scenario = try scenario()
+        let session = try database.connect()
+        try session.run("SET application_name TO 'migration'; BEGIN; LOCK TABLE b IN ACCESS EXCLUSIVE MODE")
+        try await scenario.replicating {
+            let line = try await scenario.log.line(containing: "cannot be made before a transaction ends")
+            #expect(line.contains("application migration") && line.contains("pg_read_all_stats"), "\(line)")
+            try session.run("COMMIT")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["a1", "b1"])
+        }
         try scenario.source.close()
     }
 
@@ -205,7 +251,7 @@ import Testing
         try await replicator.whileRunning { [database] in
             try await scenario.caughtUp()
             try session.run("BEGIN; LOCK TABLE b IN ACCESS EXCLUSIVE MODE")
-            let deployment = try await deployer.deploy(Self.config + "      - SELECT * FROM spare\n")
+            let deployment = try await deployer.deploy(Self.config + "\n      - SELECT * FROM spare")
             _ = try await scenario.log.line(containing: "Replication failed", "public.b is locked by process")
             try database.run("INSERT INTO a VALUES ('a2')")
             try await scenario.caughtUp()
@@ -223,7 +269,7 @@ import Testing
     )
     func copying(_ fault: TableFault) async throws {
         defer { ended() }
-        try database.run("INSERT INTO b SELECT 'c' || n, 'name' FROM generate_series(1, 40000) n")
+        try database.run("INSERT INTO b SELECT 'c' || n, 'name' FROM generate_series(1, 25000) n")
         let scenario = try scenario()
         try await scenario.replicating { [database] in
             while try await storedOperations(of: scenario) < 5000 {}
@@ -235,7 +281,7 @@ import Testing
             #expect(try await scenario.ids() == ["a1", "a2"])
             try mend()
             try await scenario.caughtUpWithTables()
-            #expect(try await scenario.ids().count == 40003)
+            #expect(try await scenario.ids().count == 25003)
         }
         try await scenario.expectSameRowsAsAFreshCopy()
         try scenario.source.close()
