@@ -68,10 +68,12 @@ import Testing
         let description = "no such table"
     }
 
-    @Test(arguments: [
-        (nil, "no such table"), (.sourceQuery, "no such table [PSYNC_S1120]"),
-        (.sourceTimeout, "no such table [PSYNC_S1121]"),
-    ] as [(ErrorCode?, String)])
+    @Test(
+        arguments: [
+            (nil, "no such table"), (.sourceQuery, "no such table [PSYNC_S1120]"),
+            (.sourceTimeout, "no such table [PSYNC_S1121]"),
+        ] as [(ErrorCode?, String)]
+    )
     func errorsHaveTheirCode(_ code: ErrorCode?, _ text: String) async throws {
         let source = try Self.source(failingWith: Refusal(catalogueCode: code))
         let error = await #expect(throws: ReplicationSourceError.self) { _ = try await source.head() }
