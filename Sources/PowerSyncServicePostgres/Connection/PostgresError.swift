@@ -1,5 +1,5 @@
 package import PowerSyncProtocol
-package import PowerSyncServiceCore
+import PowerSyncServiceCore
 
 /// Why a PostgreSQL server did not do what it was asked for.
 ///
