@@ -223,6 +223,9 @@ struct StatusReport {
             return
         }
         var facts = ["stream \(stream.string("stream_id"))", stream.string("state")]
+        if stream["version_label"] != nil {
+            facts.append("version \(TerminalText.line(stream.string("version_label")))")
+        }
         for connection in stream.objects("connections") {
             facts.append("slot \(connection.string("slot_name"))")
             facts.append("tables \(connection.objects("tables").count)")

@@ -33,7 +33,7 @@ extension SyncService {
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
         if role.replicates, let syncConfigText {
             do {
-                try await deployer.deploy(syncConfigText)
+                try await deployer.deploy(syncConfigText, versionLabel: configuration.syncConfigVersionLabel)
             } catch SyncConfigDeploymentError.rejected where hasBrokenSyncConfig {
                 // Operators are shown it until another text is deployed.
             }

@@ -24,6 +24,17 @@ package final class TestPooler: Sendable {
     private let folder: String
     private let server: (host: String, port: Int)
     private let process = Process()
+    /// Open as long as the process of the tests lives.
+    private let life = Pipe()
+
+    /// A script of the shell: becomes a program, which is killed when nobody has the other end of the standard input any more,
+    /// however the process of the tests has ended.
+    private static let endsWithItsParent = """
+        exec 3<&0
+        (exec >/dev/null 2>&1; read -r line <&3; kill -KILL $$) &
+        exec 3<&-
+        exec "$0" "$@" </dev/null
+        """
 
     /// Starts a pooler.
     ///
@@ -52,8 +63,7 @@ package final class TestPooler: Sendable {
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try #""postgres" """#.write(toFile: "\(folder)/users", atomically: true, encoding: .utf8)
         try configure(mode)
-        process.executableURL = URL(filePath: program)
-        process.arguments = ["\(folder)/pooler.ini"]
+        var command = [program, "\(folder)/pooler.ini"]
         if getuid() == 0 {
             // It refuses to run as root.
             guard let user = getpwnam("postgres") else {
@@ -62,10 +72,11 @@ package final class TestPooler: Sendable {
                 )
             }
             _ = chown(folder, user.pointee.pw_uid, user.pointee.pw_gid)
-            process.executableURL = URL(filePath: "/usr/bin/setpriv")
-            process.arguments =
-                ["--reuid=postgres", "--regid=postgres", "--init-groups", program] + (process.arguments ?? [])
+            command = ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] + command
         }
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", Self.endsWithItsParent] + command
+        process.standardInput = life
         let words = Pipe()
         process.standardOutput = FileHandle.nullDevice
         process.standardError = words
@@ -83,7 +94,8 @@ package final class TestPooler: Sendable {
 
     deinit {
         if process.isRunning {
-            process.terminate()
+            // Signals that could be blocked are: a process inherits that from the thread that starts it.
+            kill(process.processIdentifier, SIGKILL)
             process.waitUntilExit()
         }
         try? FileManager.default.removeItem(atPath: folder)

@@ -54,12 +54,16 @@ import Testing
         }
     }
 
+    /// Two ids for each table: with each table other ones, unless all are wanted.
+    private static let cases = Dictionary(
+        grouping: SQLiteIDTable.all.flatMap { table in IDSpelling.all.map { (table: table, spelling: $0) } }.one(in: 8),
+        by: { $0.table.sql }
+    )
+
     @Test(arguments: SQLiteIDTable.all)
     func anIDIsItsBytes(_ table: SQLiteIDTable) async throws {
         var checks = IDChecks(try Applier(table))
-        for spelling in IDSpelling.all {
-            try await checks.check(spelling, place: table.sql)
-        }
+        for (_, spelling) in Self.cases[table.sql] ?? [] { try await checks.check(spelling, place: table.sql) }
         #expect(
             checks.failures.isEmpty,
             "\(checks.failures.count): \(checks.failures.prefix(5).joined(separator: "\n"))"
@@ -70,7 +74,7 @@ import Testing
     func anIDIsItsBytesInEveryEncoding(_ encoding: String) async throws {
         for table in SQLiteIDTable.all.one(in: 10) {
             var checks = IDChecks(try Applier(table, encoding: encoding))
-            for spelling in IDSpelling.all {
+            for spelling in IDSpelling.all.one(in: 3) {
                 try await checks.check(spelling, [.put], place: "\(encoding), \(table.sql)")
             }
             #expect(
@@ -80,15 +84,12 @@ import Testing
         }
     }
 
-    @Test("The list has ids that columns take for others")
+    @Test("The list has ids that a column takes for others, in both directions")
     func theListIsNotEmpty() async throws {
-        var rejections = 0
-        for table in SQLiteIDTable.all {
-            var checks = IDChecks(try Applier(table))
-            for spelling in IDSpelling.all.one(in: 4) { try await checks.check(spelling, [.patch], place: table.sql) }
-            rejections += checks.rejections
-        }
-        #expect(rejections > 500)
+        let table = try #require(SQLiteIDTable.all.first { $0.sql.contains("id INTEGER") })
+        var checks = IDChecks(try Applier(table))
+        for spelling in IDSpelling.all { try await checks.check(spelling, [.patch], place: table.sql) }
+        #expect(checks.rejections > 50)
     }
 
     private static func entry(

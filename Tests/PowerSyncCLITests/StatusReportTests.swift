@@ -57,6 +57,14 @@ import Testing
         )
     }
 
+    @Test func theVersionOfTheConfigIsShown() throws {
+        for (label, shown) in [("release 7", "release 7"), (#"a\nb"#, #"a\nb"#)] {
+            let stream = Self.stream.replacing("\"state\"", with: "\"version_label\": \"\(label)\", \"state\"")
+            let report = try Self.report("{\"active_sync_rules\": \(stream)}")
+            #expect(report.lines.first?.hasPrefix("active    stream 3, ACTIVE, version \(shown), slot ") == true)
+        }
+    }
+
     @Test func rowsWithoutAnIDAreCounted() throws {
         let counts = #""transactions": 3, "rowsWithoutID": {"public.links": 50, "main.a": 1}"#
         let service = Self.service(clients: []).replacing(#""transactions": 3"#, with: counts)

@@ -70,9 +70,6 @@ struct EstablishedKey: Sendable {
                 "chunk_compaction_concurrency": .noEffect("one compaction runs at a time"),
             ]
         )
-        + ["sync_config", "sync_rules"].flatMap { section in
-            keys(section, ["version_label": .noEffect("a deployed config is known by the number of its stream")])
-        }
         + keys(
             "telemetry",
             [

@@ -59,6 +59,7 @@ extension ServiceConfiguration {
         )
         (self.limits, self.admin) = (limits, admin)
         exitsOnSyncConfigError = syncConfig.exitsOnError
+        syncConfigVersionLabel = syncConfig.versionLabel
         host = Self.readHost(&root) ?? host
         port = root.integer("port", in: 1...65535, .notAPort) ?? port
         authentication = ClientAuthentication(
@@ -160,6 +161,7 @@ extension ServiceConfiguration {
     private struct SyncConfigSettings {
         var source: SyncConfigSource = .deployed
         var exitsOnError = true
+        var versionLabel: String?
     }
 
     private static func readSyncConfig(
@@ -187,6 +189,7 @@ extension ServiceConfiguration {
             return settings
         }
         settings.exitsOnError = section.boolean("exit_on_error") ?? true
+        settings.versionLabel = section.string("version_label", as: .name)
         let path = section.string("path", as: .name)
         let hasContent = section.contains("content")
         let content = section.string("content")

@@ -29,6 +29,10 @@ public struct ServiceConfiguration: Sendable {
     /// Whether a start ends when the sync config has errors; otherwise what was deployed before is served, and the errors are shown
     /// to operators.
     public var exitsOnSyncConfigError = true
+    /// What operators call this version of the sync config, such as a release or a commit; shown wherever the deployed config is.
+    ///
+    /// The same text with another label is deployed at once: nothing is copied for it.
+    public var syncConfigVersionLabel: String?
     /// What this process does.
     public var role = Role.unified
     /// The address to listen on.
@@ -215,7 +219,7 @@ extension ServiceConfiguration {
             if case .content = kind { true } else { false }
         }
 
-        /// What was deployed last: through the admin API, or with ``SyncService/deploy(syncConfig:)``.
+        /// What was deployed last: through the admin API, or with ``SyncService/deploy(syncConfig:versionLabel:)``.
         ///
         /// It is kept in the storage. A service that has none yet waits for it, and clients get `PSYNC_S2302` meanwhile.
         public static let deployed = SyncConfigSource(kind: .deployed)

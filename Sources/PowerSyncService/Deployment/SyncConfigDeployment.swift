@@ -1,18 +1,20 @@
 import PowerSyncRules
 import PowerSyncServiceCore
 
-/// What ``SyncService/deploy(syncConfig:)`` has done.
+/// What ``SyncService/deploy(syncConfig:versionLabel:)`` has done.
 public struct SyncConfigDeployment: Sendable, Hashable {
     /// The kinds of results.
     public struct Outcome: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
-            case unchanged, started, rolledBack
+            case unchanged, relabelled, started, rolledBack
         }
 
         private let value: Value
 
         /// The text is the one that is replicated already.
         public static let unchanged = Outcome(value: .unchanged)
+        /// The text is the one that is replicated already, and has another label from now on.
+        public static let relabelled = Outcome(value: .relabelled)
         /// A new replication stream copies the source, and is served from its first checkpoint on.
         public static let started = Outcome(value: .started)
         /// The text is the one that clients are served, and another one that was being copied is abandoned.
@@ -35,6 +37,7 @@ public struct SyncConfigDeployment: Sendable, Hashable {
         outcome =
             switch deployment.outcome {
             case .unchanged: .unchanged
+            case .relabelled: .relabelled
             case .started: .started
             case .rolledBack: .rolledBack
             }
@@ -64,33 +67,29 @@ extension SyncService {
     ///
     /// Waits for a service that is starting.
     ///
-    /// - Parameter text: YAML.
+    /// - Parameters:
+    ///   - text: YAML.
+    ///   - versionLabel: What operators call this version. The same text with another label, or with none, is not copied again.
     /// - Returns: What was done.
     /// - Throws: `ServiceError` with code `invalidSyncConfig` and all diagnostics, `storage`, or `notRunning` when the service
     ///   has ended; `CancellationError`. Whatever is thrown, the present config goes on.
     @discardableResult
-    public func deploy(syncConfig text: String) async throws -> SyncConfigDeployment {
-        try await deploy(text, file: "sync.yaml")
+    public func deploy(syncConfig text: String, versionLabel: String? = nil) async throws -> SyncConfigDeployment {
+        try await deploy(SyncConfigFile.Content(text: text, file: "sync.yaml", versionLabel: versionLabel))
     }
 
-    /// Makes a text the sync config of this service; see ``deploy(syncConfig:)``.
-    ///
-    /// - Parameters:
-    ///   - text: YAML.
-    ///   - file: The name for diagnostics.
-    /// - Returns: What was done.
-    /// - Throws: As ``deploy(syncConfig:)``.
+    /// Makes a text the sync config of this service; see ``deploy(syncConfig:versionLabel:)``.
     @discardableResult
-    package func deploy(_ text: String, file: String) async throws -> SyncConfigDeployment {
+    func deploy(_ content: SyncConfigFile.Content) async throws -> SyncConfigDeployment {
         let deployer = try await waitForDeployer()
         do {
-            return SyncConfigDeployment(try await deployer.deploy(text))
+            return SyncConfigDeployment(try await deployer.deploy(content.text, versionLabel: content.versionLabel))
         } catch SyncConfigDeploymentError.rejected(let findings) {
             throw ServiceError(
                 .invalidSyncConfig,
                 "the sync config has errors, and is not deployed",
-                file: file,
-                diagnostics: findings.map { $0.formatted(file: file) }
+                file: content.file,
+                diagnostics: findings.map { $0.formatted(file: content.file) }
             )
         } catch let error as CancellationError {
             throw error

@@ -11,9 +11,9 @@ package final class SyncConfigFileWatch: Service {
     package static let interval = Duration.seconds(2)
 
     private let file: SyncConfigFile
-    private let initialText: String?
+    private let initial: SyncConfigFile.Content?
     private let logger: Logger
-    private let deploy: @Sendable (_ text: String, _ file: String) async throws -> SyncConfigDeployment
+    private let deploy: @Sendable (SyncConfigFile.Content) async throws -> SyncConfigDeployment
     private let looks: RegularLooks
 
     /// Creates a watch over the file of a service.
@@ -29,28 +29,33 @@ package final class SyncConfigFileWatch: Service {
         clock: any Clock<Duration> = ContinuousClock(),
         logger: Logger
     ) {
-        self.init(file, deployed: service.syncConfigText, clock: clock, logger: logger) { text, file in
-            try await service.deploy(text, file: file)
+        let initial = service.syncConfigText.map { text in
+            SyncConfigFile.Content(
+                text: text,
+                file: file.path,
+                versionLabel: service.configuration.syncConfigVersionLabel
+            )
         }
+        self.init(file, deployed: initial, clock: clock, logger: logger) { try await service.deploy($0) }
     }
 
     /// Creates a watch.
     ///
     /// - Parameters:
     ///   - file: What to look at.
-    ///   - initialText: What is deployed already.
+    ///   - initial: What is deployed already.
     ///   - clock: Measures ``interval``.
     ///   - logger: Gets what is wrong with a config.
-    ///   - deploy: Deploys a text.
+    ///   - deploy: Deploys what is in the file.
     init(
         _ file: SyncConfigFile,
-        deployed initialText: String?,
+        deployed initial: SyncConfigFile.Content?,
         clock: any Clock<Duration>,
         logger: Logger,
-        deploy: @escaping @Sendable (_ text: String, _ file: String) async throws -> SyncConfigDeployment
+        deploy: @escaping @Sendable (SyncConfigFile.Content) async throws -> SyncConfigDeployment
     ) {
         self.file = file
-        self.initialText = initialText
+        self.initial = initial
         looks = RegularLooks(interval: Self.interval, clock: clock)
         self.logger = logger
         self.deploy = deploy
@@ -70,7 +75,7 @@ package final class SyncConfigFileWatch: Service {
 
     private func watch() async throws {
         var state = WatchedFileState<FileStamp>()
-        var knownText = initialText
+        var known = initial
         var problem: String?
         var seen: UInt64 = 0
         while true {
@@ -83,7 +88,7 @@ package final class SyncConfigFileWatch: Service {
                 )
             case .none where !isAsked: break
             case .read, .none, .reportMissing:
-                problem = try await takeUp(isAsked: isAsked, lastProblem: isAsked ? nil : problem, &knownText)
+                problem = try await takeUp(isAsked: isAsked, lastProblem: isAsked ? nil : problem, &known)
                 // What is wrong need not be in the file: who may read it, or the storage.
                 if problem != nil { state.didFail() }
             }
@@ -95,25 +100,25 @@ package final class SyncConfigFileWatch: Service {
     /// - Parameters:
     ///   - isAsked: Whether somebody has asked for it.
     ///   - lastProblem: What has been logged already.
-    ///   - knownText: What was taken up last.
+    ///   - known: What was taken up last.
     /// - Returns: Why it has to be tried again; `nil` when it has not.
     /// - Throws: `CancellationError`.
     private func takeUp(
         isAsked: Bool,
         lastProblem: String?,
-        _ knownText: inout String?
+        _ known: inout SyncConfigFile.Content?
     ) async throws -> String? {
         do {
-            let (text, file) = try file.read()
-            let isKnown = knownText.map { $0.utf8.elementsEqual(text.utf8) } ?? false
+            let content = try file.read()
+            let isKnown = known?.isSame(as: content) ?? false
             guard isAsked || !isKnown else { return nil }
             do {
-                log(try await deploy(text, file))
+                log(try await deploy(content))
             } catch let error as ServiceError where error.code == .invalidSyncConfig {
                 // It says the same until it is written again.
                 log(error)
             }
-            knownText = text
+            known = content
             return nil
         } catch let error as ServiceError where error.code == .notRunning {
             throw CancellationError()

@@ -1,6 +1,7 @@
 package import Foundation
 package import Logging
 import NIOConcurrencyHelpers
+import PowerSyncProtocol
 package import PowerSyncRules
 
 /// Makes sync configs the ones to replicate, also while the service runs (docs/service.md "Deploying a sync config").
@@ -14,6 +15,8 @@ package final class SyncConfigDeployer: Sendable {
         package enum Outcome: String, Sendable {
             /// The text is that of the stream already.
             case unchanged
+            /// The text is that of the stream already, which has got another label.
+            case relabelled
             /// A new stream copies the source.
             case started
             /// The text is that of the active stream, and another one that was being copied is abandoned.
@@ -67,11 +70,13 @@ package final class SyncConfigDeployer: Sendable {
     /// The text of the newest stream that is replicated changes nothing. That of the active stream abandons the one that is
     /// being copied, and so does any other text, which begins a stream of its own.
     ///
-    /// - Parameter content: YAML.
+    /// - Parameters:
+    ///   - content: YAML.
+    ///   - versionLabel: What operators call this version; another one alone changes nothing else.
     /// - Returns: What was done.
     /// - Throws: ``SyncConfigDeploymentError/rejected(_:)``, or an error of the storage.
     @discardableResult
-    package func deploy(_ content: String) async throws -> Deployment {
+    package func deploy(_ content: String, versionLabel: String? = nil) async throws -> Deployment {
         let result = SyncConfig.parse(content)
         guard let plan = result.plan else {
             lastRejection.withLockedValue { [date = now()] rejection in
@@ -80,7 +85,7 @@ package final class SyncConfigDeployer: Sendable {
             throw SyncConfigDeploymentError.rejected(result.diagnostics)
         }
         let deployment = try await order.withSlot {
-            try await record(content, plan, warnings: result.diagnostics)
+            try await record(content, versionLabel, plan, warnings: result.diagnostics)
         }
         lastRejection.withLockedValue { $0 = nil }
         return deployment
@@ -88,30 +93,47 @@ package final class SyncConfigDeployer: Sendable {
 
     private func record(
         _ content: String,
+        _ versionLabel: String?,
         _ plan: SyncPlan,
         warnings: [ConfigDiagnostic]
     ) async throws -> Deployment {
         let before = try await storage.streams()
-        let stream = try await storage.deploy(content, plan: plan)
+        let stream = try await storage.deploy(content, versionLabel: versionLabel, plan: plan)
         // It may have become active just before.
         let alive = Set(try await storage.streams().filter { $0.state != .stop }.map(\.id))
         let abandoned = before.filter { $0.state == .processing && $0.id != stream.id && !alive.contains($0.id) }
         for other in abandoned {
             logger.notice(
                 "A sync config that was being copied is abandoned.",
-                metadata: [ReplicationLogKey.stream: "\(other.id)"]
+                metadata: [
+                    ReplicationLogKey.stream: "\(other.id)",
+                    ReplicationLogKey.code: "\(ErrorCode.copyStopped)",
+                ]
             )
         }
-        let isNew = !before.contains { $0.id == stream.id }
-        if isNew {
-            logger.notice("A sync config is deployed.", metadata: [ReplicationLogKey.stream: "\(stream.id)"])
+        let earlier = before.first { $0.id == stream.id }
+        let isRelabelled = earlier.map { $0.versionLabel != stream.versionLabel } ?? false
+        if earlier == nil {
+            logger.notice("A sync config is deployed.", metadata: metadata(of: stream))
+        } else if isRelabelled {
+            logger.notice("The sync config has another version label.", metadata: metadata(of: stream))
         }
-        if isNew || !abandoned.isEmpty { streamsChanged.advance() }
-        return Deployment(
-            outcome: isNew ? .started : abandoned.isEmpty ? .unchanged : .rolledBack,
-            stream: stream,
-            warnings: warnings
-        )
+        if earlier == nil || !abandoned.isEmpty { streamsChanged.advance() }
+        let outcome: Deployment.Outcome =
+            if earlier == nil {
+                .started
+            } else if !abandoned.isEmpty {
+                .rolledBack
+            } else {
+                isRelabelled ? .relabelled : .unchanged
+            }
+        return Deployment(outcome: outcome, stream: stream, warnings: warnings)
+    }
+
+    private func metadata(of stream: ReplicationStream) -> Logger.Metadata {
+        var metadata: Logger.Metadata = [ReplicationLogKey.stream: "\(stream.id)"]
+        if let label = stream.versionLabel { metadata[ReplicationLogKey.versionLabel] = "\(label)" }
+        return metadata
     }
 
     /// Copies the source again for the active config, compiled anew.
@@ -130,11 +152,13 @@ package final class SyncConfigDeployer: Sendable {
             }
             let result = SyncConfig.parse(active.content)
             guard let plan = result.plan else { throw SyncConfigDeploymentError.rejected(result.diagnostics) }
-            let stream = try await storage.deploy(active.content, plan: plan, mode: .again)
-            logger.notice(
-                "The source is copied again for the active sync config.",
-                metadata: [ReplicationLogKey.stream: "\(stream.id)"]
+            let stream = try await storage.deploy(
+                active.content,
+                versionLabel: active.versionLabel,
+                plan: plan,
+                mode: .again
             )
+            logger.notice("The source is copied again for the active sync config.", metadata: metadata(of: stream))
             streamsChanged.advance()
             return stream
         }

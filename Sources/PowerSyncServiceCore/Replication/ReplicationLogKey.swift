@@ -2,6 +2,8 @@
 package enum ReplicationLogKey {
     /// The id of the replication stream.
     package static let stream = "ps.stream"
+    /// What operators call the version of the sync config.
+    static let versionLabel = "ps.version_label"
     /// A source table.
     package static let table = "ps.table"
     /// The identity of a source row: `column=value` for each column of the key.

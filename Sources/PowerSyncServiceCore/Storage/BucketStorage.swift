@@ -32,13 +32,21 @@ package protocol BucketStorage: Sendable {
     /// processing stream is created. An older processing one is stopped in both cases: with the text of the active stream,
     /// nothing else remains of it. Clients are served from the active stream until the new one makes its first checkpoint.
     ///
+    /// The stream gets the label, also when it is there already: another label alone changes nothing else.
+    ///
     /// - Parameters:
     ///   - content: The YAML text.
+    ///   - versionLabel: What operators call this version of the config; `nil` for nothing.
     ///   - plan: What the text compiles to.
     ///   - mode: Whether a new stream is created also for a text that is replicated.
     /// - Returns: The stream of this config.
     /// - Throws: An error of the database.
-    func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream
+    func deploy(
+        _ content: String,
+        versionLabel: String?,
+        plan: SyncPlan,
+        mode: DeploymentMode
+    ) async throws -> ReplicationStream
 
     /// All streams that still have data, in the order of their ids; terminated ones are left out.
     func streams() async throws -> [ReplicationStream]
@@ -292,8 +300,12 @@ extension BucketStorage {
     package func isWritten(to history: SourceHistory) async throws -> Bool { false }
 
     /// Makes a sync config the one to replicate, unless it is already.
-    package func deploy(_ content: String, plan: SyncPlan) async throws -> ReplicationStream {
-        try await deploy(content, plan: plan, mode: .ifChanged)
+    package func deploy(
+        _ content: String,
+        versionLabel: String? = nil,
+        plan: SyncPlan
+    ) async throws -> ReplicationStream {
+        try await deploy(content, versionLabel: versionLabel, plan: plan, mode: .ifChanged)
     }
 
     /// Reads bucket data with the limits of the protocol.

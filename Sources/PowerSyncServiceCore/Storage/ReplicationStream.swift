@@ -56,6 +56,8 @@ package struct ReplicationStream: Sendable {
     ///
     /// Redeployment is decided by comparing texts byte by byte.
     package var content: String
+    /// What operators call this version of the config.
+    package var versionLabel: String?
     /// The compiled plan that runs, also when a newer service would compile the text differently.
     package var plan: SyncPlan
     /// Whether the initial snapshot is complete.

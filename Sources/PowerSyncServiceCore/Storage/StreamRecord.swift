@@ -9,6 +9,8 @@ package struct StreamRecord: Sendable {
     package let state: ReplicationStream.State
     /// The name under which the source keeps the position of this stream.
     package let slotName: String
+    /// What operators call this version of the sync config; the only thing about a config that may change.
+    package var versionLabel: String?
     /// Whether the initial snapshot is complete.
     package var isSnapshotDone = false
     /// From where the source is read as long as there is no checkpoint.
@@ -79,5 +81,6 @@ extension ReplicationStream {
             plan: plan,
             isSnapshotDone: record.isSnapshotDone
         )
+        versionLabel = record.versionLabel
     }
 }

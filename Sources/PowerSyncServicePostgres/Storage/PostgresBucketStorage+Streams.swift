@@ -18,7 +18,12 @@ extension PostgresBucketStorage: BucketStorage {
         return ActiveSyncStream(plan: config.plan, checkpoint: checkpoint)
     }
 
-    package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {
+    package func deploy(
+        _ content: String,
+        versionLabel: String?,
+        plan: SyncPlan,
+        mode: DeploymentMode
+    ) async throws -> ReplicationStream {
         let encodedPlan = try plan.encodedJSON()
         let slotName = settings.slotPrefix + makeID()
         let (record, stored) = try await changeStreams("deploying a sync config") { [configs] db in
@@ -30,7 +35,9 @@ extension PostgresBucketStorage: BucketStorage {
             }
             _ = try StreamSuccession.change(db) { $0.deploy(keeping: same?.id) }
             let stored = StreamConfig.Stored(content: content, encodedPlan: encodedPlan)
-            let record = try same ?? StreamRecord.insert(stored, slotName: slotName, db)
+            let record =
+                try same?.relabelled(versionLabel, db)
+                ?? StreamRecord.insert(stored, versionLabel: versionLabel, slotName: slotName, db)
             // Not kept yet: the transaction may be rolled back, and the number be given out again.
             return (record, try .find(record.id, db) as StreamConfig.Stored)
         }
@@ -86,7 +93,13 @@ extension PostgresBucketStorage: BucketStorage {
         let (record, stored) = try await changeStreams("starting a stream again") { db in
             let record =
                 switch try StreamSuccession.change(db, { $0.restart(stream) }) {
-                case .new: try StreamRecord.insert(try .find(stream, db), slotName: slotName, db)
+                case .new:
+                    try StreamRecord.insert(
+                        try .find(stream, db),
+                        versionLabel: try StreamRecord.find(stream, db).versionLabel,
+                        slotName: slotName,
+                        db
+                    )
                 case .stream(let successor): try StreamRecord.find(successor, db)
                 case .none: throw BucketStorageError.replaced(stream)
                 }

@@ -52,7 +52,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
         return StorageVersion(
             found: found.map { Int($0) },
             current: Int(PostgresStorageSchema.version),
-            steps: found == nil ? ["The tables are made."] : []
+            steps: found.map { PostgresStorageSchema.steps(from: $0) } ?? ["The tables are made."]
         )
     }
 

@@ -2,7 +2,8 @@
 extension PostgresStorageSchema {
     /// The steps from one version to the next, of statements that name a schema.
     static let migrations: [(version: Int64, script: @Sendable (_ schema: String) -> String)] = [
-        (1, { schema in tables(in: schema) + reader(in: schema) })
+        (1, { schema in tables(in: schema) + reader(in: schema) }),
+        (2, { schema in "ALTER TABLE \(schema).streams ADD COLUMN version_label bytea" }),
     ]
 
     private static func tables(in schema: String) -> String {

@@ -1,6 +1,6 @@
 import PowerSyncServiceCore
 
-/// The tables of the bucket storage in PostgreSQL (docs/postgres-storage.md "Tables"), version 1.
+/// The tables of the bucket storage in PostgreSQL (docs/postgres-storage.md "Tables"), version 2.
 ///
 /// The version is in `migrations`. Everything is in one schema, which each statement names.
 ///
@@ -14,6 +14,7 @@ import PowerSyncServiceCore
 ///   one gets another `id`.
 /// - `streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `writer_epoch` is raised by everybody who becomes the writer, and compared by each of its transactions.
+///   `version_label` is what operators call the config.
 /// - `writers`: who has become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
 ///   ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that
@@ -39,7 +40,7 @@ import PowerSyncServiceCore
 /// for all tables of a database has these, too. No column of such a key is generated: those are not published.
 struct PostgresStorageSchema {
     /// The version that this service writes.
-    static let version: Int64 = 1
+    static let version: Int64 = 2
     /// The format of a stream's data that this service reads and writes.
     static let streamVersion: Int64 = 1
 
@@ -100,6 +101,11 @@ struct PostgresStorageSchema {
                 try db.run("INSERT INTO \(db.schema).migrations (version) VALUES ($1)", [.integer(version)])
             }
         }
+    }
+
+    /// What ``prepare(_:_:)`` does with tables of a version, for operators.
+    static func steps(from found: Int64) -> [String] {
+        found < 2 ? ["Version 2: deployed sync configs have a version label."] : []
     }
 
     /// The version of the tables; `nil` when there are none.

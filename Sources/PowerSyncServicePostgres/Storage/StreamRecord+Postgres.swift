@@ -30,7 +30,7 @@ extension StreamRecord {
         let found = try db.first(
             "\(query(db)) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
             [.integer(id.rawValue)]
-        ) { (record: try StreamRecord($0), epoch: $0.integer(11)) }
+        ) { (record: try StreamRecord($0), epoch: $0.integer(12)) }
         guard let found else { throw unknown(id) }
         return found
     }
@@ -62,7 +62,7 @@ extension StreamRecord {
     private static func query(_ db: PostgresStatements) -> String {
         """
         SELECT id, state, slot_name, storage_version, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
-            no_checkpoint_before, keepalive_op, history_id, writer_epoch
+            no_checkpoint_before, keepalive_op, history_id, version_label, writer_epoch
         FROM \(db.schema).streams
         """
     }
@@ -88,6 +88,7 @@ extension StreamRecord {
         noCheckpointBefore = row.text(8).map { LSN($0) }
         keepaliveOp = row.optionalInteger(9).map { OpID($0) }
         historyID = row.integer(10)
+        versionLabel = row.text(11)
     }
 
     /// Changes the state of a stream.
@@ -102,21 +103,37 @@ extension StreamRecord {
         )
     }
 
+    /// Gives the stream another label.
+    ///
+    /// - Returns: The record with it.
+    func relabelled(_ label: String?, _ db: PostgresStatements) throws -> StreamRecord {
+        guard label != versionLabel else { return self }
+        try db.run(
+            "UPDATE \(db.schema).streams SET version_label = $1 WHERE id = $2",
+            [.bytes(label.map { Array($0.utf8) }), .integer(id.rawValue)]
+        )
+        var record = self
+        record.versionLabel = label
+        return record
+    }
+
     /// Inserts a processing stream, with tables for its data.
     static func insert(
         _ config: StreamConfig.Stored,
+        versionLabel: String?,
         slotName: String,
         _ db: PostgresStatements
     ) throws -> StreamRecord {
         let id = try db.first(
             """
-            INSERT INTO \(db.schema).streams (state, slot_name, content, sync_plan, storage_version) VALUES ($1, $2, $3, $4, $5)
-            RETURNING id
+            INSERT INTO \(db.schema).streams (state, slot_name, content, sync_plan, storage_version, version_label)
+            VALUES ($1, $2, $3, $4, $5, $6) RETURNING id
             """,
             [
                 .text(ReplicationStream.State.processing.rawValue), .text(slotName),
                 .bytes(Array(config.content.utf8)), .text(config.encodedPlan),
                 .integer(PostgresStorageSchema.streamVersion),
+                .bytes(versionLabel.map { Array($0.utf8) }),
             ]
         ) { ReplicationStreamID(rawValue: $0.integer(0)) }
         let record = try find(id ?? ReplicationStreamID(rawValue: 0), db)

@@ -9,8 +9,9 @@ import Foundation
 /// ```
 ///
 /// Integers are big-endian. The log begins anew at its head with another salt; frames with the salt before that one stay behind the new
-/// ones until they are overwritten or cut off. So frames with the salt of the head never become fewer, and a frame without a salt is a
-/// gap: something was written behind the end of a log that is shorter than SQLite knows.
+/// ones until they are overwritten or cut off. A transaction that changes one of its own frames writes the next ones without a salt, and
+/// gives it to them when it commits. So frames with the salt of the head never become fewer, and a frame without a page is a gap: something
+/// was written behind the end of a log that is shorter than SQLite knows.
 struct WriteAheadLogLength {
     private static let headBytes = 32
     private static let frameHeadBytes = 24
@@ -51,7 +52,7 @@ struct WriteAheadLogLength {
         let frameBytes = Int64(Self.frameHeadBytes) + (pageSize == 1 ? 65_536 : pageSize)
         while end + frameBytes <= length {
             guard let frame = Self.read(Self.frameHeadBytes, at: end, of: descriptor) else { break }
-            if frame[8..<16].allSatisfy({ $0 == 0 }) { return false }
+            if frame.allSatisfy({ $0 == 0 }) { return false }
             guard Array(frame[8..<16]) == salt else { break }
             end += frameBytes
         }

@@ -16,7 +16,12 @@ extension SQLiteBucketStorage {
         return ActiveSyncStream(plan: config.plan, checkpoint: checkpoint)
     }
 
-    package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {
+    package func deploy(
+        _ content: String,
+        versionLabel: String?,
+        plan: SyncPlan,
+        mode: DeploymentMode
+    ) async throws -> ReplicationStream {
         let encodedPlan = try plan.encodedJSON()
         let slotName = slotPrefix + makeID()
         let (record, stored) = try await writeBriefly { [configs] db in
@@ -27,7 +32,9 @@ extension SQLiteBucketStorage {
             }
             _ = try StreamSuccession.change(db) { $0.deploy(keeping: same?.id) }
             let stored = StreamConfig.Stored(content: content, encodedPlan: encodedPlan)
-            let record = try same ?? StreamRecord.insert(stored, slotName: slotName, db)
+            let record =
+                try same?.relabelled(versionLabel, db)
+                ?? StreamRecord.insert(stored, versionLabel: versionLabel, slotName: slotName, db)
             // Not kept yet: the transaction may be rolled back, and the number be given out again.
             return (record, try .find(record.id, db) as StreamConfig.Stored)
         }
@@ -67,7 +74,13 @@ extension SQLiteBucketStorage {
         let (record, stored) = try await writeBriefly { db in
             let record =
                 switch try StreamSuccession.change(db, { $0.restart(stream) }) {
-                case .new: try StreamRecord.insert(try .find(stream, db), slotName: slotName, db)
+                case .new:
+                    try StreamRecord.insert(
+                        try .find(stream, db),
+                        versionLabel: try StreamRecord.find(stream, db).versionLabel,
+                        slotName: slotName,
+                        db
+                    )
                 case .stream(let successor): try StreamRecord.find(successor, db)
                 case .none: throw BucketStorageError.replaced(stream)
                 }

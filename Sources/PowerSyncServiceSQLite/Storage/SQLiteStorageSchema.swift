@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncServiceCore
 
-/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 4.
+/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 5.
 ///
 /// The version is kept in `user_version`.
 ///
@@ -14,7 +14,7 @@ import PowerSyncServiceCore
 /// - `source_histories`: the histories of sources in the order in which they were seen; see ``SourceHistory``. A history
 ///   that comes again after another one gets another `id`.
 /// - `sync_rules`: the replication streams. `storage_version` tells which tables hold the data of a stream. Below
-///   `compacted_op`, entries of parameter indexes may be missing.
+///   `compacted_op`, entries of parameter indexes may be missing. `version_label` is what operators call the config.
 /// - `names`: texts that operations repeat: ids of source tables, and names of tables on clients. Never deleted.
 /// - `buckets`: the state of each bucket, kept in the transaction that stores the operations: the last op id, the sum of
 ///   all checksums (unsigned), the number of operations. What precedes `cleared_op` was replaced by one `CLEAR`;
@@ -41,7 +41,7 @@ import PowerSyncServiceCore
 /// less in `row_states`.
 enum SQLiteStorageSchema {
     /// The version that this service writes.
-    static let version = 4
+    static let version = 5
 
     /// Creates the tables in an empty file, and adds them to one of an earlier version.
     ///
@@ -55,6 +55,7 @@ enum SQLiteStorageSchema {
         if found == 2 { try LegacyTables.stopReplication(db) }
         if found < 3 { try db.execute(sql: version3) }
         if found < 4 { try db.execute(sql: version4) }
+        if found < 5 { try db.execute(sql: version5) }
         try db.execute(sql: "PRAGMA user_version = \(version)")
     }
 
@@ -101,6 +102,7 @@ enum SQLiteStorageSchema {
         if found < 2 { steps.append("Version 2: operations get tables of their own. \(copied)") }
         if found < 3 { steps.append("Version 3: operations of long buckets are kept together. \(copied)") }
         if found < 4 { steps.append("Version 4: write checkpoints of clients that are gone are deleted.") }
+        if found < 5 { steps.append("Version 5: deployed sync configs have a version label.") }
         return steps
     }
 
@@ -267,4 +269,6 @@ enum SQLiteStorageSchema {
             number INTEGER NOT NULL
         ) WITHOUT ROWID;
         """
+
+    private static let version5 = "ALTER TABLE sync_rules ADD COLUMN version_label TEXT;"
 }

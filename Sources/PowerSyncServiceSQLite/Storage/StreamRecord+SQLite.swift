@@ -33,7 +33,7 @@ extension StreamRecord {
             db,
             sql: """
                 SELECT id, state, slot_name, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
-                    no_checkpoint_before, keepalive_op, storage_version, history_id
+                    no_checkpoint_before, keepalive_op, storage_version, history_id, version_label
                 FROM sync_rules \(sql)
                 """,
             arguments: arguments
@@ -60,6 +60,7 @@ extension StreamRecord {
         noCheckpointBefore = (row["no_checkpoint_before"] as String?).map { LSN($0) }
         keepaliveOp = (row["keepalive_op"] as Int64?).map { OpID($0) }
         historyID = row["history_id"]
+        versionLabel = row["version_label"]
     }
 
     /// Changes the state of a stream.
@@ -70,15 +71,35 @@ extension StreamRecord {
         )
     }
 
+    /// Gives the stream another label.
+    ///
+    /// - Returns: The record with it.
+    func relabelled(_ label: String?, _ db: Database) throws -> StreamRecord {
+        guard label != versionLabel else { return self }
+        try db.execute(
+            sql: "UPDATE sync_rules SET version_label = ? WHERE id = ?",
+            arguments: [label, id.rawValue]
+        )
+        var record = self
+        record.versionLabel = label
+        return record
+    }
+
     /// Inserts a processing stream.
-    static func insert(_ config: StreamConfig.Stored, slotName: String, _ db: Database) throws -> StreamRecord {
+    static func insert(
+        _ config: StreamConfig.Stored,
+        versionLabel: String?,
+        slotName: String,
+        _ db: Database
+    ) throws -> StreamRecord {
         try db.execute(
             sql: """
-                INSERT INTO sync_rules (state, slot_name, content, sync_plan, storage_version) VALUES (?, ?, ?, ?, ?)
+                INSERT INTO sync_rules (state, slot_name, content, sync_plan, storage_version, version_label)
+                VALUES (?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 ReplicationStream.State.processing.rawValue, slotName, config.content, config.encodedPlan,
-                SQLiteStorageSchema.version,
+                SQLiteStorageSchema.version, versionLabel,
             ]
         )
         return try find(ReplicationStreamID(rawValue: db.lastInsertedRowID), db)

@@ -113,14 +113,22 @@ package final class InMemoryBucketStorage: BucketStorage {
         }
     }
 
-    package func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) throws -> ReplicationStream {
+    package func deploy(
+        _ content: String,
+        versionLabel: String?,
+        plan: SyncPlan,
+        mode: DeploymentMode
+    ) throws -> ReplicationStream {
         state.withLockedValue { state in
             let same = state.streams.last { stream in
                 mode == .ifChanged && stream.stream.state.isReplicated
                     && stream.stream.content.utf8.elementsEqual(content.utf8)
             }
             state.change { $0.deploy(keeping: same?.stream.id) }
-            return same?.stream ?? state.append(content, plan)
+            guard let same else { return state.append(content, versionLabel, plan) }
+            let index = state.index(of: same.stream.id)
+            state.streams[index].stream.versionLabel = versionLabel
+            return state.streams[index].stream
         }
     }
 
@@ -144,7 +152,7 @@ package final class InMemoryBucketStorage: BucketStorage {
         try state.withLockedValue { state in
             let lost = state.streams[state.index(of: stream)].stream
             switch state.change({ $0.restart(stream) }) {
-            case .new: return state.append(lost.content, lost.plan)
+            case .new: return state.append(lost.content, lost.versionLabel, lost.plan)
             case .stream(let successor): return state.streams[state.index(of: successor)].stream
             case .none: throw BucketStorageError.replaced(stream)
             }
@@ -325,8 +333,12 @@ package final class InMemoryBucketStorage: BucketStorage {
 }
 
 extension InMemoryBucketStorage.State {
-    fileprivate mutating func append(_ content: String, _ plan: SyncPlan) -> ReplicationStream {
-        let stream = ReplicationStream(
+    fileprivate mutating func append(
+        _ content: String,
+        _ versionLabel: String?,
+        _ plan: SyncPlan
+    ) -> ReplicationStream {
+        var stream = ReplicationStream(
             id: ReplicationStreamID(rawValue: firstID + Int64(streams.count)),
             state: .processing,
             slotName: "slot\(streams.count + 1)",
@@ -334,6 +346,7 @@ extension InMemoryBucketStorage.State {
             plan: plan,
             isSnapshotDone: false
         )
+        stream.versionLabel = versionLabel
         streams.append(InMemoryBucketStorage.Stream(stream: stream))
         return stream
     }

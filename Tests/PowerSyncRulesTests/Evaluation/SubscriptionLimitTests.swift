@@ -15,7 +15,7 @@ import Testing
                 TestStream("page", "SELECT * FROM todos WHERE list = subscription.parameter('list')", options: []),
                 TestStream(
                     "lists",
-                    "SELECT * FROM lists WHERE id IN (SELECT list FROM members WHERE user = auth.user_id())"
+                    "SELECT * FROM lists WHERE id IN (SELECT list FROM members WHERE owner = auth.user_id())"
                 ),
                 TestStream(
                     "team",
@@ -28,7 +28,7 @@ import Testing
 
     /// Three lists of the user, and teams with so many notes.
     private func index(lists: Int = 3, _ teams: (name: String, notes: Int)...) -> ParameterStore {
-        let members = (0..<lists).map { ["list": .text("m\($0)"), "user": "u1"] as SourceRow }
+        let members = (0..<lists).map { ["list": .text("m\($0)"), "owner": "u1"] as SourceRow }
         let notes = teams.flatMap { team in
             (0..<team.notes).map { ["note": .text("\(team.name)\($0)"), "team": .text(team.name)] as SourceRow }
         }

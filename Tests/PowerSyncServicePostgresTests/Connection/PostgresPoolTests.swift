@@ -31,21 +31,21 @@ import Testing
         let error = await #expect(throws: PostgresError.self) {
             try await pool.withConnection { connection in
                 runs.withLockedValue { $0 += 1 }
-                try await connection.query("INSERT INTO t VALUES (1)", activity: "testing")
+                try await connection.query("INSERT INTO public.t VALUES (1)", activity: "testing")
                 try await connection.query(end, activity: "testing")
             }
         }
         #expect(error?.code == .connection)
         #expect(runs.withLockedValue { $0 } == 1)
         #expect(try rows() == 1)
-        try await pool.withConnection { _ = try await $0.query("INSERT INTO t VALUES (2)", activity: "testing") }
+        try await pool.withConnection { _ = try await $0.query("INSERT INTO public.t VALUES (2)", activity: "testing") }
         #expect(try rows() == 2)
     }
 
     @Test func aConnectionThatTheServerHasEndedIsNotUsed() async throws {
         for _ in 0..<3 {
             try database.disconnectEverybody()
-            try await pool.withConnection { _ = try await $0.query("INSERT INTO t VALUES (1)", activity: "testing") }
+            try await pool.withConnection { _ = try await $0.query("INSERT INTO public.t VALUES (1)", activity: "testing") }
         }
         #expect(try rows() == 3)
     }

@@ -38,6 +38,18 @@ import Testing
         return try #require(WALPosition(checkpoint.lsn))
     }
 
+    /// Replicates until everything was copied once more.
+    private func copyAgain(_ scenario: PostgresScenario) async throws {
+        let lost = scenario.storage.feed.current?.streamID
+        try await scenario.replicating { try await waitForCopy(scenario, after: lost) }
+    }
+
+    /// Waits until another stream has all that is committed to the source now: the positions of the one before say nothing.
+    private func waitForCopy(_ scenario: PostgresScenario, after lost: ReplicationStreamID?) async throws {
+        try await scenario.published { $0.streamID != lost }
+        try await scenario.caughtUp()
+    }
+
     private func write(_ id: String, count: Int = 1, to session: (String) throws -> Void) throws {
         try session("INSERT INTO lists SELECT '\(id)' || n, 'u', '\(id)' FROM generate_series(1, \(count)) AS n")
     }
@@ -95,15 +107,15 @@ import Testing
         try write("after", count: 2) { try database.run($0) }
         try database.run("UPDATE lists SET name = 'after' WHERE id = 'first2'")
         try fill(to: stored, end, database.connect())
-        try await scenario.replicate()
+        try await copyAgain(scenario)
         try await scenario.expectSameRowsAsAFreshCopy("\(start) \(end)")
         #expect(try await !scenario.ids().contains("lost1"))
         #expect(scenario.log.lines.contains { $0.contains("The source has lost its history") })
         // Once.
         scenario = try scenario.reopened()
-        let streams = try await scenario.storage.streams().count
+        let newest = try await scenario.stream()?.id
         try await scenario.replicate()
-        #expect(try await scenario.storage.streams().count == streams)
+        #expect(try await scenario.stream()?.id == newest)
     }
 
     @Test(
@@ -121,6 +133,7 @@ import Testing
             try write("lost", count: 100) { try database.run($0) }
             try await running.caughtUp()
             let stored = try published(running)
+            let lost = running.storage.feed.current?.streamID
             try database.disconnect()
             // Somewhere else first, where the service does not see it.
             try cluster.putFilesBack { uri in
@@ -128,7 +141,7 @@ import Testing
                 try write("after") { try session.run($0) }
                 try fill(to: stored, end, session)
             }
-            try await running.caughtUp()
+            try await waitForCopy(running, after: lost)
         }
         try await running.expectSameRowsAsAFreshCopy("\(end)")
         #expect(try await !running.ids().contains("lost1"))

@@ -22,7 +22,7 @@ import Testing
         storage:
           type: TYPE
         port: "18088"
-        sync_config: {path: sync.yaml, exit_on_error: false}
+        sync_config: {path: sync.yaml, version_label: 2026.10, exit_on_error: false}
         client_auth:
           jwks: {keys: [{kty: oct, alg: HS256, kid: a, k: c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldC0wMQ, use: sig, key_ops: [verify]}]}
           block_local_jwks: false
@@ -57,6 +57,7 @@ import Testing
         #expect(configuration.port == 18_088)
         #expect(configuration.metricsPort == 18_089)
         #expect(!configuration.exitsOnSyncConfigError)
+        #expect(configuration.syncConfigVersionLabel == "2026.10")
         #expect(configuration.limits.maxConcurrentConnections == 5)
         #expect(configuration.logging.level == .trace)
         #expect(configuration.authentication.keys.count == 1)
@@ -69,10 +70,6 @@ import Testing
         case "": file + "\n" + entry
         case "replication.connections[]": file.replacing("      id: default", with: "      id: default\n      \(entry)")
         case "storage": file.replacing("  type: TYPE", with: "  type: TYPE\n  \(entry)")
-        case "sync_config": file.replacing("path: sync.yaml,", with: "path: sync.yaml, \(entry),")
-        case "sync_rules":
-            file.replacing("sync_config:", with: "sync_rules:")
-                .replacing("path: sync.yaml,", with: "path: sync.yaml, \(entry),")
         case "telemetry": file.replacing("telemetry: {", with: "telemetry: {\(entry), ")
         case "healthcheck.probes":
             file.replacing(", use_filesystem: false", with: "").replacing("probes: {", with: "probes: {\(entry), ")

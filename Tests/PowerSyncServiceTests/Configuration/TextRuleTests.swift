@@ -64,6 +64,10 @@ import Testing
         Key(path: "replication.connections[0].uri", text: file(source: "{type: postgresql, uri: VALUE}")),
         Key(path: "storage.password", text: file(storage: "{\(server), password: VALUE}")),
         Key(path: "host", text: file("host: VALUE")),
+        Key(
+            path: "sync_config.version_label",
+            text: file().replacing("{content:", with: "{version_label: VALUE, content:")
+        ),
     ]
 
     private static func error(_ text: String, _ environment: [String: String] = [:]) -> ServiceError? {

@@ -71,6 +71,7 @@ import Testing
             let deployment = try await scenario.deployer.deploy(Scenario.first)
             #expect(deployment.outcome == .rolledBack)
             #expect(deployment.stream.id == old)
+            #expect(scenario.log.lines.contains { $0.contains("is abandoned") && $0.contains("ps.code=PSYNC_S1103") })
             try await scenario.deleted(abandoned)
             scenario.source.release()
             scenario.model.write([.delete("items", id: "r1")])
@@ -92,6 +93,25 @@ import Testing
             #expect(again.stream.id == new)
             #expect(try await scenario.states() == [.active, .processing])
         }
+    }
+
+    @Test(arguments: TestedStorage.distinct)
+    func anotherLabelOfTheSameTextCopiesNothing(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(kind)
+        try await scenario.replicating {
+            let first = try await scenario.deployer.deploy(Scenario.first, versionLabel: "1")
+            #expect(first.outcome == .started && first.stream.versionLabel == "1")
+            try await scenario.settled(first.stream.id)
+            #expect(try await scenario.deployer.deploy(Scenario.first, versionLabel: "1").outcome == .unchanged)
+            let other = try await scenario.deployer.deploy(Scenario.first, versionLabel: "2")
+            #expect(other.outcome == .relabelled && other.stream.id == first.stream.id)
+            #expect(other.stream.versionLabel == "2")
+            #expect(try await scenario.states() == [.active])
+            #expect(try await scenario.deployer.reprocess().versionLabel == "2")
+        }
+        let lines = scenario.log.lines
+        #expect(lines.contains { $0.contains("is deployed") && $0.contains("ps.version_label=1") }, "\(lines)")
+        #expect(lines.count { $0.contains("another version label") && $0.contains("ps.version_label=2") } == 1)
     }
 
     @Test func aBrokenTextIsRememberedUntilAnotherIsDeployed() async throws {

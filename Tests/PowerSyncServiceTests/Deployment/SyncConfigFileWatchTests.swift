@@ -52,14 +52,15 @@ import Testing
             var configuration = ServiceScenario.configuration(in: folder)
             configuration.syncConfig = .file(path)
             let file = try #require(SyncConfigFile(of: configuration, serviceFile: "", environment: [:]))
-            let watch = SyncConfigFileWatch(file, deployed: "first", clock: clock, logger: log.logger) { text, _ in
-                self.texts.withLockedValue { $0.append(text) }
+            let deployed = SyncConfigFile.Content(text: "first", file: path)
+            let watch = SyncConfigFileWatch(file, deployed: deployed, clock: clock, logger: log.logger) { content in
+                self.texts.withLockedValue { $0.append(content.text) }
                 if let error = self.failure.withLockedValue({ $0 }) { throw error }
                 let stream = ReplicationStream(
                     id: ReplicationStreamID(rawValue: 1),
                     state: .processing,
                     slotName: "slot",
-                    content: text,
+                    content: content.text,
                     plan: .empty,
                     isSnapshotDone: false
                 )
@@ -350,6 +351,12 @@ import Testing
         #expect(try file.read().text == "one")
         try Data(text("two").utf8).write(to: URL(filePath: path))
         #expect(try file.read().text == "two")
+        let labelled = text("two").replacing("content:", with: "version_label: release 7, content:")
+        let unlabelled = try file.read()
+        try Data(labelled.utf8).write(to: URL(filePath: path))
+        #expect(try file.read().versionLabel == "release 7")
+        #expect(try file.read().isSame(as: file.read()))
+        #expect(try !file.read().isSame(as: unlabelled))
         try Data("replication: {}".utf8).write(to: URL(filePath: path))
         #expect(throws: ServiceError.self) { try file.read() }
     }

@@ -39,6 +39,16 @@ import Testing
             #expect(lists["parameter_queries"] == .bool(true))
             #expect(data.object("service").object("clients").text("streams") == "1")
 
+            #expect(active["version_label"] == nil)
+            let labelled = try await scenario.service.deploy(syncConfig: Scenario.syncConfig, versionLabel: "release 7")
+            #expect(labelled.outcome == .relabelled && labelled.streamID == 1)
+            let relabelled = try await diagnostics(nil)
+            #expect(relabelled.object("active_sync_rules").text("version_label") == "release 7")
+            #expect(relabelled.object("active_sync_rules").text("stream_id") == "1")
+            #expect(relabelled["deploying_sync_rules"] == nil)
+            let shown = relabelled.object("service").object("replication").objects("streams")
+            #expect(shown.map { $0.text("versionLabel") } == ["release 7"])
+
             try await Admin.withLockedSource(of: folder) {
                 try await scenario.service.deploy(syncConfig: Admin.otherConfig)
                 let data = try await diagnostics(#"{"sync_rules_content":true,"unknown":1}"#)

@@ -20,7 +20,8 @@ import Testing
     @Test(arguments: Transport.allCases) func eachConnectionBringsTheClientForward(_ transport: Transport) async throws
     {
         let (rowCount, connectionBytes) = (800, 100_000)
-        try await Scenario.run { scenario in
+        let config = "config: {edition: 3}\nstreams: {lists: {auto_subscribe: true, query: SELECT * FROM lists}}"
+        try await Scenario.run(configure: { $0.syncConfig = .content(config) }) { scenario in
             let text = String(repeating: "x", count: 1_000)
             let rows = (0..<rowCount).map {
                 Scenario.put("lists", "l\($0)", ["owner_id": "u1", "name": .string("\($0) \(text)")])

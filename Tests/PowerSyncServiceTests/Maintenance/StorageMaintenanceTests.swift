@@ -27,7 +27,7 @@ import Testing
         #expect(try await maintenance.slotNames().isEmpty)
         #expect(!exists)
         try await maintenance.migrate()
-        #expect(try await maintenance.version() == StorageVersion(found: 4, current: 4, steps: []))
+        #expect(try await maintenance.version() == StorageVersion(found: 5, current: 5, steps: []))
         try SQLiteBucketStorage(path: path, migrates: false).close()
     }
 
@@ -35,7 +35,7 @@ import Testing
         try await LegacyStorageTests.write(path)
         let version = try await maintenance.version()
         #expect(version.found == 1)
-        #expect(version.steps.map { $0.prefix(10) } == ["Version 2:", "Version 3:", "Version 4:"])
+        #expect(version.steps.map { $0.prefix(10) } == ["Version 2:", "Version 3:", "Version 4:", "Version 5:"])
         #expect(try await maintenance.slotNames() == ["s1", "s2"])
         #expect(throws: BucketStorageError.self) { try SQLiteBucketStorage(path: path, migrates: false) }
         // The refusal has changed nothing.
@@ -66,15 +66,15 @@ import Testing
         try await maintenance.checkOpening(migrates: true)
         #expect(try await maintenance.version().found == nil)
         try SQLiteBucketStorage(path: path).close()
-        #expect(try await maintenance.version().found == 4)
+        #expect(try await maintenance.version().found == 5)
     }
 
     @Test func aNewerFileIsLeftAlone() async throws {
-        try await DatabaseQueue(path: path).write { db in try db.execute(sql: "PRAGMA user_version = 5") }
-        #expect(try await maintenance.version().found == 5)
+        try await DatabaseQueue(path: path).write { db in try db.execute(sql: "PRAGMA user_version = 6") }
+        #expect(try await maintenance.version().found == 6)
         let error = await #expect(throws: BucketStorageError.self) { try await maintenance.migrate() }
         #expect(error?.code == .unsupportedVersion)
-        #expect(try await maintenance.version().found == 5)
+        #expect(try await maintenance.version().found == 6)
     }
 
     @Test func whileAServiceRunsOnlyLookingIsPossible() async throws {

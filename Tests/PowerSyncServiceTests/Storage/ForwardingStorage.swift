@@ -14,8 +14,13 @@ protocol ForwardingStorage: BucketStorage {
 extension ForwardingStorage {
     func activeStream() async throws -> ActiveSyncStream? { try await storage.activeStream() }
 
-    func deploy(_ content: String, plan: SyncPlan, mode: DeploymentMode) async throws -> ReplicationStream {
-        try await storage.deploy(content, plan: plan, mode: mode)
+    func deploy(
+        _ content: String,
+        versionLabel: String?,
+        plan: SyncPlan,
+        mode: DeploymentMode
+    ) async throws -> ReplicationStream {
+        try await storage.deploy(content, versionLabel: versionLabel, plan: plan, mode: mode)
     }
 
     func streams() async throws -> [ReplicationStream] { try await storage.streams() }

@@ -94,7 +94,7 @@ extension AdminRoutes {
         } catch let error as CancellationError {
             throw error
         } catch {
-            return SourceState(error: "\(error)")
+            return SourceState(error: ReplicationSourceError(error).message)
         }
     }
 
@@ -128,6 +128,7 @@ extension AdminRoutes {
         if includesContent { status["content"] = .string(stream.content) }
         status["stream_id"] = .integer(stream.id.rawValue)
         status["state"] = .string(stream.state.rawValue)
+        if let label = stream.versionLabel { status["version_label"] = .string(label) }
         status["connections"] = .array([.object(entry)])
         status["errors"] = .array(errors)
         return status

@@ -43,6 +43,8 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var id: Int64
         /// `PROCESSING`, `ACTIVE`, `ERRORED` or `STOP`.
         package var state: String
+        /// What operators call this version of the sync config.
+        package var versionLabel: String?
         /// Under which name the source keeps its history.
         package var slot: String
         /// Whether all tables have been copied.

@@ -58,6 +58,7 @@ struct SnapshotSource: Sendable {
                 ServiceSnapshot.Stream(
                     id: stream.id.rawValue,
                     state: stream.state.rawValue,
+                    versionLabel: stream.versionLabel,
                     slot: stream.slotName,
                     isCopied: stream.isSnapshotDone,
                     tables: progress.tables.count,

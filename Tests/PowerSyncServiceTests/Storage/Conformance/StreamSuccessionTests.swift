@@ -35,6 +35,50 @@ import Testing
         return writer
     }
 
+    @Test(arguments: TestedStorage.allCases)
+    func anotherLabelAloneIsNoOtherStream(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
+        let (storage, stream) = (scenario.storage, scenario.stream)
+        #expect(stream.versionLabel == nil)
+        // Whatever operators write is kept as it is.
+        for label in ["release 7", "Größe \u{1b}[2J\n'", "release 7", nil, String(repeating: "x", count: 5000)] {
+            let same = try await storage.deploy(Self.config, versionLabel: label, plan: try plan(Self.config))
+            #expect(same.id == stream.id && same.versionLabel == label && same.slotName == stream.slotName)
+            #expect(try await storage.streams().map(\.versionLabel) == [label])
+            #expect(try await states(storage) == [.active])
+        }
+        #expect(try await storage.activeStream()?.checkpoint == scenario.checkpoint)
+    }
+
+    @Test(arguments: TestedStorage.distinct)
+    func aLabelIsThatOfItsStream(_ kind: TestedStorage) async throws {
+        let scenario = try await StorageScenario(Self.config, on: kind)
+        let storage = scenario.storage
+        func labels() async throws -> [String?] { try await storage.streams().map(\.versionLabel) }
+        _ = try await storage.deploy(Self.config, versionLabel: "1", plan: try plan(Self.config))
+        let next = try await storage.deploy(Self.changed, versionLabel: "2", plan: try plan(Self.changed))
+        #expect(next.versionLabel == "2")
+        #expect(try await labels() == ["1", "2"])
+        // The one that takes over from a lost one has the same config.
+        #expect(try await storage.restart(next.id).versionLabel == "2")
+        #expect(try await labels() == ["1", "2", "2"])
+        let again = try await storage.deploy(
+            Self.config,
+            versionLabel: "3",
+            plan: try plan(Self.config),
+            mode: .again
+        )
+        #expect(again.versionLabel == "3")
+        #expect(try await labels() == ["1", "2", "2", "3"])
+    }
+
+    @Test(arguments: TestedStorage.durable)
+    func aLabelIsThereInTheNextProcess(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind)
+        _ = try await scenario.storage.deploy(Self.config, versionLabel: "1", plan: try plan(Self.config))
+        #expect(try await scenario.reopenStorage().streams().map(\.versionLabel) == ["1"])
+    }
+
     @Test("two processes find out that the history is lost", arguments: TestedStorage.distinct)
     func aStreamIsRestartedOnce(_ kind: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.config, on: kind)

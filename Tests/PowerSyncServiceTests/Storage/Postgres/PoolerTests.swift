@@ -296,7 +296,9 @@ struct PoolerTests {
         await expectRefusal { try await writer.flush() }
         await expectRefusal { _ = try await writer.commit(.at(9), createsEmptyCheckpoints: true) }
         await expectRefusal { _ = try await storage.createWriteCheckpoint(userKey: "u", head: .at(9)) }
-        await expectRefusal { _ = try await storage.deploy(Self.config, plan: try plan(Self.config), mode: .again) }
+        await expectRefusal {
+            _ = try await storage.deploy(Self.config, versionLabel: nil, plan: try plan(Self.config), mode: .again)
+        }
         await expectRefusal { _ = try await storage.compact() }
         for table in ["operations", "write_checkpoints"] { #expect(try await scenario.rowCount(table) == 0) }
         #expect(try await scenario.rowCount("streams") == 1)

@@ -38,6 +38,19 @@ import Testing
         }
     }
 
+    @Test func tablesOfTheFirstVersionAreMigrated() async throws {
+        var scenario = try await StorageScenario(Self.config, on: .postgres)
+        let stream = scenario.stream.id
+        try scenario.home.run("ALTER TABLE streams DROP COLUMN version_label; DELETE FROM migrations WHERE version > 1")
+        let version = try await maintenance(scenario.home).version()
+        #expect(version.found == 1 && !version.isCurrent)
+        #expect(version.steps.map { $0.prefix(10) } == ["Version 2:"])
+        let storage = try await scenario.reopenStorage()
+        #expect(try await maintenance(scenario.home).version().isCurrent)
+        #expect(try await storage.activeStream()?.id == stream)
+        #expect(try await storage.streams().map(\.versionLabel) == [nil])
+    }
+
     @Test func aStreamThatComesMeanwhileIsNotForgotten() async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let maintenance = try maintenance(scenario.home)

@@ -24,6 +24,7 @@ extension DashboardPage {
         const streamTable = new Table($("streams"), "Replication streams", [
           ["Stream", undefined, (stream) => stream.id],
           ["State", undefined, (stream) => states[stream.state] ?? stream.state],
+          ["Version", "name", (stream) => stream.versionLabel ?? ""],
           ["Tables", undefined, (stream) => `${stream.copiedTables} of ${stream.tables} copied`],
           ["Checkpoint", undefined, (stream) => stream.checkpoint ?? "none"],
           ["Made", undefined, (stream) => stream.checkpointedAt === undefined
