@@ -66,7 +66,7 @@ import Testing
                     #expect(reply.status == 401, "\(route.path) \(wrong ?? "none")")
                     #expect(try reply.error("code") == "PSYNC_S2101")
                 }
-                for scheme in ["", "token ", "Basic "] {
+                for scheme in ["", "Basic ", "Tokens "] {
                     let headers = ["Authorization": scheme + Admin.token]
                     #expect(try await Self.send(route, scenario, token: nil, headers: headers).status == 401)
                 }
