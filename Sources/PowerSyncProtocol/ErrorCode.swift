@@ -28,6 +28,8 @@ extension ErrorCode {
     package static let nestingTooDeep = ErrorCode("PSYNC_S1004")
     /// The storage was written by a newer service.
     package static let storageOfNewerService = ErrorCode("PSYNC_S1005")
+    /// A first copy of the source was stopped.
+    package static let copyStopped = ErrorCode("PSYNC_S1103")
     /// The certificates of the authority of a server are missing.
     package static let authorityMissing = ErrorCode("PSYNC_S1104")
     /// A connection does not name a database.
@@ -40,6 +42,10 @@ extension ErrorCode {
     package static let notADatabaseURI = ErrorCode("PSYNC_S1109")
     /// A value is no port.
     package static let notAPort = ErrorCode("PSYNC_S1110")
+    /// The source has refused a query.
+    package static let sourceQuery = ErrorCode("PSYNC_S1120")
+    /// A query of the source took too long.
+    package static let sourceTimeout = ErrorCode("PSYNC_S1121")
     /// Parameters failed validation (status 400), or any error without a code of its own (status 500).
     package static let generic = ErrorCode("PSYNC_S2001")
     /// The path does not exist.

@@ -113,11 +113,13 @@ extension SQLParser {
             : "Streams (edition 3) have “value IN (SELECT …)”."
     }
 
+    /// How many tokens of a subquery are looked at for a hint: a query may have many of them.
+    private static let maximumLookAhead = 200
+
     /// Whether the subquery that comes next has `FROM`.
     private var readsTable: Bool {
         var depth = 0
-        var count = 0
-        while true {
+        for count in 0..<Self.maximumLookAhead {
             switch token(after: count).kind {
             case .symbol("("): depth += 1
             case .symbol(")"):
@@ -127,8 +129,8 @@ extension SQLParser {
             case .end: return false
             default: break
             }
-            count += 1
         }
+        return true
     }
 
     private mutating func keyword(_ word: String, from start: Int) throws(SQLProblem) -> SQLExpression {

@@ -1,6 +1,7 @@
 package import Foundation
 package import Logging
 import NIOConcurrencyHelpers
+import PowerSyncProtocol
 package import PowerSyncRules
 
 /// Makes sync configs the ones to replicate, also while the service runs (docs/service.md "Deploying a sync config").
@@ -104,7 +105,10 @@ package final class SyncConfigDeployer: Sendable {
         for other in abandoned {
             logger.notice(
                 "A sync config that was being copied is abandoned.",
-                metadata: [ReplicationLogKey.stream: "\(other.id)"]
+                metadata: [
+                    ReplicationLogKey.stream: "\(other.id)",
+                    ReplicationLogKey.code: "\(ErrorCode.copyStopped)",
+                ]
             )
         }
         let earlier = before.first { $0.id == stream.id }

@@ -51,7 +51,7 @@ struct ReplicatedSource: ReplicationSource {
     private static func named(_ error: any Error) -> any Error {
         switch error {
         case is ReplicationSourceError, is CancellationError: error
-        default: ReplicationSourceError(.unavailable, "\(error)", underlyingError: error)
+        default: ReplicationSourceError(error)
         }
     }
 

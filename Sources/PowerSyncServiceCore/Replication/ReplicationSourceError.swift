@@ -45,3 +45,13 @@ package struct ReplicationSourceError: PausingError, Sendable, CustomStringConve
         code == .retentionExceeded ? .seconds(60) : (underlyingError as? any PausingError)?.pause
     }
 }
+
+extension ReplicationSourceError {
+    /// The error of a call that has failed: in its own words, with its code of the error catalogue if it has one.
+    ///
+    /// - Parameter error: What the call has thrown.
+    package init(_ error: any Error) {
+        let code = (error as? any CataloguedError)?.catalogueCode
+        self.init(.unavailable, "\(error)" + (code.map { " [\($0)]" } ?? ""), underlyingError: error)
+    }
+}

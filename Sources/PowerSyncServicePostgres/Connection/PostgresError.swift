@@ -1,3 +1,6 @@
+package import PowerSyncProtocol
+import PowerSyncServiceCore
+
 /// Why a PostgreSQL server did not do what it was asked for.
 ///
 /// Says what was being done, and in the server's words what is wrong; never a password, a value of a row, or an argument.
@@ -42,6 +45,16 @@ package struct PostgresError: Error, Sendable, Hashable {
 extension PostgresError: CustomStringConvertible {
     package var description: String {
         "PostgreSQL, while \(activity): \(message)" + (sqlState.map { " (SQLSTATE \($0))" } ?? "")
+    }
+}
+
+extension PostgresError: CataloguedError {
+    package var catalogueCode: ErrorCode? {
+        switch (code, sqlState) {
+        case (.timeout, _), (.server, SQLState.queryCanceled): .sourceTimeout
+        case (.server, _): .sourceQuery
+        default: nil
+        }
     }
 }
 

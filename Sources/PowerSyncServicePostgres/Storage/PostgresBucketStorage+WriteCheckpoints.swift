@@ -164,7 +164,8 @@ extension PostgresBucketStorage {
             if recorded?.isNew == true { try Self.forgetClients(of: user, db) }
             return recorded?.number
         }
-        if let number = try await ask("recording a write checkpoint", record) { return WriteCheckpoint(number) }
+        let number = try await inSession { try await ask("recording a write checkpoint", record) }
+        if let number { return WriteCheckpoint(number) }
         return try await write("recording a write checkpoint") { [self] db in
             guard try StreamRecord.served(db) != nil else { throw BucketStorageError.noActiveStream }
             let history = PostgresArgument.text(head.history.rawValue)

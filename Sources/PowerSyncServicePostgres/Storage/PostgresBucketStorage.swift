@@ -60,7 +60,7 @@ package final class PostgresBucketStorage: Sendable {
     let names = NIOLockedValueBox<[ReplicationStreamID: [Int64: [UInt8]]]>([:])
     let configs: StreamConfigs
     /// What was seen of the writers of the served stream.
-    let lineage = NIOLockedValueBox<StorageLineage?>(nil)
+    let lineage: NIOLockedValueBox<StorageLineage?>
     /// Whether a connection has run into another session than its own.
     private let hasNoSessions = NIOLockedValueBox(false)
 
@@ -69,6 +69,7 @@ package final class PostgresBucketStorage: Sendable {
         pool: PostgresPool,
         schema: PostgresStorageSchema,
         checkpoint: StorageCheckpoint?,
+        lineage: StorageLineage?,
         now: @escaping @Sendable () -> Date,
         makeID: @escaping @Sendable () -> String,
         clock: any Clock<Duration>,
@@ -82,6 +83,7 @@ package final class PostgresBucketStorage: Sendable {
         self.clock = clock
         self.logger = logger
         feed = CheckpointFeed(checkpoint)
+        self.lineage = NIOLockedValueBox(lineage)
         configs = StreamConfigs(defaultSchema: settings.defaultTableSchema)
     }
 
@@ -112,13 +114,14 @@ package final class PostgresBucketStorage: Sendable {
             settings: new.sessionSettings
         )
         do {
-            let (schema, checkpoint) = try await pool.withConnection { connection in
+            let (schema, checkpoint, lineage) = try await pool.withConnection { connection in
                 try await prove(connection, settings.connection, new)
                 try await prepare(new, use, connection)
                 return try await connection.statements("reading the served stream", in: new) { db in
-                    (
-                        PostgresStorageSchema(name: new.name, id: try new.identity(db)),
-                        try StreamRecord.served(db)?.checkpoint
+                    let checkpoint = try StreamRecord.served(db)?.checkpoint
+                    return (
+                        PostgresStorageSchema(name: new.name, id: try new.identity(db)), checkpoint,
+                        try checkpoint.flatMap { try StorageLineage($0, db) }
                     )
                 }
             }
@@ -127,6 +130,7 @@ package final class PostgresBucketStorage: Sendable {
                 pool: pool,
                 schema: schema,
                 checkpoint: checkpoint,
+                lineage: lineage,
                 now: now,
                 makeID: makeID,
                 clock: clock,

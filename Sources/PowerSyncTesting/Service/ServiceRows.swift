@@ -55,7 +55,7 @@ final class ServiceRows: Sendable {
     /// - Throws: ``BucketStorageError``.
     init(_ config: String, plan: SyncPlan) throws {
         self.plan = plan
-        let stream = try storage.deploy(config, plan: plan, mode: .ifChanged)
+        let stream = try storage.deploy(config, versionLabel: nil, plan: plan, mode: .ifChanged)
         var writer = storage.writer(of: stream.id)
         try writer.setResumePosition(SourcePosition(Self.lsn(0), of: Self.history))
         try writer.markSnapshotDone(noCheckpointBefore: Self.lsn(0))

@@ -67,7 +67,7 @@ import Testing
         ("SELECT id FROM t WHERE a = 1", " OR a = 1"), ("SELECT id", ", upper(a) AS b"),
         ("SELECT id FROM t WHERE a IN (1", ", 2"), ("SELECT id FROM t", ", u"),
         ("SELECT id FROM t WHERE ", "a IN ("), ("SELECT id FROM t WHERE ", "(("), ("SELECT id FROM t WHERE a", " || b"),
-        ("SELECT id FROM t WHERE ", "NOT "), ("SELECT ", "$1, "),
+        ("SELECT id FROM t WHERE ", "NOT "), ("SELECT ", "$1, "), ("SELECT id", ", (SELECT a"),
         ("SELECT id FROM t WHERE ", "CASE WHEN "), ("SELECT id FROM t WHERE a = '", "''"), ("SELECT id /*", "/*"),
         ("", "SELECT "), ("SELECT id FROM t;", ";"), ("SELECT ä", "ä"),
     ]

@@ -56,7 +56,8 @@ import Testing
                 "public.nokey has no primary key", "public.unlogged is unlogged", "public.orders has partitions",
                 "public.names is a view",
                 "The replica identity of public.slugs has columns that are not replicated (slug)",
-                "sync.yaml",
+                // Rows of two tables have no id, and one table is not there.
+                "sync.yaml", "sync.yaml", "sync.yaml",
             ]
         )
         #expect(findings.allSatisfy { $0.severity == .warning })
@@ -102,14 +103,14 @@ import Testing
             CREATE TABLE members (list text NOT NULL, member text NOT NULL, note text, UNIQUE (list, member));
             CREATE TABLE half (list text NOT NULL, member text); CREATE UNIQUE INDEX ON half (list, member);
             CREATE TABLE later (list text NOT NULL UNIQUE DEFERRABLE);
-            CREATE TABLE some (list text NOT NULL); CREATE UNIQUE INDEX ON some (list) WHERE list > 'a';
+            CREATE TABLE few (list text NOT NULL); CREATE UNIQUE INDEX ON few (list) WHERE list > 'a';
             CREATE TABLE ignored (id text PRIMARY KEY); ALTER TABLE ignored REPLICA IDENTITY NOTHING;
             """
         )
         let config = "SELECT * FROM lists"
         let findings = try await findings(database, config: config)
         let names = findings.compactMap { $0.table?.name }
-        #expect(names.sorted() == ["audit_log", "half", "ignored", "later", "members", "some"])
+        #expect(names.sorted() == ["audit_log", "few", "half", "ignored", "later", "members"])
         #expect(findings.allSatisfy { $0.severity == .warning && $0.message.contains("updates and deletes") })
         func remedy(_ table: String) -> String { findings.first { $0.table?.name == table }?.remedy ?? "" }
         let mending = [
@@ -120,7 +121,7 @@ import Testing
             #expect(remedy(table).hasPrefix(statement))
             try database.run(statement)
         }
-        for table in ["audit_log", "half", "later", "some"] {
+        for table in ["audit_log", "half", "later", "few"] {
             let statement = "ALTER TABLE public.\(table) REPLICA IDENTITY FULL;"
             #expect(remedy(table).hasPrefix("ALTER TABLE public.\(table) ADD PRIMARY KEY (…); or \(statement)"))
             try database.run(statement)

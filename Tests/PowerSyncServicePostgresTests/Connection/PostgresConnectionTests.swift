@@ -91,6 +91,25 @@ import Testing
         #expect(try await connection.query("SELECT 1", activity: "asking") == [["1"]])
     }
 
+    @Test func whatTheServerRefusesHasACodeOfTheCatalogue() async throws {
+        let connection = try await PostgresConnection.open(database.connectionString)
+        func expect(_ code: ErrorCode, _ sql: String) async {
+            await #expect {
+                try await connection.execute(sql, activity: "asking")
+            } throws: {
+                ($0 as? PostgresError)?.catalogueCode == code
+            }
+        }
+        await expect(.sourceQuery, "SELECT 1 / 0")
+        await expect(.sourceQuery, "SELECT * FROM nothing")
+        _ = try await connection.execute("SET statement_timeout TO '1ms'", activity: "limiting")
+        await expect(.sourceTimeout, "SELECT pg_sleep(60)")
+        #expect(PostgresError(.timeout, "no answer", activity: "asking").catalogueCode == .sourceTimeout)
+        for code in [PostgresError.Code.connection, .closed, .noSession] {
+            #expect(PostgresError(code, "lost", sqlState: "57P01", activity: "asking").catalogueCode == nil)
+        }
+    }
+
     @Test("a value that is not one of its type is in the primary message, too")
     func messagesOfTheServerHaveNoValues() async throws {
         let connection = try await PostgresConnection.open(database.connectionString)

@@ -45,7 +45,9 @@ import Testing
     @Test func aConnectionThatTheServerHasEndedIsNotUsed() async throws {
         for _ in 0..<3 {
             try database.disconnectEverybody()
-            try await pool.withConnection { _ = try await $0.query("INSERT INTO public.t VALUES (1)", activity: "testing") }
+            try await pool.withConnection { connection in
+                _ = try await connection.query("INSERT INTO public.t VALUES (1)", activity: "testing")
+            }
         }
         #expect(try rows() == 3)
     }

@@ -71,6 +71,7 @@ import Testing
             let deployment = try await scenario.deployer.deploy(Scenario.first)
             #expect(deployment.outcome == .rolledBack)
             #expect(deployment.stream.id == old)
+            #expect(scenario.log.lines.contains { $0.contains("is abandoned") && $0.contains("ps.code=PSYNC_S1103") })
             try await scenario.deleted(abandoned)
             scenario.source.release()
             scenario.model.write([.delete("items", id: "r1")])

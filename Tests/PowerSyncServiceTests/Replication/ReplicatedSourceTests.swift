@@ -1,3 +1,4 @@
+import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTesting
 import Testing
@@ -60,6 +61,23 @@ import Testing
             #expect(error?.description == "the cable is cut")
             #expect(error?.underlyingError is Outage)
         }
+    }
+
+    private struct Refusal: CataloguedError, CustomStringConvertible {
+        var catalogueCode: ErrorCode?
+        let description = "no such table"
+    }
+
+    @Test(
+        arguments: [
+            (nil, "no such table"), (.sourceQuery, "no such table [PSYNC_S1120]"),
+            (.sourceTimeout, "no such table [PSYNC_S1121]"),
+        ] as [(ErrorCode?, String)]
+    )
+    func errorsHaveTheirCode(_ code: ErrorCode?, _ text: String) async throws {
+        let source = try Self.source(failingWith: Refusal(catalogueCode: code))
+        let error = await #expect(throws: ReplicationSourceError.self) { _ = try await source.head() }
+        #expect(error?.description == text)
     }
 
     @Test func errorsThatSayWhatToDoStayAsTheyAre() async throws {

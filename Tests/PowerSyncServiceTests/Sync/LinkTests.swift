@@ -157,10 +157,11 @@ import Testing
             for (number, bytes) in rows.enumerated() {
                 #expect(bytes <= min(64 << min(number, 4), 1024) * 1024, "line \(number) of \(rows)")
             }
-            // About as many as with lines of 1 MiB only: what is short is a line, and not a read.
+            // About as many as with lines of 1 MiB only: what is short is a line, and not a read. Of several clients, each reads by
+            // itself what it wants before the others come.
             let count = reads.withLockedValue { $0 }
             let plainCount = try await scenario.storage.readCount(BucketName("1#g|0[]"))
-            #expect(count <= plainCount + (download.isLive ? 3 : 1), "\(plainCount)")
+            if !download.isShared { #expect(count <= plainCount + (download.isLive ? 3 : 1), "\(plainCount)") }
             if download == .first { #expect(rows.dropFirst(5).dropLast().allSatisfy { $0 > 512 * 1024 }, "\(rows)") }
             await client.client.leave()
             if let client = other.take() { await client.leave() }

@@ -70,8 +70,12 @@ import Testing
             handler: NIOSSLServerHandler(context: try ServerCertificate.load(files, now: .now).context)
         )
         defer {
-            _ = try? client.finish(acceptAlreadyClosed: true)
-            _ = try? server.finish(acceptAlreadyClosed: true)
+            for channel in [client, server] {
+                channel.close(promise: nil)
+                // Nobody answers the end of TLS, which is waited for a while.
+                channel.embeddedEventLoop.advanceTime(by: .minutes(1))
+                _ = try? channel.finish(acceptAlreadyClosed: true)
+            }
         }
         for channel in [client, server] {
             channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)

@@ -94,7 +94,7 @@ extension AdminRoutes {
         } catch let error as CancellationError {
             throw error
         } catch {
-            return SourceState(error: "\(error)")
+            return SourceState(error: ReplicationSourceError(error).message)
         }
     }
 
