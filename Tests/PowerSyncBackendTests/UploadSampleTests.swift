@@ -86,7 +86,7 @@ import Testing
 
     /// Types of the column with the owner, and users who may pass for others in it; half of the pairs, unless all are wanted.
     private static let owners = ["TEXT", "INTEGER", "REAL", "", "TEXT COLLATE NOCASE"].flatMap { type in
-        ["mallory", "\u{212a}evin", "007", "7.0", "kevin", "7 "].map { (type, $0) }
+        ["mallory", "\u{212a}evin", "007", "7.0", "kevin", "7 "].map { (type: type, user: $0) }
     }.one(in: 2)
 
     @Test("Nobody changes rows of others, or gives them rows", arguments: Sample.all, owners)

@@ -50,6 +50,9 @@ struct WriteAheadLogLength {
         guard length >= end else { return false }
         let pageSize = head[8..<12].reduce(0) { $0 << 8 | Int64($1) }
         let frameBytes = Int64(Self.frameHeadBytes) + (pageSize == 1 ? 65_536 : pageSize)
+        // It may have been cut, and grown again since: then the last known frame is in the gap.
+        let last = end > Self.headBytes ? Self.read(Self.frameHeadBytes, at: end - frameBytes, of: descriptor) : nil
+        if let last, last.allSatisfy({ $0 == 0 }) { return false }
         while end + frameBytes <= length {
             guard let frame = Self.read(Self.frameHeadBytes, at: end, of: descriptor) else { break }
             if frame.allSatisfy({ $0 == 0 }) { return false }

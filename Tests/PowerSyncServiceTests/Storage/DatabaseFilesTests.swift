@@ -83,17 +83,22 @@ import Testing
         try? pool.close()
     }
 
-    @Test("a log that is cut before anybody has looked at it is noticed after the next commit", arguments: [0, 1])
-    func logThatWasNotLookedAt(_ parts: Int) throws {
+    @Test(
+        "a log that is cut is noticed after the next commit, whether it was looked at before or not",
+        arguments: [true, false],
+        [0, 10, 15]
+    )
+    func logThatHasGrownAgain(_ isLookedAt: Bool, _ framesToCut: Int) throws {
         let folder = try TemporaryFolder()
         let pool = try open(folder)
         let files = DatabaseFiles(of: pool)
         #expect(problem(files) == nil)
         try insert(20, pool)
+        if isLookedAt { #expect(problem(files) == nil) }
         let path = folder.path("a.db-wal")
         let size = FileStatus(path: path)?.length ?? 0
-        // Longer than at the last look, or empty.
-        truncate(path, off_t(parts == 0 ? 0 : size - 10 * 4_120))
+        // Longer than at the first look, or empty.
+        truncate(path, framesToCut == 0 ? 0 : off_t(size - Int64(framesToCut) * 4_120))
         try insert(1, pool)
         #expect(problem(files)?.path == path)
         try? pool.close()
