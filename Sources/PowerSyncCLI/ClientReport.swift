@@ -104,6 +104,7 @@ struct ClientReport: Encodable {
     /// Reads the source twice: what leads to buckets, then what is in them.
     init(_ user: String, _ request: SyncPlanRequest, of plan: SyncPlan, from database: SourceDatabase) async throws {
         self.user = user
+        let plan = database.located(plan)
         var rehearsal = Rehearsal(plan)
         try await database.forEachRow(readBy: plan) { row, table in rehearsal.add(row, of: table, keepsContent: false) }
         let reply = await rehearsal.reply(to: request)

@@ -45,6 +45,13 @@ struct SourceDatabase {
         }
     }
 
+    /// A plan as a service over this database has it: with the schema that tables without one are in.
+    func located(_ plan: SyncPlan) -> SyncPlan {
+        var plan = plan
+        if case .postgres = kind { plan.defaultSchema = PostgresSource.defaultSchema }
+        return plan
+    }
+
     /// The tables with their columns.
     ///
     /// - Throws: `UnreadableFile`.

@@ -112,8 +112,8 @@ extension SyncSession {
         private(set) var positions: [BucketName: OpID]
         /// The checksums of the last line; `nil` before the first one.
         private var lastChecksums: [BucketName: BucketChecksum]?
-        /// The priorities of the last line.
-        private var lastPriorities: [BucketName: Priority] = [:]
+        /// The buckets of the last line; the array of the candidate, so that an idle connection has it once.
+        private var lastBuckets: [ResolvedBucket] = []
         private var lastWriteCheckpoint: WriteCheckpoint?
         /// Whether buckets have changed, since the last line, without being announced.
         private var hasSkippedChanges = false
@@ -163,8 +163,10 @@ extension SyncSession {
             guard let lastChecksums else {
                 return PreparedLine(line: candidate.line, candidate: candidate, downloads: candidate.priorities)
             }
-            let updated = buckets.filter {
-                candidate.checksums[$0.name] != lastChecksums[$0.name] || $0.priority != lastPriorities[$0.name]
+            let lastPriorities = buckets == lastBuckets ? nil : Candidate.priorities(of: lastBuckets)
+            let updated = buckets.filter { bucket in
+                candidate.checksums[bucket.name] != lastChecksums[bucket.name]
+                    || lastPriorities.map { $0[bucket.name] != bucket.priority } ?? false
             }
             let toFetch = Set(updated.map(\.name)).union(pendingDownloads)
             let downloads = candidate.priorities.filter { toFetch.contains($0.key) }
@@ -193,7 +195,7 @@ extension SyncSession {
                 uniqueKeysWithValues: candidate.checksums.keys.map { ($0, positions[$0] ?? .zero) }
             )
             lastChecksums = candidate.checksums
-            lastPriorities = candidate.priorities
+            lastBuckets = candidate.buckets
             if case .checkpoint = prepared.line { lastStreams = candidate.streams }
             lastWriteCheckpoint = candidate.writeCheckpoint
             hasSkippedChanges = false
@@ -295,7 +297,9 @@ extension SyncSession {
 
 extension SyncSession.Candidate {
     /// The priority of every bucket.
-    fileprivate var priorities: [BucketName: Priority] {
+    fileprivate var priorities: [BucketName: Priority] { Self.priorities(of: buckets) }
+
+    fileprivate static func priorities(of buckets: [ResolvedBucket]) -> [BucketName: Priority] {
         Dictionary(buckets.map { ($0.name, $0.priority) }) { first, _ in first }
     }
 
