@@ -312,7 +312,6 @@ import Testing
             )
             try await scenario.caughtUp()
             #expect(try await scenario.ids() == ["a1", "a2"])
-            // It is said once.
             try await scenario.caughtUpWithTables()
             #expect(scenario.log.lines.count { $0.contains("left out until") } == 1)
             #expect(scenario.log.lines.allSatisfy { !$0.hasPrefix("error ") })
