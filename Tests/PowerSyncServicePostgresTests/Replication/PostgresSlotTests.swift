@@ -107,7 +107,7 @@ import Testing
             try database.run("INSERT INTO lists VALUES ('b')")
             try await scenario.caughtUp()
         }
-        let head = try #require(scenario.storage.feed.current).lsn
+        let head = try #require(scenario.storage.feed.current.flatMap { WALPosition($0.lsn) })
         try database.waitUntil(
             "NOT EXISTS (SELECT FROM pg_replication_slots WHERE active AND database = current_database())"
         )
@@ -138,10 +138,10 @@ import Testing
         try scenario.source.close()
     }
 
-    private func confirmed(_ database: TestDatabase) throws -> LSN {
+    private func confirmed(_ database: TestDatabase) throws -> WALPosition {
         let rows = try database.run(
             "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE database = current_database()"
         )
-        return try #require(rows.first?.first.flatMap { $0.flatMap { WALPosition($0) } }).lsn
+        return try #require(rows.first?.first.flatMap { $0.flatMap { WALPosition($0) } })
     }
 }
