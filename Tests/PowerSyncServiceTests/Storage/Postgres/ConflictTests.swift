@@ -58,7 +58,7 @@ import Testing
                 """
                 CREATE SEQUENCE stored_operations;
                 CREATE SEQUENCE failures;
-                CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+                CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$ BEGIN
                     IF nextval('stored_operations') >= \(number) AND nextval('failures') <= \(conflict.times) THEN
                         RAISE EXCEPTION 'as because of another transaction' USING ERRCODE = '\(conflict.sqlState)';
                     END IF;
