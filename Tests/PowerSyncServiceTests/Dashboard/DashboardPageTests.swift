@@ -110,8 +110,8 @@ struct DashboardPageTests {
             let active = try #require(snapshot.replication.streams.first)
             let streams = try await Self.rows("streams", browser)
             #expect(streams.count == 1)
-            #expect(streams[0][0...3] == ["\(active.id)", "active", "3 of 3 copied", active.checkpoint ?? ""])
-            #expect(streams[0][6] == active.slot)
+            #expect(streams[0][0...4] == ["\(active.id)", "active", "", "3 of 3 copied", active.checkpoint ?? ""])
+            #expect(streams[0][7] == active.slot)
 
             let client = try #require(snapshot.clients.list.first)
             let clients = try await Self.rows("client-table", browser)

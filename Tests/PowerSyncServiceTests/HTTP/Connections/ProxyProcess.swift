@@ -31,11 +31,13 @@ struct ProxyProcess {
     /// Whether it speaks TLS.
     var isEncrypted: Bool
 
-    /// A script of the shell: becomes a program, which gets SIGTERM when nobody has the other end of the standard input any more,
+    /// A script of the shell: becomes a program, which is killed when nobody has the other end of the standard input any more,
     /// however the process of the tests has ended.
+    ///
+    /// By SIGKILL: a program inherits which signals are blocked, and threads that start programs here have all of them blocked.
     private static let endsWithItsParent = """
         exec 3<&0
-        (exec >/dev/null 2>&1; read -r line <&3; kill -TERM $$) &
+        (exec >/dev/null 2>&1; read -r line <&3; kill -KILL $$) &
         exec 3<&-
         exec "$0" "$@" </dev/null
         """
