@@ -94,8 +94,8 @@ package final class TestPooler: Sendable {
 
     deinit {
         if process.isRunning {
-            // Signals that could be blocked are: a process inherits that from the thread that starts it.
-            kill(process.processIdentifier, SIGKILL)
+            // The shell beside it kills it, and ends: as long as one of them is there, Foundation takes the process for running.
+            try? life.fileHandleForWriting.close()
             process.waitUntilExit()
         }
         try? FileManager.default.removeItem(atPath: folder)
