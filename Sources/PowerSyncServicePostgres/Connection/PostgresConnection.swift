@@ -138,16 +138,13 @@ package final class PostgresConnection: Sendable {
     /// How long a server has to show that it is there.
     private static let answerTimeout = Duration.seconds(5)
 
-    /// Whether the server is still there, for a connection that has not been used for a while; if not, it is of no use any more.
-    ///
-    /// - Parameter asks: Whether the server is to answer; else it is enough that it has not ended the connection.
-    /// - Returns: Whether the connection can be used.
-    func isAlive(asks: Bool) async -> Bool {
+    /// Asks a server whether it is still there, over a connection that was kept; without an answer the connection is of no use
+    /// any more.
+    func answers() async -> Bool {
         let activity = "trying a connection"
         do {
             try await run { libpq in
                 try libpq.takeWhatHasCome(activity)
-                guard asks else { return }
                 let deadline = ContinuousClock.now.advanced(by: Self.answerTimeout)
                 try libpq.send("SELECT 1", nil, until: deadline, activity)
                 _ = try libpq.receiveAll(until: deadline, activity)

@@ -4,13 +4,9 @@ import PowerSyncServiceCore
 /// A few connections for short statements, opened when they are needed.
 final class PostgresPool: Sendable {
     private struct State {
-        /// With the time since when they are.
-        var idle: [(connection: PostgresConnection, since: ContinuousClock.Instant)] = []
+        var idle: [PostgresConnection] = []
         var isClosed = false
     }
-
-    /// For how long it is enough that no end of a connection has been heard of; then the server is asked.
-    static let trust = Duration.seconds(1)
 
     private let string: PostgresConnectionString
     private let settings: [(name: String, value: String)]
@@ -36,12 +32,13 @@ final class PostgresPool: Sendable {
             defer { state.idle = [] }
             return state.idle
         }
-        for (connection, _) in idle { connection.close() }
+        for connection in idle { connection.close() }
     }
 
     /// Runs `body`, once, with a connection that nobody else has.
     ///
-    /// A connection that was kept may be one that the server has closed since: it is tried before.
+    /// A connection that was kept may be one that the server has closed since, and the end of it may still be on its way: the
+    /// server is asked before, because a statement that was sent is not repeated.
     func withConnection<Result>(_ body: (PostgresConnection) async throws -> Result) async throws -> Result {
         try await slots.withSlot {
             if let kept = await takeAnswering() { return try await use(kept, body) }
@@ -51,9 +48,8 @@ final class PostgresPool: Sendable {
 
     /// A connection that was kept, and whose server is there.
     private func takeAnswering() async -> PostgresConnection? {
-        guard let (kept, since) = takeIdle() else { return nil }
-        let asks = ContinuousClock.now - since >= Self.trust
-        if await kept.isAlive(asks: asks) { return kept }
+        guard let kept = takeIdle() else { return nil }
+        if await kept.answers() { return kept }
         kept.close()
         // Those of the same age are likely to be as bad.
         dropIdle()
@@ -68,14 +64,14 @@ final class PostgresPool: Sendable {
         return try await body(connection)
     }
 
-    private func takeIdle() -> (connection: PostgresConnection, since: ContinuousClock.Instant)? {
+    private func takeIdle() -> PostgresConnection? {
         state.withLockedValue { $0.idle.popLast() }
     }
 
     private func putBack(_ connection: PostgresConnection) {
         let isKept = state.withLockedValue { state in
             guard !state.isClosed, connection.isUsable else { return false }
-            state.idle.append((connection, .now))
+            state.idle.append(connection)
             return true
         }
         if !isKept { connection.close() }
@@ -87,6 +83,6 @@ final class PostgresPool: Sendable {
             defer { state.idle = [] }
             return state.idle
         }
-        for (connection, _) in idle { connection.close() }
+        for connection in idle { connection.close() }
     }
 }
