@@ -43,9 +43,9 @@ struct LeftoverLog {
             return
         }
         switch pagesInDatabase() {
-        case .all, nil: return
-        case .some: if isConsistent { return }
-        case .none: if database.modified <= log.modified, isConsistent { return }
+        case .every, nil: return
+        case .part: if isConsistent { return }
+        case .no: if database.modified <= log.modified, isConsistent { return }
         }
         // Another program writes just now.
         guard FileStatus(path: path + "-wal")?.modified == log.modified else { return }
@@ -53,7 +53,7 @@ struct LeftoverLog {
     }
 
     /// How many of the pages of the log are in the database.
-    private enum Share { case all, some, none }
+    private enum Share { case every, part, no }
 
     /// - Returns: `nil` when nothing is committed in the log, or a file cannot be read.
     private func pagesInDatabase() -> Share? {
@@ -73,8 +73,8 @@ struct LeftoverLog {
         for (page, offset) in committedPages(of: log, head: head, pageSize: pageSize) {
             let logged = WriteAheadLogLength.read(Int(pageSize), at: offset, of: log)
             let stored = WriteAheadLogLength.read(Int(pageSize), at: (page - 1) * pageSize, of: database)
-            let share: Share = logged == stored ? .all : .none
-            if let found, found != share { return .some }
+            let share: Share = logged == stored ? .every : .no
+            if let found, found != share { return .part }
             found = share
         }
         return found
