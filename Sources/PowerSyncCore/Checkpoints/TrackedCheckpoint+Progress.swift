@@ -17,6 +17,7 @@ extension TrackedCheckpoint {
         for index in streams.indices {
             streams[index].progress = OperationCounts()
             streams[index].unknown = association.unknownStreams[index]
+            streams[index].isLeftOut = association.leftOut.contains(index)
         }
         for bucket in buckets {
             let row = table[bucket.slot]

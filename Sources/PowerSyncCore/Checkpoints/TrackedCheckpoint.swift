@@ -80,15 +80,22 @@ struct TrackedCheckpoint: Sendable {
     ///
     /// A complete checkpoint covers all that it answers; a partial one those whose buckets it all includes, if they have any.
     ///
+    /// A complete checkpoint also takes the mark from those that there was no room for: it has nothing of them.
+    ///
     /// - Returns: The ids of these subscriptions.
-    mutating func markSubscriptionsSynced(by completion: Completion, at now: SyncInstant) -> [Int64] {
+    mutating func markSubscriptionsSynced(
+        by completion: Completion,
+        at now: SyncInstant
+    ) -> (synced: [Int64], lost: [Int64]) {
         let indexes =
             switch completion {
             case .complete: association.subscriptions.indices.filter { association.isAnswered($0) }
             case .partial(let priority): subscriptionsIncluded(in: priority)
             }
+        let lost = completion == .complete ? association.lostIndexes : []
         for index in indexes { association.markSynced(index, at: now) }
-        return indexes.map { association.subscriptions[$0].id }
+        for index in lost { association.markNotSynced(index) }
+        return (indexes.map { association.subscriptions[$0].id }, lost.map { association.subscriptions[$0].id })
     }
 
     /// The indexes of the subscriptions that have buckets, all of which are covered by a priority.

@@ -86,11 +86,11 @@ extension SyncEngine {
         let iteration = try machine.requireIteration()
         checkpoint.association = StreamAssociation(
             subscriptions: try StreamSubscriptions.reconcile(with: checkpoint.streams, db),
-            requestedIDs: iteration.request.ids,
-            includesDefaults: iteration.request.includesDefaults,
+            request: iteration.request,
             streams: checkpoint.streams
         )
         for message in checkpoint.streamErrors { actions.log(.warning, message) }
+        reportLeftOut(checkpoint.association.leftOut.count, &actions)
         report(checkpoint.association.unknownStreams.values, &actions)
         machine.checkpointTracked(checkpoint)
         showDownload(of: checkpoint)
