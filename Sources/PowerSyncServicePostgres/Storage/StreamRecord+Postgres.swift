@@ -30,7 +30,7 @@ extension StreamRecord {
         let found = try db.first(
             "\(query(db)) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
             [.integer(id.rawValue)]
-        ) { (record: try StreamRecord($0), epoch: $0.integer(12)) }
+        ) { try (record: StreamRecord($0), epoch: $0.integer(12)) }
         guard let found else { throw unknown(id) }
         return found
     }
