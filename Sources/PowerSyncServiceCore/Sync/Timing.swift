@@ -44,6 +44,7 @@ package struct Timing: Sendable {
     ///   - limit: How long it may take.
     ///   - failure: Is thrown when it takes longer, as soon as it has ended.
     ///   - operation: Ends soon when it is cancelled.
+    /// - Returns: What `operation` returns.
     /// - Throws: `failure`, or what `operation` throws.
     func limiting<Result: Sendable>(
         to limit: Duration,
