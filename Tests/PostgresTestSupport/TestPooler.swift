@@ -51,7 +51,7 @@ package final class TestPooler: Sendable {
         folder = NSTemporaryDirectory() + "/ps-pooler-\(String(UInt32.random(in: .min ... .max), radix: 36))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try #""postgres" """#.write(toFile: "\(folder)/users", atomically: true, encoding: .utf8)
-        try configure(mode)
+        try Self.configure(mode, folder, server)
         var command = [program, "\(folder)/pooler.ini"]
         if getuid() == 0 {
             // It refuses to run as root.
@@ -80,7 +80,7 @@ package final class TestPooler: Sendable {
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    private func configure(_ mode: Mode) throws {
+    private static func configure(_ mode: Mode, _ folder: String, _ server: (host: String, port: Int)) throws {
         try """
         [databases]
         * = host=\(server.host) port=\(server.port)
@@ -110,7 +110,7 @@ package final class TestPooler: Sendable {
 
     /// Changes its mode while it runs (`RELOAD`): each client keeps the session that it has until the end of the next transaction.
     package func change(to mode: Mode) throws {
-        try configure(mode)
+        try Self.configure(mode, folder, server)
         try Session(uri(of: "pgbouncer")).run("RELOAD")
     }
 
