@@ -225,6 +225,17 @@ extension LiveSyncStatus {
     }
 }
 
+// MARK: - Subscriptions
+
+extension LiveSyncStatus {
+    /// A subscription was stored while no connection was active.
+    ///
+    /// - Parameter stream: What the database says of it.
+    func subscriptionStored(_ stream: StreamStatus) {
+        flow.update { $0.download.show(stream) }
+    }
+}
+
 extension LiveSyncStatus: ActivityReporting, ActivityFollowing {
     var connectionActivity: ConnectionActivity { snapshot.connectionActivity }
 

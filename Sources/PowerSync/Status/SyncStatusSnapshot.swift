@@ -123,7 +123,8 @@ extension SyncStreamStatus {
                 hasExplicitSubscription: status.hasExplicitSubscription,
                 expiresAt: status.expiresAt.map { Date($0).timeIntervalSince1970 },
                 lastSyncedAt: status.lastSyncedAt.map { Date($0).timeIntervalSince1970 },
-                unknownStream: status.unknown.map(UnknownSyncStreamError.init)
+                unknownStream: status.unknown.map(UnknownSyncStreamError.init),
+                isLeftOut: status.isLeftOut
             )
         )
     }

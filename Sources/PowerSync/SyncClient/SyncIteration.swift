@@ -41,6 +41,8 @@ final class SyncIteration: Sendable {
     private let uploadTrigger: UploadTrigger
     private let watchdog: IdleWatchdog
     private let buffering: BufferingWatch
+    private let liveStreams: @Sendable () -> [StreamKey]
+    private let pause: ReopeningPause
     /// The token that the stream was opened with.
     private let usedCredentials = NIOLockedValueBox<ServiceCredentials?>(nil)
 
@@ -50,8 +52,18 @@ final class SyncIteration: Sendable {
     ///   - context: What the connection consists of.
     ///   - uploadTrigger: Fired for what is a reason to upload: the first line, and keepalives.
     ///   - buffering: What is known of earlier streams.
-    init(context: SyncContext, uploadTrigger: UploadTrigger, buffering: BufferingWatch) {
+    ///   - liveStreams: The streams for which the app holds handles.
+    ///   - pause: How long changes of subscriptions wait.
+    init(
+        context: SyncContext,
+        uploadTrigger: UploadTrigger,
+        buffering: BufferingWatch,
+        liveStreams: @escaping @Sendable () -> [StreamKey],
+        pause: ReopeningPause
+    ) {
         self.context = context
+        self.liveStreams = liveStreams
+        self.pause = pause
         self.uploadTrigger = uploadTrigger
         self.buffering = buffering
         watchdog = IdleWatchdog(clock: context.clock)
@@ -59,16 +71,19 @@ final class SyncIteration: Sendable {
 
     /// Runs the iteration.
     ///
-    /// - Parameters:
-    ///   - start: What it is started with.
-    ///   - engine: The engine, idle. After an error it may be in the middle of the iteration.
+    /// - Parameter engine: The engine, idle. After an error it may be in the middle of the iteration.
     /// - Returns: Why it ended, if not by an error.
     /// - Throws: Why the iteration failed, or `CancellationError`.
-    func run(_ start: SyncStart, engine: inout SyncEngine) async throws -> Outcome {
+    func run(engine: inout SyncEngine) async throws -> Outcome {
         defer { events.close() }
+        let start = SyncStart(
+            parameters: JSONObject(context.options.params),
+            includeDefaultStreams: context.options.includeDefaultStreams,
+            liveStreams: liveStreams(),
+            appMetadata: context.options.appMetadata
+        )
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             defer { tasks.cancelAll() }
-            tasks.addTask { await self.passSubscriptionChanges() }
             var hasReceivedLine = false
             var pending: ArraySlice<SyncEvent> = [.start(start)]
             while true {
@@ -78,6 +93,9 @@ final class SyncIteration: Sendable {
                 let heldBack = engine.heldBackCheckpoint?.rawValue
                 context.report { $0.checkpointHeldBack(heldBack, now: $1) }
                 if let outcome = perform(step.actions, in: &tasks) { return outcome }
+                if handled.contains(where: \.isStreamOpened) {
+                    tasks.addTask { await self.passSubscriptionChanges() }
+                }
                 reportSignsOfLife(in: handled, hasReceivedLine: &hasReceivedLine)
                 pending = pending.dropFirst(step.handledEvents)
                 // Between transactions local events overtake lines that wait.
@@ -176,10 +194,18 @@ extension SyncIteration {
     ///
     /// Dropped after the end of the iteration.
     func send(_ event: SyncEventQueue.LocalEvent) {
-        switch event {
-        case .subscriptionsChanged(let live): subscriptionChanges.note(live: live)
-        case .uploadCompleted, .keepaliveAnswered, .tokenRefreshed: events.send(event)
-        }
+        events.send(event)
+    }
+
+    /// The app's stream handles or the subscription table changed; from anywhere.
+    ///
+    /// After the end of the iteration the next one looks for itself.
+    ///
+    /// - Parameter stored: The subscription that was stored, if one was. The status shows it at once, however long the stream stays as it
+    ///   is.
+    func subscriptionsChanged(_ stored: StreamStatus?) {
+        if let stored { events.send(.subscriptionStored(stored)) }
+        subscriptionChanges.note()
     }
 
     /// All credentials were invalidated: reopens a stream that was opened with others.
@@ -195,7 +221,9 @@ extension SyncIteration {
 // The tasks of an iteration beside the one that handles events. They report through the queue.
 extension SyncIteration {
     private func passSubscriptionChanges() async {
-        await subscriptionChanges.run(context.clock) { events.send(.subscriptionsChanged(live: $0)) }
+        await subscriptionChanges.run(context.clock, after: pause) {
+            events.send(.subscriptionsChanged(live: liveStreams()))
+        }
     }
 
     /// Opens the stream and reads it to its end.
@@ -302,6 +330,12 @@ extension ArraySlice<SyncEvent> {
         reduce(0) { sum, event in
             if case .line(let line) = event { sum + line.byteCount } else { sum }
         }
+    }
+}
+
+extension SyncEvent {
+    fileprivate var isStreamOpened: Bool {
+        if case .streamOpened = self { true } else { false }
     }
 }
 

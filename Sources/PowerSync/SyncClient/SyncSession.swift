@@ -103,9 +103,10 @@ final class SyncSession: Sendable {
 
     /// The app's stream handles or the subscription table changed.
     ///
+    /// - Parameter stored: The subscription that was stored, if one was.
     /// - Returns: Whether an iteration runs that deals with it.
-    func subscriptionsChanged(live: [StreamKey]) -> Bool {
-        download.send(.subscriptionsChanged(live: live))
+    func subscriptionsChanged(_ stored: StreamStatus? = nil) -> Bool {
+        download.subscriptionsChanged(stored)
     }
 
     /// Drops the credentials; the stream stays open until there are new ones, or none can be got.

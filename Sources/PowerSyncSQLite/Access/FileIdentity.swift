@@ -23,11 +23,25 @@ package struct FileStatus: Sendable {
     package let identity: FileIdentity
     /// Its length in bytes.
     package let length: Int64
+    /// When its content was changed, in nanoseconds since 1970.
+    ///
+    /// Programs can set it.
+    package let modified: Int64
+    /// When its content, its name, its owner or its rights were changed, in nanoseconds since 1970.
+    package let changed: Int64
 
     /// The file that a name leads to; `nil` when there is none.
     package init?(path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
+        func nanoseconds(_ time: timespec) -> Int64 { Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec) }
+        #if canImport(Darwin)
+        modified = nanoseconds(status.st_mtimespec)
+        changed = nanoseconds(status.st_ctimespec)
+        #else
+        modified = nanoseconds(status.st_mtim)
+        changed = nanoseconds(status.st_ctim)
+        #endif
         identity = FileIdentity(
             device: UInt64(truncatingIfNeeded: status.st_dev),
             number: UInt64(truncatingIfNeeded: status.st_ino)

@@ -221,10 +221,9 @@ extension PostgresSource {
                     return lost("Replication slot \(slotName) was dropped while changes were read.")
                 }
                 if slot.isLost { return thrownAway(slotName, slot) }
-                // A publication that is younger than the changes does not exist for them, and never will.
-                if error.sqlState == PostgresError.SQLState.undefinedObject, error.message.contains("publication"),
-                    try await publicationExists(connection)
-                {
+                // A publication that is younger than the changes does not exist for them, and never will. The slot was found above,
+                // so it is the publication that the server does not find; its text is in the server's language.
+                if error.sqlState == PostgresError.SQLState.undefinedObject, try await publicationExists(connection) {
                     return lost("The publication was made again.")
                 }
                 return error

@@ -15,7 +15,7 @@ extension PostgresBucketStorage {
                     JOIN \(db.schema).source_histories AS h ON h.id = s.history_id
                 WHERE s.last_checkpoint_lsn IS NOT NULL
                 """
-            ) { SourcePosition(LSN($0.text(0) ?? ""), of: SourceHistory(rawValue: $0.text(1) ?? "")) }
+            ) { try SourcePosition(LSN($0.text(0)), of: SourceHistory(rawValue: $0.text(1))) }
         }
     }
 
@@ -158,7 +158,7 @@ extension PostgresBucketStorage {
                 """
             var recorded: (number: Int64, isNew: Bool)?
             let recording = PostgresStatements.Statement(sql: statement, arguments: values) {
-                recorded = ($0.integer(0), $0.boolean(1))
+                recorded = try ($0.integer(0), $0.boolean(1))
             }
             try db.run(together: [schema.keepingPublished, recording])
             if recorded?.isNew == true { try Self.forgetClients(of: user, db) }
@@ -178,7 +178,7 @@ extension PostgresBucketStorage {
             let larger = try db.first(
                 "SELECT write_checkpoint FROM \(db.schema).write_checkpoints WHERE digest = sha256($1)",
                 [client]
-            ) { $0.integer(0) }
+            ) { try $0.integer(0) }
             return WriteCheckpoint(larger ?? 1)
         }
     }
@@ -204,7 +204,7 @@ extension PostgresBucketStorage {
                     .bytes(Array(userKey.utf8)), .integer(checkpoint.streamID.rawValue),
                     .text(checkpoint.lsn.rawValue),
                 ]
-            ) { $0.optionalInteger(0) }
+            ) { try $0.optionalInteger(0) }
         }
         return number.flatMap(\.self).map { WriteCheckpoint($0) }
     }
@@ -220,7 +220,7 @@ extension PostgresBucketStorage {
                     .bytes(Array(userKey.utf8)), .integer(checkpoint.streamID.rawValue),
                     .text(checkpoint.lsn.rawValue),
                 ]
-            ) { LSN($0.text(0) ?? "") }
+            ) { try LSN($0.text(0)) }
         }
     }
 
@@ -263,7 +263,7 @@ extension PostgresBucketStorage {
         let arguments = [before(WriteCheckpointRetention.ofRequests), before(WriteCheckpointRetention.ofClients)]
         return try await write("deleting write checkpoints") { db in
             guard let served = try StreamRecord.served(db) else { return 0 }
-            return try db.first(
+            return try db.one(
                 """
                 WITH deleted AS (
                     DELETE FROM \(db.schema).write_checkpoints AS w
@@ -274,7 +274,7 @@ extension PostgresBucketStorage {
                 SELECT count(*) FROM deleted
                 """,
                 arguments + [.text(served.lastCheckpointLSN?.rawValue), .integer(served.historyID)]
-            ) { Int($0.integer(0)) } ?? 0
+            ) { try Int($0.integer(0)) }
         }
     }
 }

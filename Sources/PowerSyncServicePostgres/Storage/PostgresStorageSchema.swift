@@ -136,12 +136,12 @@ struct PostgresStorageSchema {
         ) { _ in true }
         guard exists == true else { return nil }
         let version = "SELECT coalesce(max(version), 0) FROM \(PostgresText.identifier(name)).migrations"
-        return try db.first(version) { $0.integer(0) }
+        return try db.first(version) { try $0.integer(0) }
     }
 
     /// The id of the storage; `nil` when there is none.
     func identity(_ db: PostgresStatements) throws -> String? {
-        try db.first("SELECT id::text FROM \(db.schema).storage") { $0.text(0) } ?? nil
+        try db.first("SELECT id::text FROM \(db.schema).storage") { $0.optionalText(0) } ?? nil
     }
 
     /// The error of a process that finds another storage than it began with.

@@ -187,7 +187,11 @@ import Testing
 
     // MARK: - Times
 
-    @Test(arguments: ["30", "Sat, 01 Nov 2025 00:00:30 GMT"])
+    @Test(
+        arguments: [
+            "30", "Sat, 01 Nov 2025 00:00:30 GMT", "Saturday, 01-Nov-25 00:00:30 GMT", "Sat Nov  1 00:00:30 2025",
+        ]
+    )
     func aBackendIsLeftAloneAsLongAsItSays(retryAfter: String) async throws {
         try await Backend.run { backend in
             try await backend.insert(["a"])

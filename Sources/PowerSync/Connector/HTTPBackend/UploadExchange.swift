@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSyncHTTP
+import PowerSyncProtocol
 
 /// Posts uploads to a backend.
 struct UploadExchange: Sendable {
@@ -119,11 +120,8 @@ struct UploadExchange: Sendable {
     /// The value of a `Retry-After` header in seconds from now; it is a number of seconds, or a date.
     private func retryAfter(_ value: String) -> TimeInterval? {
         if let seconds = UInt32(value) { return TimeInterval(seconds) }
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(secondsFromGMT: 0)
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
-        return formatter.date(from: value).map { max(0, $0.timeIntervalSince(now())) }
+        let now = now().timeIntervalSince1970
+        return HTTPDate(value, now: Int64(now)).map { max(0, TimeInterval($0.seconds) - now) }
     }
 
     private static func shown(_ body: ByteBuffer) -> String {
