@@ -30,6 +30,8 @@ enum ChangedRows {
     /// The operations are given as ranges of row ids, which contain all those about a changed row that are covered, that are
     /// published, or that have taken the place of published ones.
     case partialAmong([ClosedRange<Int64>], covered: [Int64], published: OpID, beforeReset: OpID)
+    /// No checkpoint: the rows of a type that wait in `ps_untyped`, see ``WaitingRows``.
+    case waiting(type: String, table: RowTable)
 
     /// A row to evaluate, whose texts are valid while the closure of ``ChangedRows/forEach(_:_:)`` runs.
     struct Element {
@@ -62,7 +64,7 @@ enum ChangedRows {
 
     private var isPartial: Bool {
         switch self {
-        case .everything, .complete: false
+        case .everything, .complete, .waiting: false
         case .partial, .partialAmong: true
         }
     }
@@ -88,6 +90,7 @@ enum ChangedRows {
                     [Self.list(operations), Self.list(covered), "\(published.rawValue)", "\(beforeReset.rawValue)"]
                 )
             ]
+        case .waiting(let type, let table): [(WaitingRows.sql(table), [type])]
         }
     }
 
@@ -223,4 +226,22 @@ extension ChangedRows {
         """
 
     private static let isUsable = "(o.bucket IN (SELECT id FROM covered) OR o.op_id <= b.last_applied_op)"
+
+    /// The newest data of the row `?2` of the type `?1`: over the covered buckets, a JSON array of ids, and what is published; over
+    /// all buckets without it.
+    static let publishedData = """
+        SELECT iif(max(r.op_id), r.data, NULL) FROM ps_oplog AS r CROSS JOIN ps_buckets AS b ON b.id = r.bucket
+        WHERE r.row_type = ?1 AND r.row_id = ?2 AND (
+            ?3 IS NULL OR r.op_id <= b.last_applied_op OR r.bucket IN (SELECT value FROM json_each(?3))
+        )
+        """
+
+    /// The buckets whose operations count, besides published ones; `nil` for all.
+    var covered: [Int64]? {
+        switch self {
+        case .everything, .complete: nil
+        case .partial(let covered, _, _, _), .partialAmong(_, let covered, _, _): covered
+        case .waiting: []
+        }
+    }
 }

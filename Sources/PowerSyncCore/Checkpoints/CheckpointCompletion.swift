@@ -31,6 +31,8 @@ struct CheckpointCompletion {
     let now: SyncInstant
     /// The rows that could only be published without values.
     private(set) var unreadableRows = UnreadableRows()
+    /// The rows that constraints of the app have refused.
+    private(set) var setAsideRows = SetAsideRows()
 
     /// Creates a completion.
     init(
@@ -113,7 +115,8 @@ struct CheckpointCompletion {
         try schema.revalidate(db)
         var kept = try KeptRows.fetch(&schema, db)
         let changed = try changedRows(completion, involved, buckets, &access, db)
-        unreadableRows = try RowPublisher.publish(changed, except: &kept, rawTables: rawTables, &schema, db)
+        let outcome = try RowPublisher.publish(changed, except: &kept, rawTables: rawTables, &schema, db)
+        (unreadableRows, setAsideRows) = (outcome.unreadable, outcome.setAside)
 
         if completion != .complete {
             for bucket in involved { buckets.markApplied(bucket.slot) }
@@ -128,6 +131,7 @@ struct CheckpointCompletion {
             }
         }
         try kept.markRows(db)
+        try setAsideRows.mark(db)
         try SyncState.record(completion.priority, at: now, db)
         let (synced, lost) = checkpoint.markSubscriptionsSynced(by: completion, at: now)
         try StreamSubscriptions.markSynced(synced, at: now, db)

@@ -223,6 +223,7 @@ extension SyncEngine {
         for message in completion.unreadableRows.report(except: &reportedUnreadableTypes) {
             actions.log(.warning, message)
         }
+        showSetAside(completion, published, &actions)
         status.priorities.record(published.priority, at: completion.now)
         for (index, subscription) in completion.checkpoint.association.subscriptions.enumerated() {
             status.streams?[index].lastSyncedAt = subscription.status.lastSyncedAt
@@ -231,6 +232,21 @@ extension SyncEngine {
         status.showNoDownload()
         status.lastApplied = completion.checkpoint.writeCheckpoint
         actions.append(.didCompleteSync(applied: status.lastApplied))
+    }
+
+    /// Tells of the rows that constraints of the app refuse.
+    private mutating func showSetAside(
+        _ completion: CheckpointCompletion,
+        _ published: Completion,
+        _ actions: inout [SyncAction]
+    ) {
+        for message in completion.setAsideRows.report(since: status.setAside) { actions.log(.warning, message) }
+        if published == .complete {
+            status.setAside = completion.setAsideRows
+        } else {
+            // Those of before wait for a complete checkpoint.
+            status.setAside.formUnion(completion.setAsideRows)
+        }
     }
 
     // MARK: - Keepalives
