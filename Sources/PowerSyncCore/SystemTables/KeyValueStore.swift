@@ -16,6 +16,8 @@ package enum KeyValueStore {
 
         /// UUID text: names this database towards the service; survives clearing.
         package static let clientID = Key(rawValue: "client_id")
+        /// A hash of the user whose local writes wait in the upload queue.
+        package static let queueOwner = Key(rawValue: "swift_queue_owner")
         /// Write gate: checkpoints are published once a write checkpoint of at least this number was seen.
         package static let targetWriteCheckpoint = Key(rawValue: "target_checkpoint_request_id")
         /// The `write_checkpoint` of the last validated complete checkpoint since the last local write.
@@ -26,8 +28,6 @@ package enum KeyValueStore {
         package static let lastRequestedCheckpoint = Key(rawValue: "last_requested_checkpoint_request_id")
         /// The target, if the service has returned it: apps may give their own.
         package static let serviceWriteCheckpoint = Key(rawValue: "swift_service_write_checkpoint")
-        /// A hash of the user whose local writes wait in the upload queue.
-        package static let queueOwner = Key(rawValue: "swift_queue_owner")
         /// Set to `1` once oplog keys of old JavaScript clients were repaired; survives clearing.
         package static let didRepairOplogKeys = Key(rawValue: "powersync_js_migrated_subkeys")
     }
