@@ -28,6 +28,11 @@ package struct HTTPExchangeRequest: Sendable {
     /// How long nothing of a file may be sent or received.
     package static let fileIdleTimeout = Duration.seconds(60)
 
+    /// The most times as long as its compressed bytes the body of a call or a stream may become, as a whole.
+    ///
+    /// Rows of ordinary data become 5 to 30 times as long; gzip itself reaches about 1,000.
+    package static let compressionRatioLimit = 100
+
     /// The method.
     package var method: HTTPMethod
     /// The URL, with `http` or `https`, sent exactly as it is.
@@ -52,7 +57,7 @@ package struct HTTPExchangeFile: Sendable {
     package var path: String
     /// How many bytes it has.
     package var size: Int64
-    /// Reads bytes at an offset, at most so many; none at the end of the file.
+    /// Reads bytes at an offset, at most so many, and throws when the file has none there.
     package var read: @Sendable (_ offset: Int64, _ count: Int) async throws -> ByteBuffer
     /// Takes the number of bytes that are on their way.
     package var progress: @Sendable (Int64) -> Void

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import PowerSyncHTTP
 
 /// The sync streams that are asked for without compression, because they were compressed too much.
 ///
@@ -19,7 +20,8 @@ final class CompressionRefusals: Sendable {
         urls.withLockedValue { _ = $0.insert(url) }
         return SyncTransportError(
             .connection,
-            message: "The sync stream from \(url) was compressed by more than \(NIOExchange.compressionRatioLimit):1. "
+            message:
+                "The sync stream from \(url) was compressed by more than \(HTTPExchangeRequest.compressionRatioLimit):1. "
                 + "From now on it is asked for without compression."
         )
     }

@@ -2,7 +2,7 @@ package import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
-import NIOSSL
+package import NIOSSL
 package import PowerSyncHTTP
 
 /// Sends HTTP requests with SwiftNIO.
@@ -13,34 +13,28 @@ package final class NIOExchange: HTTPExchange {
         files: HTTPClient(configuration: fileConfiguration())
     )
 
-    /// The most times as long as its compressed bytes a body may become, as a whole.
-    ///
-    /// Rows of ordinary data become 5 to 30 times as long; gzip itself reaches about 1,000.
-    static let compressionRatioLimit = 100
-
     /// How long opening a connection may take.
     private static let connectTimeout = TimeAmount.seconds(30)
 
     package let additionalHeaders: [String: String] = [:]
     private let calls: HTTPClient
     private let files: HTTPClient
-    private let trustedAuthorities: TrustedAuthorities?
+    private let tlsConfiguration: TLSConfiguration?
 
     /// Creates an exchange on clients that somebody else shuts down.
     ///
     /// - Parameters:
     ///   - calls: For calls and streams, with ``callConfiguration``.
     ///   - files: For files, with ``fileConfiguration(idleTimeout:)``.
-    ///   - trustedAuthorities: Who may have signed certificates; `nil` for those that the system trusts.
-    package init(calls: HTTPClient, files: HTTPClient, trustedAuthorities: TrustedAuthorities? = nil) {
+    ///   - tlsConfiguration: Names the authorities for certificates; `nil` for those that the system trusts.
+    package init(calls: HTTPClient, files: HTTPClient, tlsConfiguration: TLSConfiguration? = nil) {
         self.calls = calls
         self.files = files
-        self.trustedAuthorities = trustedAuthorities
+        self.tlsConfiguration = tlsConfiguration
     }
 
-    /// The same clients for somebody who trusts others than the system does.
-    func trusting(_ authorities: TrustedAuthorities) -> NIOExchange {
-        NIOExchange(calls: calls, files: files, trustedAuthorities: authorities)
+    package func trusting(_ configuration: TLSConfiguration) -> (any HTTPExchange)? {
+        NIOExchange(calls: calls, files: files, tlsConfiguration: configuration)
     }
 
     /// What calls and streams rely on.
@@ -49,7 +43,7 @@ package final class NIOExchange: HTTPExchange {
             redirectConfiguration: .disallow,
             timeout: HTTPClient.Configuration.Timeout(connect: connectTimeout),
             // Lines are limited after decompression, by the reader; what one read from the socket becomes, only here.
-            decompression: .enabled(limit: .ratio(compressionRatioLimit))
+            decompression: .enabled(limit: .ratio(HTTPExchangeRequest.compressionRatioLimit))
         )
         // A refused connection is an error at once; the sync client has its own way of trying again.
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -91,7 +85,7 @@ package final class NIOExchange: HTTPExchange {
         var clientRequest = HTTPClientRequest(url: request.url)
         clientRequest.method = request.method
         clientRequest.headers = request.headers
-        clientRequest.tlsConfiguration = trustedAuthorities?.tlsConfiguration
+        clientRequest.tlsConfiguration = tlsConfiguration
         switch request.body {
         case .none: break
         case .bytes(let bytes): clientRequest.body = .bytes(bytes)
@@ -146,8 +140,7 @@ extension HTTPExchangeError {
     fileprivate static func classified(_ error: any Error) throws -> any Error {
         try Task.checkCancellation()
         return switch error {
-        // Errors of a file that is sent are what they are.
-        case is PowerSyncAttachmentError, is AttachmentTransferError: error
+        case let error as FileChunks.ReadError: error.cause
         case let error as HTTPClientError where error == .remoteConnectionClosed:
             HTTPExchangeError(.closedEarly, underlyingError: error)
         case HTTPParserError.invalidEOFState: HTTPExchangeError(.closedEarly, underlyingError: error)
@@ -163,19 +156,5 @@ extension HTTPExchangeError {
 
     private static func malformedCompression(_ error: any Error) -> HTTPExchangeError {
         HTTPExchangeError(.malformedCompression, underlyingError: error)
-    }
-
-    /// What is wrong with a certificate; `nil` when an error is about something else.
-    static func certificateProblem(_ error: any Error) -> Code? {
-        switch error {
-        case let error as HTTPExchangeError
-        where [.untrustedCertificate, .certificateOfAnotherHost].contains(error.code):
-            error.code
-        case let error as NIOSSLExtraError where error == .failedToValidateHostname: .certificateOfAnotherHost
-        // The library of BoringSSL has no type for this.
-        case NIOSSLError.handshakeFailed(let reason) where "\(reason)".contains("CERTIFICATE_VERIFY_FAILED"):
-            .untrustedCertificate
-        default: nil
-        }
     }
 }
