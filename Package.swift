@@ -90,6 +90,7 @@ let package = Package(
     platforms: [macOS, .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .library(name: "PowerSync", targets: ["PowerSync"]),
+        .library(name: "PowerSyncUpload", targets: ["PowerSyncUpload"]),
         .library(name: "PowerSyncURLSession", targets: ["PowerSyncURLSession"]),
         .library(name: "PowerSyncNIO", targets: ["PowerSyncNIO"]),
         .library(name: "PowerSyncGRDB", targets: ["PowerSyncGRDB"]),
@@ -418,7 +419,7 @@ let package = Package(
             dependencies: [
                 "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport",
                 "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting",
-                "PowerSyncURLSession",
+                "PowerSyncUpload", "PowerSyncURLSession",
                 "RSocket", "TestSupport", .asyncHTTPClient, .grdb, .grdbSQLite,
                 .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ],

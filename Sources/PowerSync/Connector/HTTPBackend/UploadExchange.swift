@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSyncHTTP
+import PowerSyncUpload
 
 /// Posts uploads to a backend.
 struct UploadExchange: Sendable {
