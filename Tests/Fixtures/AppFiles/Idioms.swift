@@ -25,15 +25,13 @@ func references(_ text: String?, _ texts: [String], _ numbers: [Int], _ data: Da
     let utf8 = texts.map { Data($0.utf8) }
     let components = texts.compactMap(URLComponents.init(string:))
     let dates = numbers.map(Double.init).map(Date.init(timeIntervalSince1970:))
-    let decimals = numbers.map(Decimal.init)
     let text8 = data.flatMap { String(data: $0, encoding: .utf8) }
     let decoded = data.map { String(decoding: $0, as: UTF8.self) }
     let base64 = texts.compactMap { Data(base64Encoded: $0) }
-    let substrings = texts.map(Substring.init)
     let sizes = texts.map(\.count)
     let upper = texts.map { $0.uppercased() }
     let lowered = texts.map(\.localizedLowercase)
-    let optional = text.map(String.init)
+    let optional = text.map(\.count)
     let wrapped = numbers.map(Optional.init)
     let locales = texts.map(Locale.init(identifier:))
     let zones = texts.compactMap(TimeZone.init(identifier:))
@@ -46,8 +44,8 @@ func references(_ text: String?, _ texts: [String], _ numbers: [Int], _ data: Da
     let scalars = numbers.compactMap { UnicodeScalar($0) }
     let errors = texts.map { NSError(domain: $0, code: 1) }
     print(uuid as Any, uuids, namedUUIDs, url as Any, urls, namedURLs, files, ints, doubles, floats, bools, longs)
-    print(strings, described, characters, sets, utf8, components, dates, decimals, text8 as Any, decoded as Any, base64)
-    print(substrings, sizes, upper, lowered, optional as Any, wrapped, locales, zones, predicates, indices)
+    print(strings, described, characters, sets, utf8, components, dates, text8 as Any, decoded as Any, base64)
+    print(sizes, upper, lowered, optional as Any, wrapped, locales, zones, predicates, indices)
     print(numbersOfCocoa, queries, requests, bytes, scalars, errors)
 }
 
@@ -171,7 +169,7 @@ func values(_ text: String, _ data: Data, _ date: Date, _ number: Double) throws
     let hash = text.hashValue ^ id.hash
     let regex = try NSRegularExpression(pattern: "a+")
     let matches = regex.numberOfMatches(in: text, range: NSRange(text.startIndex..., in: text))
-    let literal = text.firstMatch(of: /a+/)?.output
+    let literal = text.firstMatch(of: #/a+/#)?.output
     print(trimmed, replaced, parts, range as Any, found, formatted, padded, capitalised, encoded as Any, bytes as Any)
     print(lines, digits, compared, localised, hex, base64, subdata, header, json as Any, decoded, coded, iso, interval)
     print(later, tomorrow as Any, isToday, components, day, money, rounded, power, size, limits, clamped, duration)
@@ -227,7 +225,7 @@ func concurrency(_ numbers: [Int], _ cache: Cache) async throws {
     task.cancel()
     async let cached = cache.value("a")
     let result = await Task { 1 }.result
-    let value = try result.get()
+    let value = result.get()
     let clock = ContinuousClock()
     let elapsed = clock.measure { print(value) }
     let answer: Int = await withCheckedContinuation { $0.resume(returning: 1) }

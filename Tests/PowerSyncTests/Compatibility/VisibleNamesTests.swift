@@ -34,6 +34,40 @@ import Testing
         }
     }
 
+    /// GRDB, swift-nio with -ssl and -extras, swift-crypto, and what these need of swift-atomics and swift-collections.
+    private static let visibleModules: Set = [
+        "Atomics", "BasicContainers", "ContainersPreview", "Crypto", "CryptoBoringWrapper", "CryptoExtras",
+        "DequeModule", "GRDB",
+        "InternalCollectionsUtilities", "PowerSync", "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol",
+        "PowerSyncSQLite",
+        "PowerSyncUpload", "RSocket",
+    ]
+
+    @Test func aFileSeesTheseModulesOnly() async throws {
+        try await withTemporaryDirectory { directory in
+            let compiler = try AppCompiler("6", directory)
+            let trace = directory.appending(path: "trace.json")
+            try compiler.run(
+                ["-typecheck", "-module-name", "App", "-emit-loaded-module-trace-path", trace.path],
+                ["InitialiserReferences"]
+            )
+            struct Trace: Decodable {
+                struct Module: Decodable {
+                    let name: String
+                    let path: String
+                }
+                let swiftmodulesDetailedInfo: [Module]
+            }
+            let modules = try JSONDecoder().decode(Trace.self, from: Data(contentsOf: trace)).swiftmodulesDetailedInfo
+                .filter { $0.path.hasPrefix(compiler.products.path) }.map(\.name)
+            #expect(modules.contains("PowerSync") && modules.contains("NIOCore"))
+            let others = modules.filter { !Self.visibleModules.contains($0) }.filter {
+                !$0.hasPrefix("NIO") && !$0.hasPrefix("_NIO")
+            }
+            #expect(others == [])
+        }
+    }
+
     /// The test would pass with any compiler that accepts everything.
     @Test func aMemberOfAnImportedModuleIsVisible() async throws {
         try await withTemporaryDirectory { directory in
@@ -56,6 +90,8 @@ private struct AppCompiler {
     private let languageMode: String
     private let modules: [String]
     private let fixtures: URL
+    /// The folder of the binary of the tests.
+    let products: URL
 
     /// Finds the modules.
     ///
@@ -71,7 +107,7 @@ private struct AppCompiler {
         let root = URL(fileURLWithPath: #filePath).appending(path: "../../../..").standardized
         fixtures = root.appending(path: "Tests/Fixtures/AppFiles")
         let binary = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        let products = URL(fileURLWithPath: binary).deletingLastPathComponent()
+        products = URL(fileURLWithPath: binary).deletingLastPathComponent()
         let checkouts = products.appending(path: "../../checkouts").standardized
         var packages = [root]
         for name in try FileManager.default.contentsOfDirectory(atPath: checkouts.path) {
@@ -100,7 +136,7 @@ private struct AppCompiler {
     /// Compiles files of the fixtures, with warnings as errors.
     func run(_ arguments: [String], _ files: [String]) throws {
         let output = directory.appending(path: "output.txt")
-        FileManager.default.createFile(atPath: output.path, contents: nil)
+        _ = FileManager.default.createFile(atPath: output.path, contents: nil)
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.currentDirectoryURL = directory
