@@ -26,26 +26,30 @@ struct SignedURLBackend: Sendable {
         request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
         request.headers.replaceOrAdd(name: "Accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(signedURLRequest)))
-        let response = try await http.send(request)
-        switch (response.status, signedURLRequest.operation) {
+        let answer = try await http.send(request)
+        switch (answer.response.status, signedURLRequest.operation) {
         case (200..<300, _):
-            let body = try await http.body(of: response, to: request)
-            return try self.request(in: Data(body.readableBytesView), status: response.status, of: request)
+            let body = try await http.body(of: answer, to: request)
+            return try self.request(in: Data(body.readableBytesView), answer, of: request)
         case (404, .download), (404, .delete), (410, .download), (410, .delete):
             throw AttachmentStorageError.notFound
         case (409, .upload):
             throw AttachmentStorageError.alreadyExists
         default:
-            throw await http.failure(.backend, of: request, response)
+            throw await http.failure(.backend, of: request, answer)
         }
     }
 
-    private func request(in body: Data, status: Int, of request: HTTPExchangeRequest) throws -> AttachmentHTTPRequest {
+    private func request(
+        in body: Data,
+        _ sent: AttachmentHTTPAnswer,
+        of request: HTTPExchangeRequest
+    ) throws -> AttachmentHTTPRequest {
         func malformed(_ what: String, _ error: (any Error)? = nil) -> AttachmentTransferError {
             AttachmentTransferError(
                 .unexpectedResponse,
-                message: "\(request.target) did not answer with a signed URL: \(what)",
-                httpStatus: status,
+                message: "\(request.target) did not answer with a signed URL\(sent.redirects.note): \(what)",
+                httpStatus: sent.response.status,
                 underlyingError: error
             )
         }
