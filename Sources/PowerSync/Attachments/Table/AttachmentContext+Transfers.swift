@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 // Callers hold the service's lock.
 extension AttachmentContext {
     /// Writes what came of a transfer, to the row as it is now.
@@ -44,5 +46,12 @@ extension AttachmentContext {
     func isFileShared(path: String, besides id: String) async throws -> Bool {
         let store = store
         return try await db.readLock { try store.isPathUsed(path, besides: id, in: $0) }
+    }
+
+    /// The paths at which no other attachment has its file, whether that is there or not.
+    func unusedPaths(_ paths: [String], besides id: String) async throws -> [String] {
+        let store = store
+        let used = try await db.readLock { try store.usedPaths(among: paths, besides: id, in: $0) }
+        return paths.filter { !used.contains(ExactText($0)) }
     }
 }

@@ -20,6 +20,8 @@ struct TransferAttempt: Sendable {
     let context: TransferContext
     /// The row when the attempt begins.
     let attachment: Attachment
+    /// Whether the path of the file name, and what downloads leave beside it, is reserved for the attempt.
+    let hasTarget: Bool
 
     /// Transfers.
     ///
@@ -56,6 +58,12 @@ struct TransferAttempt: Sendable {
     }
 
     private func download(to target: String) async throws -> Completion {
+        guard hasTarget else {
+            throw AttachmentTransferError(
+                .inProgress,
+                message: "Another attachment is being saved, downloaded or deleted at \(target)"
+            )
+        }
         let temporaryPath = AttachmentPath.downloadPath(for: target)
         let located = LocatedAttachment(attachment: attachment.with(localUri: target), localPath: temporaryPath)
         // Transports write files; a remote storage's bytes go through the local storage, which makes the directories.
@@ -77,7 +85,7 @@ struct TransferAttempt: Sendable {
         }
         try Task.checkCancellation()
         do {
-            var paths = AttachmentPath.downloadFiles(for: target)
+            var paths = hasTarget ? AttachmentPath.downloadFiles(for: target) : []
             if let path = attachment.localUri, try await !isShared(path) { paths.append(path) }
             for path in paths { try await context.removeFile(at: path) }
         } catch {

@@ -40,26 +40,46 @@ extension TransferRun {
             totalBytes: attachment.size
         )
         context.progress.began(progress)
+        let claimed = await claimTarget(of: attachment, direction)
+        defer { context.table.releasePaths(claimed) }
         do {
-            let completion = try await TransferAttempt(context: context, attachment: attachment).perform(direction)
+            let completion = try await TransferAttempt(
+                context: context,
+                attachment: attachment,
+                hasTarget: !claimed.isEmpty
+            ).perform(direction)
             try await commit(attachment, completion)
             state.withLockedValue { $0.backoff.succeeded(attachment.id, direction) }
             context.progress.finished(attachment.id)
         } catch {
             context.progress.interrupted(attachment.id)
-            await failed(attachment, direction, error)
+            await failed(attachment, direction, error, hasTarget: !claimed.isEmpty)
         }
+    }
+
+    /// Reserves the path of a download, and of what an earlier one has left: another attachment may have the same one.
+    ///
+    /// - Returns: The path; empty when there is none, or somebody else has it.
+    private func claimTarget(
+        of attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction
+    ) async -> [String] {
+        guard direction != .upload, let target = try? await context.paths.path(of: attachment.filename) else {
+            return []
+        }
+        return context.table.claimPaths([target])
     }
 
     /// Writes a result, unless the run has ended.
     private func commit(_ attachment: Attachment, _ completion: TransferAttempt.Completion) async throws {
-        let outcome = TransferOutcome(started: attachment, result: completion.result)
         try await gate.withLockIgnoringCancellation {
             guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
-            if let source = completion.temporaryPath, case .downloaded(let path, _) = completion.result {
+            var result = completion.result
+            if let source = completion.temporaryPath, case .downloaded(let path, let size) = result {
                 try await checkMayReplaceFile(at: path, for: attachment.id)
-                try await context.localStorage.moveFile(sourcePath: source, targetPath: path)
+                result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
             }
+            let outcome = TransferOutcome(started: attachment, result: result)
             do {
                 // A file under its name without a row that says so would never be removed.
                 try await Task.ignoringCancellation { try await self.write(outcome) }
@@ -92,9 +112,12 @@ extension TransferRun {
     private func failed(
         _ attachment: Attachment,
         _ direction: AttachmentTransferProgress.Direction,
-        _ error: any Error
+        _ error: any Error,
+        hasTarget: Bool
     ) async {
-        if direction == .download, !context.keepsPartialDownloads || state.withLockedValue({ $0.discardsParts }) {
+        if direction == .download, hasTarget,
+            !context.keepsPartialDownloads || state.withLockedValue({ $0.discardsParts })
+        {
             await discardPartialDownload(of: attachment)
         }
         guard !Task.isCancelled, !context.isDatabaseClosed() else { return }
