@@ -45,7 +45,11 @@ import Testing
                 let options = AttachmentQueueOptions.test {
                     $0.getLocalUri = { _ in folder("attachments/taken.mov") }
                 }
-                let queue = harness.makeQueue(options, directory: folder("attachments"), localStorage: storage)
+                let queue = harness.makeQueue(
+                    options,
+                    directory: folder("attachments"),
+                    localStorage: InterruptedExclusiveStorage(base: storage)
+                ) { AsyncThrowingStream { _ in } }
                 try await harness.closing(queue) {
                     try await queue.waitForInit()
                     try await body(Scene(folder: folder, harness: harness, storage: storage, queue: queue))
@@ -165,6 +169,8 @@ import Testing
             let calls = scene.storage.calls
             for (number, call) in calls.enumerated() where call != "removeSource" {
                 for fault in InterruptedStorage.Fault.allCases where fault != .held {
+                    // A storage that has created a file says so.
+                    if call == "createFile", fault == .failsAfter { continue }
                     try await scene.prepare(owner)
                     let (before, rows) = (try scene.state, try await scene.harness.rows())
                     scene.storage.arm(fault, at: number)
@@ -249,6 +255,24 @@ import Testing
                 #expect(try await storage.readFile(filePath: document) == Data("document".utf8))
                 try await documents.close()
             }
+        }
+    }
+
+    @Test("that two queues have from earlier keeps its file when one of them deletes it")
+    func sharedByQueues() async throws {
+        try await QueueHarness.run { harness, queue in
+            let other = harness.makeQueue(.test { $0.tableName = "document_files" }) { AsyncThrowingStream { _ in } }
+            let path = harness.path("a.jpg")
+            harness.local[path] = Self.theirs
+            try await harness.insert(
+                Attachment(id: "a", filename: "a.jpg", state: .queuedUpload, localUri: path),
+                table: "document_files"
+            )
+            try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .queuedDelete, localUri: path))
+            try await queue.startSync()
+            try await harness.waitForRows { $0.isEmpty }
+            #expect(harness.local[path] == Self.theirs)
+            try await other.close()
         }
     }
 
@@ -346,7 +370,7 @@ import Testing
 
     @Test("leaves nine others, and then an error that names them")
     func allTaken() async throws {
-        try await QueueHarness.run { harness, queue in
+        try await QueueHarness.run { harness, queue async throws in
             let candidates = AttachmentPath.candidates(for: harness.path("a.jpg"), id: "a")
             #expect(Set(candidates).count == 10)
             for path in candidates { harness.local[path] = Self.theirs }
@@ -377,34 +401,4 @@ import Testing
             #expect(AttachmentPath.current(candidate, for: path, id: "id") == candidate)
         }
     }
-}
-
-/// A queue type of an app's, whose files all have one name.
-private struct FixedNameQueue: AttachmentQueueProtocol {
-    let harness: QueueHarness
-    let service: AttachmentService
-
-    init(harness: QueueHarness) {
-        self.harness = harness
-        service = AttachmentService(
-            db: harness.database,
-            tableName: "attachments",
-            logger: harness.log,
-            maxArchivedCount: 100
-        )
-    }
-
-    var db: any PowerSyncDatabaseProtocol { harness.database }
-    var attachmentsService: any AttachmentServiceProtocol { service }
-    var localStorage: any LocalStorageAdapter { harness.local }
-    var downloadAttachments: Bool { true }
-
-    func waitForInit() async throws {}
-    func startSync() async throws {}
-    func stopSyncing() async throws {}
-    func close() async throws {}
-    func resolveNewAttachmentFilename(attachmentId: String, fileExtension: String?) async -> String { "photo.jpg" }
-    @Sendable func getLocalUri(_ filename: String) async -> String { harness.path(filename) }
-    func expireCache() async throws {}
-    func clearQueue() async throws {}
 }

@@ -122,6 +122,15 @@ final class SharedAttachmentTables: Sendable {
 
     private let tables = NIOLockedValueBox<[Key: Entry]>([:])
 
+    /// The names of the tables of a database that have queues, in lower case.
+    func names(of database: any PowerSyncDatabaseProtocol) -> [String] {
+        let owner: any Sendable = SyncedDatabase.behind(database)?.membership.group ?? database
+        let id = ObjectIdentifier(owner as AnyObject)
+        return tables.withLockedValue { tables in
+            tables.filter { $0.key.database == id && $0.value.table != nil }.map(\.key.table)
+        }
+    }
+
     /// What the queues of a table share.
     func table(named name: String, of database: any PowerSyncDatabaseProtocol) -> SharedAttachmentTable {
         // Databases of one file are one database.

@@ -175,7 +175,8 @@ extension OpenFile {
             }
             return true
         }
-        if isLinked { try remove(path) }
+        // It has its name; what is left of the other one is removed like other unfinished files.
+        if isLinked { try? remove(path) }
         return isLinked
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncSQLite
 
 // Giving downloads their paths.
@@ -42,6 +43,7 @@ extension TransferContext {
     /// Whether a file has the content of a download, and no row.
     private func isLeftOver(at path: String, of source: String, _ id: String) async throws -> Bool {
         guard
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) == nil,
             let size = try await localStorage.fileSize(filePath: path),
             try await localStorage.fileSize(filePath: source) == size,
             try await !service.withContext(callback: { try await $0.isFileShared(path: path, besides: id) })
