@@ -28,7 +28,8 @@ extension TransferRun {
     ) async -> Bool {
         guard !Task.isCancelled else { return false }
         guard let policy = context.options.policy else { return true }
-        return await policy(attachment, direction) && !Task.isCancelled
+        let isAllowed = try? await calls(for: attachment)("transferPolicy") { _ in await policy(attachment, direction) }
+        return isAllowed == true && !Task.isCancelled
     }
 
     private func attempt(_ attachment: Attachment, _ direction: AttachmentTransferProgress.Direction) async {
@@ -40,12 +41,18 @@ extension TransferRun {
             totalBytes: attachment.size
         )
         context.progress.began(progress)
-        let claimed = await claimTarget(of: attachment, direction)
+        let calls = calls(for: attachment)
+        // Another attachment may have the same path, and what its downloads leave beside it.
+        var claimed: [String] = []
         defer { context.table.releasePaths(claimed) }
         do {
+            let target = try await calls.path(of: attachment.filename)
+            if direction != .upload { claimed = context.table.claimPaths([target]) }
             let completion = try await TransferAttempt(
                 context: context,
+                calls: calls,
                 attachment: attachment,
+                target: target,
                 hasTarget: !claimed.isEmpty
             ).perform(direction)
             try await commit(attachment, completion)
@@ -57,17 +64,12 @@ extension TransferRun {
         }
     }
 
-    /// Reserves the path of a download, and of what an earlier one has left: another attachment may have the same one.
-    ///
-    /// - Returns: The path; empty when there is none, or somebody else has it.
-    private func claimTarget(
-        of attachment: Attachment,
-        _ direction: AttachmentTransferProgress.Direction
-    ) async -> [String] {
-        guard direction != .upload, let target = try? await context.paths.path(of: attachment.filename) else {
-            return []
+    /// Calls the app for an attachment; another attachment gets its slot when a call is overdue.
+    private func calls(for attachment: Attachment) -> AttachmentCalls {
+        AttachmentCalls(context: context, id: attachment.id) { isOverdue in
+            self.state.withLockedValue { $0.schedule.setOverdue(isOverdue, attachment.id) }
+            self.wakes.fire(.transferEnded)
         }
-        return context.table.claimPaths([target])
     }
 
     /// Writes a result, unless the run has ended.
@@ -127,11 +129,11 @@ extension TransferRun {
                 context.log(.error, "The file of \(attachment.id) is gone before it was uploaded.")
                 try await commit(attachment, TransferAttempt.Completion(result: .localFileMissing))
                 context.progress.gaveUp()
-                _ = await context.errorHandler?.onUploadError(attachment: attachment, error: error)
+                _ = await isRetried(attachment, .upload, error)
             case TransferAttempt.Failure.localFileNotRemoved(let error), TransferAttempt.Failure.notWritten(let error):
                 retryLater(attachment, direction, error)
-            case is CancellationError:
-                // The adapter cancelled something of its own, which is no answer to the question whether to go on.
+            case is CancellationError, is OverdueCallError:
+                // The adapter cancelled something of its own, or the queue did: no answer to the question whether to go on.
                 retryLater(attachment, direction, error)
             case let transfer as AttachmentTransferError where transfer.code == .inProgress:
                 // Whoever downloads the file, maybe another process, is to finish.
@@ -154,11 +156,23 @@ extension TransferRun {
         _ error: any Error
     ) async -> Bool {
         guard let handler = context.errorHandler else { return true }
-        return switch direction {
-        case .upload: await handler.onUploadError(attachment: attachment, error: error)
-        case .download: await handler.onDownloadError(attachment: attachment, error: error)
-        case .delete: await handler.onDeleteError(attachment: attachment, error: error)
-        }
+        let calls = calls(for: attachment)
+        let isRetried =
+            switch direction {
+            case .upload:
+                try? await calls("onUploadError") { _ in
+                    await handler.onUploadError(attachment: attachment, error: error)
+                }
+            case .download:
+                try? await calls("onDownloadError") { _ in
+                    await handler.onDownloadError(attachment: attachment, error: error)
+                }
+            case .delete:
+                try? await calls("onDeleteError") { _ in
+                    await handler.onDeleteError(attachment: attachment, error: error)
+                }
+            }
+        return isRetried ?? true
     }
 
     private func giveUp(

@@ -17,7 +17,7 @@ extension HTTPAttachmentTransport {
         progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
         let path = located.localPath
-        let target = try await resolveDownload(located)
+        let target = try await AttachmentCallPart.named("resolveDownload") { try await resolveDownload(located) }
         let remains = try await DownloadRemains.find(at: path)
         var record = remains.record
         // Without a tag nothing but the digest of the whole would tell that the rest belongs to the beginning.

@@ -16,7 +16,7 @@ extension HTTPAttachmentTransport {
             let file = try OpenFile(path, for: .reading)
             return (file, try file.size())
         }
-        let target = try await resolveUpload(located)
+        let target = try await AttachmentCallPart.named("resolveUpload") { try await resolveUpload(located) }
         var request = makeRequest(target, method: .PUT)
         if !request.headers.contains(name: "Content-Type"),
             let mediaType = target.mediaType ?? located.attachment.mediaType, mediaType.isHeaderText

@@ -85,9 +85,12 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
     public func delete(_ attachment: Attachment) async throws {
         switch deletion {
         case .delegate(let deleteFile):
-            try await deleteFile(attachment)
+            try await AttachmentCallPart.named("deleteFile") { try await deleteFile(attachment) }
         case .resolve(let resolve):
-            let request = makeRequest(try await resolve(attachment), method: .DELETE)
+            let request = makeRequest(
+                try await AttachmentCallPart.named("resolveDelete") { try await resolve(attachment) },
+                method: .DELETE
+            )
             let answer = try await http.send(request)
             switch answer.response.status {
             case 200..<300, 404, 410: _ = try? await http.body(of: answer, to: request)

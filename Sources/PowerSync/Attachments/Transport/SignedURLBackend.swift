@@ -22,7 +22,8 @@ struct SignedURLBackend: Sendable {
     /// Asks for one request.
     func resolve(_ signedURLRequest: SignedURLRequest) async throws -> AttachmentHTTPRequest {
         var request = HTTPExchangeRequest(.POST, endpoint.absoluteString)
-        for (name, value) in try await headers() { request.headers.add(name: name, value: value) }
+        let fields = try await AttachmentCallPart.named("headers") { try await headers() }
+        for (name, value) in fields { request.headers.add(name: name, value: value) }
         request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
         request.headers.replaceOrAdd(name: "Accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(signedURLRequest)))
