@@ -18,13 +18,12 @@ package struct HTTPRedirect: Sendable, Hashable {
     /// Without path and query, which may hold secrets.
     package let target: String?
 
-    /// Looks whether an answer redirects.
+    /// Looks whether an answer redirects; `nil` for another answer.
     ///
     /// - Parameters:
     ///   - status: The status of the answer.
     ///   - headers: The fields of its head.
     ///   - url: The address of the request, to which a `Location` may be relative.
-    /// - Returns: `nil` for another answer.
     package init?(status: Int, headers: HTTPHeaders, of url: String) {
         guard Self.statuses.contains(status) else { return nil }
         target = headers.first(name: "Location").flatMap { location in
