@@ -2,6 +2,7 @@ import Foundation
 import HTTPStackTestSupport
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import PowerSyncHTTP
 import PowerSyncProtocol
 import PowerSyncTesting
@@ -58,10 +59,9 @@ import Testing
         private func upload(to server: LoopbackServer) async throws {
             let harness = SyncHarness()
             try await harness.insert("a")
-            let connector = try HTTPBackendConnector(
-                uploadURL: "\(server.url)/upload",
-                options: HTTPBackendOptions(httpClient: HTTPStack.current.client)
-            ) {
+            var options = HTTPBackendOptions()
+            options.httpClient = HTTPStack.current.client
+            let connector = try HTTPBackendConnector(uploadURL: "\(server.url)/upload", options: options) {
                 PowerSyncCredentials(endpoint: server.url, token: "secret")
             }
             do {
@@ -99,7 +99,8 @@ import Testing
         try await LoopbackServer.run { _ in
             .init(status: .found)
         } _: { server in
-            #expect(try await request.send(to: server).contains("names no address"))
+            let message = try await request.send(to: server)
+            #expect(message.contains("names no address"), "\(message)")
         }
     }
 }

@@ -197,9 +197,11 @@ import Testing
             sql: "INSERT INTO lists (id, name) VALUES ('a', ?)",
             parameters: [String(repeating: "x", count: 400_000)]
         )
+        var options = HTTPBackendOptions()
+        options.httpClient = HTTPStack.current.client
         let connector = try HTTPBackendConnector(
             uploadURL: server.url + "/upload",
-            options: HTTPBackendOptions(httpClient: HTTPStack.current.client),
+            options: options,
             clock: clock
         ) {
             PowerSyncCredentials(endpoint: server.url, token: "token")

@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import PowerSyncTesting
+import Testing
 
 #if canImport(Glibc)
 import Glibc
