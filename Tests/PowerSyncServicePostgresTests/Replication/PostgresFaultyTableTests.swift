@@ -267,28 +267,57 @@ import Testing
     )
     func copying(_ fault: TableFault) async throws {
         defer { ended() }
-        try database.run("INSERT INTO b SELECT 'c' || n, 'name' FROM generate_series(1, 25000) n")
-        let scenario = try scenario()
-        try await scenario.replicating { [database] in
-            while try await storedOperations(of: scenario) < 5000 {}
-            let mend = try make(fault)
+        let session = try database.connect()
+        try session.run("SET application_name TO 'migration'")
+        try await inTheMiddleOfACopy(
+            { [role] in try session.run(fault.session ?? fault.sql(fault.sql, role)) },
+            waitsForTheCopy: fault.session != nil
+        ) { [database, role] scenario in
             try await named(fault, in: scenario.log)
             try database.run("INSERT INTO a VALUES ('a2')")
             try await scenario.caughtUp()
             // Never a part of it.
             #expect(try await scenario.ids() == ["a1", "a2"])
-            try mend()
+            try session.run(fault.sql(fault.mending, role))
             try await scenario.caughtUpWithTables()
             #expect(try await scenario.ids().count == 25003)
         }
-        try await scenario.expectSameRowsAsAFreshCopy()
-        try scenario.source.close()
     }
 
-    private func storedOperations(of scenario: PostgresScenario) async throws -> Int {
-        try await scenario.storage.pool.read { db in
-            try Int.fetchOne(db, sql: "SELECT count(*) FROM operations") ?? 0
+    /// Replicates a table of 25,001 rows, and does something when the copy has 10,000 of them.
+    ///
+    /// - Parameters:
+    ///   - config: A sync config that reads `a` and `b`.
+    ///   - change: What is done.
+    ///   - waits: Whether that needs a lock: it has the table when the copy has come to the end of its transaction.
+    ///   - body: What is to follow.
+    /// - Throws: What `change` or `body` throws, or an error of the databases.
+    private func inTheMiddleOfACopy(
+        config: String = Self.config,
+        _ change: @escaping @Sendable () throws -> Void,
+        waitsForTheCopy waits: Bool,
+        then body: @escaping @Sendable (PostgresScenario) async throws -> Void
+    ) async throws {
+        try database.run("INSERT INTO b SELECT 'c' || n, 'c' || n FROM generate_series(1, 25000) n")
+        var scenario = try scenario(config: config)
+        let held = HeldSource(scenario.source)
+        scenario.front = held
+        held.hold("b", afterRows: 10_000)
+        let seen = held.waitCount
+        try await scenario.replicating { [scenario, database] in
+            try await held.copyWaits(after: seen)
+            async let changed: Void = Task.detached { try change() }.value
+            if waits {
+                try database.waitUntil("EXISTS (SELECT FROM pg_locks WHERE relation = 'b'::regclass AND NOT granted)")
+            } else {
+                try await changed
+            }
+            held.release()
+            try await changed
+            try await body(scenario)
         }
+        try await scenario.expectSameRowsAsAFreshCopy()
+        try scenario.source.close()
     }
 
     @Test("a table that a migration makes without a grant")
@@ -360,10 +389,6 @@ import Testing
         try database.run(
             "ALTER TABLE b ADD CONSTRAINT names UNIQUE (name); ALTER TABLE b ALTER name SET NOT NULL"
         )
-        if moment == .copying {
-            try database.run("INSERT INTO b SELECT 'c' || n, 'c' || n FROM generate_series(1, 25000) n")
-        }
-        if moment == .start { try database.run(fault.sql(fault.sql, role)) }
         let config = """
             config: {edition: 3}
             streams:
@@ -371,15 +396,9 @@ import Testing
                 auto_subscribe: true
                 queries: [SELECT * FROM a, "SELECT id, name FROM b"]
             """
-        let scenario = try scenario(config: config)
-        try await scenario.replicating { [database, role] in
-            switch moment {
-            case .start: break
-            case .running: try await scenario.caughtUp()
-            case .copying: while try await storedOperations(of: scenario) < 5000 {}
-            }
-            // A table whose columns are others is looked at, and copied again.
-            if moment != .start { try database.run("ALTER TABLE b ADD w int; \(fault.sql(fault.sql, role))") }
+        // A table whose columns are others is looked at, and copied again.
+        let change = "ALTER TABLE b ADD w int; \(fault.sql(fault.sql, role))"
+        let goesOn: @Sendable (PostgresScenario) async throws -> Void = { [database, role] scenario in
             try await named(fault, in: scenario.log)
             try database.run("INSERT INTO a VALUES ('a2')")
             try await scenario.caughtUp()
@@ -390,6 +409,25 @@ import Testing
             try database.run("INSERT INTO b (id, name) VALUES ('b2', 'two')")
             try await scenario.caughtUp()
             #expect(try await scenario.ids().isSuperset(of: ["a1", "a2", "b1", "b2"]))
+        }
+
+        if moment == .copying {
+            let session = try database.connect()
+            return try await inTheMiddleOfACopy(
+                config: config,
+                { try session.run(change) },
+                waitsForTheCopy: true,
+                then: goesOn
+            )
+        }
+        if moment == .start { try database.run(fault.sql(fault.sql, role)) }
+        let scenario = try scenario(config: config)
+        try await scenario.replicating { [database] in
+            if moment == .running {
+                try await scenario.caughtUp()
+                try database.run(change)
+            }
+            try await goesOn(scenario)
         }
         try await scenario.expectSameRowsAsAFreshCopy()
         try scenario.source.close()
