@@ -20,8 +20,8 @@ import Testing
               - SELECT * FROM b
         """
 
-    private let database: TestDatabase
-    private let role: String
+    let database: TestDatabase
+    let role: String
 
     init() throws {
         database = try TestDatabase(
@@ -40,13 +40,13 @@ import Testing
         )
     }
 
-    private func ended() {
+    func ended() {
         _ = try? database.run("DROP OWNED BY \(role)")
         _ = try? database.run("DROP ROLE \(role)")
     }
 
     /// What replicates the database as the role.
-    private func scenario(config: String = Self.config, log: CollectedLog = CollectedLog()) throws -> PostgresScenario {
+    func scenario(config: String = Self.config, log: CollectedLog = CollectedLog()) throws -> PostgresScenario {
         var keywords = try #require(database.connectionString.keywords)
         keywords.append((name: "user", value: role))
         var settings = PostgresSource.Settings(connection: PostgresConnectionString(keywords: keywords))
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// Waits until a line of the log names the fault.
-    private func named(_ fault: TableFault, in log: CollectedLog) async throws {
+    func named(_ fault: TableFault, in log: CollectedLog) async throws {
         let words = fault.words.map { fault.sql($0, role) }
         while true {
             let lines = log.lines
@@ -292,7 +292,7 @@ import Testing
     ///   - waits: Whether that needs a lock: it has the table when the copy has come to the end of its transaction.
     ///   - body: What is to follow.
     /// - Throws: What `change` or `body` throws, or an error of the databases.
-    private func inTheMiddleOfACopy(
+    func inTheMiddleOfACopy(
         config: String = Self.config,
         _ change: @escaping @Sendable () throws -> Void,
         waitsForTheCopy waits: Bool,
@@ -371,63 +371,6 @@ import Testing
             try database.run("GRANT SELECT ON b TO \(role)")
             try await scenario.caughtUpWithTables()
             #expect(try await scenario.ids() == ["a1", "a2", "b1", "b2"])
-        }
-        try await scenario.expectSameRowsAsAFreshCopy()
-        try scenario.source.close()
-    }
-
-    /// When a fault comes about.
-    enum Moment: CaseIterable { case start, running, copying }
-
-    @Test(
-        "what does not keep a table out is said, whenever it comes about",
-        arguments: TableFault.warnings,
-        Moment.allCases
-    )
-    func warned(_ fault: TableFault, _ moment: Moment) async throws {
-        defer { ended() }
-        try database.run(
-            "ALTER TABLE b ADD CONSTRAINT names UNIQUE (name); ALTER TABLE b ALTER name SET NOT NULL"
-        )
-        let config = """
-            config: {edition: 3}
-            streams:
-              all:
-                auto_subscribe: true
-                queries: [SELECT * FROM a, "SELECT id, name FROM b"]
-            """
-        // A table whose columns are others is looked at, and copied again.
-        let change = "ALTER TABLE b ADD w int; \(fault.sql(fault.sql, role))"
-        let goesOn: @Sendable (PostgresScenario) async throws -> Void = { [database, role] scenario in
-            try await named(fault, in: scenario.log)
-            try database.run("INSERT INTO a VALUES ('a2')")
-            try await scenario.caughtUp()
-            #expect(try await scenario.ids().isSuperset(of: ["a1", "a2"]))
-            // Without it the table is as others are.
-            try database.run("\(fault.sql(fault.mending, role)); ALTER TABLE b ADD v int")
-            try await scenario.caughtUpWithTables()
-            try database.run("INSERT INTO b (id, name) VALUES ('b2', 'two')")
-            try await scenario.caughtUp()
-            #expect(try await scenario.ids().isSuperset(of: ["a1", "a2", "b1", "b2"]))
-        }
-
-        if moment == .copying {
-            let session = try database.connect()
-            return try await inTheMiddleOfACopy(
-                config: config,
-                { try session.run(change) },
-                waitsForTheCopy: true,
-                then: goesOn
-            )
-        }
-        if moment == .start { try database.run(fault.sql(fault.sql, role)) }
-        let scenario = try scenario(config: config)
-        try await scenario.replicating { [database] in
-            if moment == .running {
-                try await scenario.caughtUp()
-                try database.run(change)
-            }
-            try await goesOn(scenario)
         }
         try await scenario.expectSameRowsAsAFreshCopy()
         try scenario.source.close()
