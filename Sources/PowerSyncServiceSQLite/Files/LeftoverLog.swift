@@ -44,7 +44,10 @@ struct LeftoverLog {
         if areAllPagesInDatabase || isConsistent { return }
         // Another program writes just now.
         guard FileStatus(path: path + "-wal")?.modified == log.modified else { return }
-        throw FileProblem(path, "was replaced: \(path)-wal belongs to the database that was there before")
+        throw FileProblem(
+            path,
+            "and \(path)-wal do not belong together: the database was replaced or damaged after its process had been killed"
+        )
     }
 
     /// Whether the database has all pages of the log, as far as it is long enough; also when nothing is committed in the log, or a file cannot

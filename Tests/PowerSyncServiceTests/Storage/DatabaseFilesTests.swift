@@ -239,9 +239,9 @@ import Testing
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         if replacement.isOther {
             let error = #expect(throws: ReplicationSourceError.self) { try EmbeddedSource(path: path, logger: logger) }
-            #expect(error?.message.contains("\(path)-wal belongs to the database that was there before") == true)
+            #expect(error?.message.contains("\(path) and \(path)-wal do not belong together") == true)
             let storage = #expect(throws: BucketStorageError.self) { try SQLiteBucketStorage(path: path) }
-            #expect(storage?.message.contains("\(path) was replaced") == true)
+            #expect(storage?.message.contains("\(path) and \(path)-wal do not belong together") == true)
             #expect(try Data(contentsOf: URL(filePath: path + "-wal")) == log)
             #expect(try Data(contentsOf: URL(filePath: path)) == database)
         } else {
