@@ -133,8 +133,9 @@ struct CheckpointCompletion {
         try kept.markRows(db)
         try setAsideRows.mark(db)
         try SyncState.record(completion.priority, at: now, db)
-        let synced = checkpoint.markSubscriptionsSynced(by: completion, at: now)
+        let (synced, lost) = checkpoint.markSubscriptionsSynced(by: completion, at: now)
         try StreamSubscriptions.markSynced(synced, at: now, db)
+        try StreamSubscriptions.markNotSynced(lost, db)
         if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
             try LocalWriteGate.setLastApplied(writeCheckpoint, db)
         }

@@ -34,6 +34,14 @@ enum RowDestination {
         }
     }
 
+    /// Whether a row is there; for a table of the application, whose statements may put it anywhere, it may be.
+    func mayShow(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
+        switch self {
+        case .dataTable(let rows): try rows.contains(type: type, id: id)
+        case .rawTable: true
+        }
+    }
+
     /// The table that the rows are in, as far as it is known.
     var table: RowTable? {
         get throws {
@@ -57,14 +65,6 @@ enum RowDestination {
         switch self {
         case .dataTable: true
         case .rawTable(let rows): rows.writesWholeRows
-        }
-    }
-
-    /// Whether a row is there; for a table of the application, whose statements may put it anywhere, it may be.
-    func mayShow(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
-        switch self {
-        case .dataTable(let rows): try rows.contains(type: type, id: id)
-        case .rawTable: true
         }
     }
 

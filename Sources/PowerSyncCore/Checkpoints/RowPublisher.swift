@@ -27,9 +27,9 @@ struct RowPublisher {
     }
 
     let rows: ChangedRows
-    var kept: KeptRows
     let rawTables: [ClientRawTable]
     let db: Database
+    private var kept: KeptRows
     private var current: (type: [UInt8], destination: RowDestination)?
     private var written = WrittenTables.none
     private var unreadable = UnreadableRows()
@@ -101,7 +101,9 @@ struct RowPublisher {
         for (row, exception) in exceptions where exception.isDeleted {
             try write(row, data: nil, &schema)
         }
-        try rows.forEach(db) { try publish($0, &schema) }
+        try rows.forEach(db) { row in
+            try publish(type: row.type, id: row.id, data: row.data, mayBeOutdated: row.mayBeOutdated, &schema)
+        }
         try settle(&schema)
         for _ in 0..<Self.depthOfDependents {
             guard let rows = dependents?.take(), !rows.isEmpty else { break }
@@ -132,18 +134,21 @@ struct RowPublisher {
         }
         guard try find.step(), let data = find.text(at: 0) else { return }
         try row.type.withUnsafeBytes { type in
-            try row.id.withUnsafeBytes { id in
-                try publish(ChangedRows.Element(type: type, id: id, data: data, mayBeOutdated: false), &schema)
-            }
+            try row.id.withUnsafeBytes { try publish(type: type, id: $0, data: data, &schema) }
         }
     }
 
     /// Publishes a row, unless it keeps its state.
-    private mutating func publish(_ row: ChangedRows.Element, _ schema: inout KnownSchema) throws {
-        let (type, id, data) = (row.type, row.id, row.data)
+    private mutating func publish(
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer?,
+        mayBeOutdated: Bool = false,
+        _ schema: inout KnownSchema
+    ) throws {
         guard !kept.keeps(type: type, id: id), !isException(type: type, id: id) else { return }
         let destination = try destination(for: type, &schema)
-        if row.mayBeOutdated, try destination.mayShow(type: type, id: id) { return }
+        if mayBeOutdated, try destination.mayShow(type: type, id: id) { return }
         if let data, !StoredRow.isJSON(data) {
             try writeReadable(type: type, id: id, data: data, to: destination)
         } else {

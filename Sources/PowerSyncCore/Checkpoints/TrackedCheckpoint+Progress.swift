@@ -27,6 +27,7 @@ extension TrackedCheckpoint {
         for index in streams.indices {
             streams[index].progress = OperationCounts()
             streams[index].unknown = association.unknownStreams[index]
+            streams[index].isLeftOut = association.leftOut.contains(index)
         }
         for bucket in buckets {
             let counts = Self.counts(of: bucket, table)

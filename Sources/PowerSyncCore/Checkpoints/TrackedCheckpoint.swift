@@ -83,12 +83,20 @@ struct TrackedCheckpoint: Sendable {
     ///
     /// A complete checkpoint covers all that it answers; a partial one those whose buckets it all includes, if they have any.
     ///
+    /// A complete checkpoint also takes the mark from those that there was no room for: it has nothing of them.
+    ///
     /// - Returns: The ids of these subscriptions.
-    mutating func markSubscriptionsSynced(by completion: Completion, at now: SyncInstant) -> [Int64] {
+    mutating func markSubscriptionsSynced(
+        by completion: Completion,
+        at now: SyncInstant
+    ) -> (synced: [Int64], lost: [Int64]) {
         if published.map({ completion.priority.includes($0.completion.priority) }) ?? true {
             published = (completion, now)
         }
-        return markSynced(subscriptions(coveredBy: completion), at: now)
+        let lost = completion == .complete ? association.lostIndexes : []
+        let synced = markSynced(subscriptions(coveredBy: completion), at: now)
+        for index in lost { association.markNotSynced(index) }
+        return (synced, lost.map { association.subscriptions[$0].id })
     }
 
     /// Looks again at the subscriptions, which have changed although the request has not.

@@ -22,7 +22,6 @@ enum WaitingRows {
         _ db: Database
     ) throws -> SetAsideRows {
         var refused = SetAsideRows()
-        var kept = KeptRows()
         // In an interrupted bulk load, the rows could not be found without reading all operations for each of them.
         guard !rawTables.isEmpty, try db.hasRows("ps_untyped"), try OplogIndexes.exist(db) else { return refused }
         try schema.revalidate(db)
@@ -37,6 +36,7 @@ enum WaitingRows {
                 arguments: [rawTable.name]
             )
             let rows = ChangedRows.waiting(type: rawTable.name, table: table)
+            var kept = KeptRows()
             let outcome = try RowPublisher.publish(rows, except: &kept, rawTables: rawTables, &schema, db)
             refused.formUnion(outcome.setAside)
             try db.execute(sql: "DELETE FROM ps_untyped WHERE type = ?", arguments: [rawTable.name])

@@ -115,6 +115,8 @@ package struct StreamStatus: Sendable, Equatable {
     package var progress: OperationCounts?
     /// That the service does not have the stream; `nil` until a checkpoint told.
     package var unknown: UnknownStream?
+    /// Whether the subscription is not synced because the request or the service has no room for it.
+    package var isLeftOut = false
 
     /// Creates the status of a subscription.
     package init(

@@ -89,6 +89,7 @@ extension SyncEngine {
         for slot in checkpoint.shrunkBuckets(buckets) { buckets.resetCounters(at: slot, count: 0) }
         checkpoint.association = try association(of: checkpoint, with: iteration.request, db)
         for message in checkpoint.streamErrors { actions.log(.warning, message) }
+        reportLeftOut(checkpoint.association.leftOut.count, &actions)
         report(checkpoint.association.unknownStreams.values, &actions)
         machine.checkpointTracked(checkpoint)
         showDownload(of: checkpoint)
@@ -121,8 +122,7 @@ extension SyncEngine {
     ) throws -> StreamAssociation {
         StreamAssociation(
             subscriptions: try StreamSubscriptions.reconcile(with: checkpoint.streams, db),
-            requestedIDs: request.ids,
-            includesDefaults: request.includesDefaults,
+            request: request,
             streams: checkpoint.streams
         )
     }

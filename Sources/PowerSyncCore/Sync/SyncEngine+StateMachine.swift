@@ -94,6 +94,8 @@ extension SyncEngine {
         var liveStreams: [StreamKey]
         /// The buckets that the request contains.
         let requestedBuckets: [BucketName]
+        /// How many bytes the request has without its subscriptions.
+        let otherBytes: Int
     }
 }
 
@@ -123,6 +125,9 @@ extension SyncEngine.StateMachine {
         case .tracking(_, let checkpoint), .heldBack(_, let checkpoint): checkpoint
         }
     }
+
+    /// The positions in the request of the subscriptions that the service has no room for, as the tracked checkpoint says.
+    var refusedPositions: Set<Int> { trackedCheckpoint?.association.refusedPositions ?? [] }
 
     /// The running iteration.
     ///
@@ -239,7 +244,8 @@ extension SyncEngine.StateMachine {
             SyncEngine.Iteration(
                 request: request,
                 liveStreams: liveStreams,
-                requestedBuckets: iteration.requestedBuckets
+                requestedBuckets: iteration.requestedBuckets,
+                otherBytes: iteration.otherBytes
             )
         }
         switch state {

@@ -71,8 +71,7 @@ import Testing
             var schema = KnownSchema()
             try schema.revalidate(db)
             var kept = KeptRows()
-            return try RowPublisher.publish(.everything, except: &kept, rawTables: rawTables, &schema, db)
-                .unreadable
+            return try RowPublisher.publish(.everything, except: &kept, rawTables: rawTables, &schema, db).unreadable
         }
     }
 

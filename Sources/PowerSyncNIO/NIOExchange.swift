@@ -2,7 +2,7 @@ package import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
-import NIOSSL
+package import NIOSSL
 package import PowerSyncHTTP
 
 /// Sends HTTP requests with SwiftNIO.
@@ -22,23 +22,22 @@ package final class NIOExchange: HTTPExchange {
     package let additionalHeaders: [String: String] = [:]
     private let calls: HTTPClient
     private let files: HTTPClient
-    private let trustedAuthorities: TrustedAuthorities?
+    private let tlsConfiguration: TLSConfiguration?
 
     /// Creates an exchange on clients that somebody else shuts down.
     ///
     /// - Parameters:
     ///   - calls: For calls and streams, with ``callConfiguration``.
     ///   - files: For files, with ``fileConfiguration(idleTimeout:)``.
-    ///   - trustedAuthorities: Who may have signed certificates; `nil` for those that the system trusts.
-    package init(calls: HTTPClient, files: HTTPClient, trustedAuthorities: TrustedAuthorities? = nil) {
+    ///   - tlsConfiguration: Names the authorities for certificates; `nil` for those that the system trusts.
+    package init(calls: HTTPClient, files: HTTPClient, tlsConfiguration: TLSConfiguration? = nil) {
         self.calls = calls
         self.files = files
-        self.trustedAuthorities = trustedAuthorities
+        self.tlsConfiguration = tlsConfiguration
     }
 
-    /// The same clients for somebody who trusts others than the system does.
-    func trusting(_ authorities: TrustedAuthorities) -> NIOExchange {
-        NIOExchange(calls: calls, files: files, trustedAuthorities: authorities)
+    package func trusting(_ configuration: TLSConfiguration) -> (any HTTPExchange)? {
+        NIOExchange(calls: calls, files: files, tlsConfiguration: configuration)
     }
 
     /// What calls and streams rely on.
@@ -90,7 +89,7 @@ package final class NIOExchange: HTTPExchange {
         var clientRequest = HTTPClientRequest(url: request.url)
         clientRequest.method = request.method
         clientRequest.headers = request.headers
-        clientRequest.tlsConfiguration = trustedAuthorities?.tlsConfiguration
+        clientRequest.tlsConfiguration = tlsConfiguration
         switch request.body {
         case .none: break
         case .bytes(let bytes): clientRequest.body = .bytes(bytes)
@@ -149,8 +148,7 @@ extension HTTPExchangeError {
     fileprivate static func classified(_ error: any Error) throws -> any Error {
         try Task.checkCancellation()
         return switch error {
-        // Errors of a file that is sent are what they are.
-        case is PowerSyncAttachmentError, is AttachmentTransferError: error
+        case let error as FileChunks.ReadError: error.cause
         case let error as HTTPClientError where error == .remoteConnectionClosed:
             HTTPExchangeError(.closedEarly, underlyingError: error)
         case HTTPParserError.invalidEOFState: HTTPExchangeError(.closedEarly, underlyingError: error)
@@ -165,19 +163,5 @@ extension HTTPExchangeError {
 
     private static func malformedCompression(_ error: any Error) -> HTTPExchangeError {
         HTTPExchangeError(.malformedCompression, underlyingError: error)
-    }
-
-    /// What is wrong with a certificate; `nil` when an error is about something else.
-    static func certificateProblem(_ error: any Error) -> Code? {
-        switch error {
-        case let error as HTTPExchangeError
-        where [.untrustedCertificate, .certificateOfAnotherHost].contains(error.code):
-            error.code
-        case let error as NIOSSLExtraError where error == .failedToValidateHostname: .certificateOfAnotherHost
-        // The library of BoringSSL has no type for this.
-        case NIOSSLError.handshakeFailed(let reason) where "\(reason)".contains("CERTIFICATE_VERIFY_FAILED"):
-            .untrustedCertificate
-        default: nil
-        }
     }
 }
