@@ -53,7 +53,7 @@ struct QueryWatch<RowType>: Sendable {
     private func checkQuery() async throws {
         let sql = "EXPLAIN " + options.sql
         try await database.read { [logger = database.logger] db in
-            _ = try StatementRunner(db: db, logger: logger).prepareUncached(sql, nil)
+            try StatementRunner(db: db, logger: logger).check(sql)
         }
     }
 

@@ -72,9 +72,17 @@ struct RawTableStatements {
             case .put: try table.put ?? RawTableStructure(table, db).put
             case .delete: try table.delete ?? RawTableStructure(table, db).delete
             }
-        // What follows the first statement is ignored.
-        guard let sql = try db.allStatements(sql: declared.sql).next()?.sql else {
+        let statements = SQLText.statements(declared.sql)
+        guard let sql = statements.first.map(String.init) else {
             throw LocalDatabaseError.invalidArgument("Raw table \(table.name) has an empty \(kind) statement")
+        }
+        guard statements.count == 1 else {
+            throw LocalDatabaseError.invalidArgument(
+                """
+                The \(kind) statement of raw table \(table.name) is several statements, of which only the first would run; \
+                leave the others to a trigger: \(statements.dropFirst().joined(separator: "; "))
+                """
+            )
         }
         let count = try PreparedStatement(db, sql: sql).parameterCount
         guard count == declared.parameters.count else {

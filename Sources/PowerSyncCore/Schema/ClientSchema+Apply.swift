@@ -20,6 +20,7 @@ extension ClientSchema {
     package func apply(to db: Database) throws {
         guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
         try check()
+        try checkPaths(db)
         let existing = try SchemaObjects.fetch(db)
         try dropUnwantedIndexes(db, existing)
         try applyTables(db, existing)
