@@ -183,6 +183,19 @@ extension ConnectionActivity.StateMachine {
         return announcement
     }
 
+    /// The app uploads, was told to stop, and does not.
+    ///
+    /// - Parameters:
+    ///   - call: The method that has not returned.
+    ///   - since: When it made progress last.
+    /// - Returns: Nothing to announce: the loop says more.
+    mutating func uploadOverdue(_ call: String, since: Date) -> SyncWait? {
+        guard case .running(let download, var lane?) = state else { return nil }
+        lane.wait = SyncWait(reason: .overdueCall(call), since: since)
+        change(to: .running(download: download, upload: lane))
+        return nil
+    }
+
     /// The service is asked for a write checkpoint.
     mutating func requestingWriteCheckpoint(now: Date) -> SyncWait? {
         upload(.requesting, .writeCheckpointRequest, now)

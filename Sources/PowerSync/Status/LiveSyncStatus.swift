@@ -182,6 +182,14 @@ extension LiveSyncStatus {
         }
     }
 
+    /// A call of the app's `uploadData` was told to stop, and does not: the upload goes on, and has failed already.
+    func uploadOverdue(_ error: OverdueCallError) {
+        flow.update { status in
+            status.lastUploadError = error
+            return true
+        }
+    }
+
     /// An upload attempt ended without success.
     ///
     /// - Parameter error: What went wrong; `nil` when it was only interrupted.

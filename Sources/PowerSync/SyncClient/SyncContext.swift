@@ -66,18 +66,20 @@ struct SyncContext: Sendable {
         self.status = status
         self.environment = environment
         self.logger = logger
-        let calls = ConnectorCalls(of: session)
+        let clock = ElapsedClock(environment.clock)
+        self.clock = clock
+        let calls = ConnectorCalls(of: session, clock: clock)
         connectorCalls = calls
         let credentials = CredentialsCache(configuration: options.clientConfiguration) {
-            try await calls.run { try await connector.fetchCredentials() }
+            try await calls.answer(to: "fetchCredentials", within: options.limitOfAnswers) {
+                try await connector.fetchCredentials()
+            }
         } endpointChanged: { endpoint in
             if endpoint.isPlaintext {
                 logger.warning("Tokens and data are sent to \(endpoint) unencrypted.", tag: SyncContext.logTag)
             }
         }
         self.credentials = credentials
-        let clock = ElapsedClock(environment.clock)
-        self.clock = clock
         let requestLog = SyncRequestLog(options.clientConfiguration?.requestLogger)
         self.requestLog = requestLog
         let transport = environment.transport(for: options.transport)
@@ -86,19 +88,27 @@ struct SyncContext: Sendable {
             CheckpointRequests(retryInterval: interval, database: database, clock: clock) { id, clientID in
                 if let connector = connector as? any CustomCheckpointRequestConnector {
                     return WriteCheckpoint(
-                        try await calls.run {
+                        try await calls.answer(to: "postCheckpointRequest", within: options.limitOfAnswers) {
                             try await connector.postCheckpointRequest(id.rawValue, clientId: clientID)
                         }
                     )
                 }
                 return try await credentials.withCredentials { credentials in
-                    try await clock.repeatingUnanswered {
-                        try await transport.requestCheckpoint(
-                            id,
-                            clientID: clientID,
-                            credentials: credentials,
-                            log: requestLog
+                    try await clock.withAnswerLimit(
+                        CheckpointRequests.answerLimit,
+                        otherwise: SyncTransportError(
+                            .idle,
+                            message: "A checkpoint request was not answered in \(CheckpointRequests.answerLimit)."
                         )
+                    ) {
+                        try await clock.repeatingUnanswered {
+                            try await transport.requestCheckpoint(
+                                id,
+                                clientID: clientID,
+                                credentials: credentials,
+                                log: requestLog
+                            )
+                        }
                     }
                 }
             }

@@ -158,9 +158,7 @@ final class UploadLoop: Sendable {
                     context.status.uploadStarted()
                     if !hasUploaded { rejection = nil }
                     hasUploaded = true
-                    try await context.connectorCalls.run { [context] in
-                        try await context.connector.uploadData(database: context.app)
-                    }
+                    try await uploadData()
                     context.status.uploadSucceeded(isUploading: true, rejection: rejection)
                 case .finish:
                     try await obtainWriteCheckpoint()
@@ -186,6 +184,18 @@ final class UploadLoop: Sendable {
         context.log(.debug, "Uploading pauses until the sync stream is connected again.")
         context.status.uploadEnded(error: nil)
         return false
+    }
+
+    /// Calls the app's `uploadData`, and returns when that has.
+    private func uploadData() async throws {
+        try await context.connectorCalls.perform("uploadData", within: context.options.limitOfUploads) { [context] in
+            try await context.connector.uploadData(database: context.app)
+        } whenOverdue: { [context] overdue in
+            let since = context.date(after: .zero - overdue.limit)
+            context.report { activity, _ in activity.uploadOverdue(overdue.call, since: since) }
+            context.log(.warning, "\(overdue) Local writes wait until it returns; downloads go on.")
+            context.status.uploadOverdue(overdue)
+        }
     }
 
     /// The rejection whose writes were set aside last; `nil` after a successful upload.

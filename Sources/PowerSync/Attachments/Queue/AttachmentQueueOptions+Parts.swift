@@ -46,7 +46,8 @@ extension AttachmentQueueOptions {
                 progress: TransferProgressHub(),
                 clock: ElapsedClock(environment.clock),
                 random: environment.random,
-                isDatabaseClosed: { [weak local = SyncedDatabase.behind(db)?.local] in local?.isClosed ?? false }
+                isDatabaseClosed: { [weak local = SyncedDatabase.behind(db)?.local] in local?.isClosed ?? false },
+                now: environment.now
             )
         )
         return AttachmentQueueParts(
@@ -74,7 +75,8 @@ extension AttachmentQueueOptions {
             policy: transferPolicy,
             throttle: min(max(syncThrottle, .zero), AttachmentQueueOptions.longestWait),
             downloads: downloadAttachments,
-            archivedCacheByteLimit: archivedCacheByteLimit
+            archivedCacheByteLimit: archivedCacheByteLimit,
+            callLimit: TransferOptions.callLimit(transferLimit)
         )
     }
 }

@@ -11,6 +11,8 @@ final class SharedAttachmentTable: Sendable {
         var claimed: Set<ExactText> = []
         /// The ids in `claimed` that somebody asked for in vain.
         var wanted: Set<ExactText> = []
+        /// Where files are being created, in lower case.
+        var claimedPaths: Set<String> = []
         var members: [Int: @Sendable () -> Void] = [:]
         var lastID = 0
     }
@@ -48,6 +50,23 @@ final class SharedAttachmentTable: Sendable {
             return state.wanted.remove(id) == nil ? [] : Array(state.members.values)
         }
         for member in members { member() }
+    }
+
+    /// Reserves paths for a file that is being created, until ``releasePaths(_:)``.
+    ///
+    /// Paths that differ by case only count as one: on some volumes they are one file.
+    ///
+    /// - Parameter paths: Some paths.
+    /// - Returns: Those that nobody else has reserved, in the same order.
+    func claimPaths(_ paths: [String]) -> [String] {
+        state.withLockedValue { state in paths.filter { state.claimedPaths.insert($0.lowercased()).inserted } }
+    }
+
+    /// Gives reservations of paths back.
+    func releasePaths(_ paths: [String]) {
+        state.withLockedValue { state in
+            for path in paths { state.claimedPaths.remove(path.lowercased()) }
+        }
     }
 
     /// Registers a started queue.
@@ -102,6 +121,15 @@ final class SharedAttachmentTables: Sendable {
     }
 
     private let tables = NIOLockedValueBox<[Key: Entry]>([:])
+
+    /// The names of the tables of a database that have queues, in lower case.
+    func names(of database: any PowerSyncDatabaseProtocol) -> [String] {
+        let owner: any Sendable = SyncedDatabase.behind(database)?.membership.group ?? database
+        let id = ObjectIdentifier(owner as AnyObject)
+        return tables.withLockedValue { tables in
+            tables.filter { $0.key.database == id && $0.value.table != nil }.map(\.key.table)
+        }
+    }
 
     /// What the queues of a table share.
     func table(named name: String, of database: any PowerSyncDatabaseProtocol) -> SharedAttachmentTable {

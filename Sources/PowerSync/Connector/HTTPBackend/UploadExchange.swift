@@ -91,12 +91,14 @@ struct UploadExchange: Sendable {
         within timeout: Duration
     ) async throws -> (status: Int, HTTPHeaders, ByteBuffer) {
         do {
-            return try await clock.withAnswerLimit(
-                timeout,
-                otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout)")
-            ) {
-                let response = try await exchange.send(request)
-                return (response.status, response.headers, try await response.body.collect(upTo: limit))
+            return try await AppCall.whileWorking {
+                try await clock.withAnswerLimit(
+                    timeout,
+                    otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout)")
+                ) {
+                    let response = try await exchange.send(request)
+                    return (response.status, response.headers, try await response.body.collect(upTo: limit))
+                }
             }
         } catch let error as HTTPBackendError {
             throw error
