@@ -201,7 +201,7 @@ final class SyncSession: Sendable {
             if let requests {
                 tasks.addTask { [context] in
                     await requests.repost(unless: context.status.hasApplied) { error in
-                        context.log(.warning, "A checkpoint request could not be repeated: \(error)")
+                        context.log(.warning, "A checkpoint request could not be repeated: \(error.lineOfText)")
                     }
                 }
             }
