@@ -262,7 +262,7 @@ let package = Package(
         .target(
             name: "PowerSyncService",
             dependencies: [
-                "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
+                "PowerSyncBackend", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
                 "PowerSyncSQLite", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTokens",
                 "PowerSyncUpload",
                 "RSocket", .asyncHTTPClient, .yams, .crypto, .httpTypes,

@@ -58,9 +58,9 @@ final class DownloadLoop: Sendable {
         while !Task.isCancelled {
             let occasions = context.retryOccasions
             do {
-                switch try await runIteration(&engine, pause) {
+                switch try await runIteration(&engine, &pause) {
                 case .restart:
-                    pause.streamReopens(at: context.clock.now)
+                    continue
                 case .ended:
                     let delay = nextDelay(after: nil)
                     context.status.disconnected()
@@ -86,14 +86,13 @@ final class DownloadLoop: Sendable {
 
     private func runIteration(
         _ engine: inout SyncEngine,
-        _ pause: ReopeningPause
+        _ pause: inout ReopeningPause
     ) async throws -> SyncIteration.Outcome {
         let iteration = SyncIteration(
             context: context,
             uploadTrigger: uploadTrigger,
             buffering: buffering,
-            liveStreams: liveStreams,
-            pause: pause
+            liveStreams: liveStreams
         )
         // Registered before the live streams are read: a subscription in between is a change.
         self.iteration.withLockedValue { $0 = iteration }
@@ -102,7 +101,7 @@ final class DownloadLoop: Sendable {
             context.checkpointRequests?.iterationEnded()
             self.iteration.withLockedValue { $0 = nil }
         }
-        return try await iteration.run(engine: &engine)
+        return try await iteration.run(engine: &engine, pause: &pause)
     }
 
     /// Leaves out subscriptions of the next request if the service has refused this one because of them.

@@ -1,28 +1,34 @@
-/// How long changes of subscriptions wait after the sync stream was opened anew, before it is opened anew for them.
+/// How long a stream stays open at least before it is opened anew for changes of subscriptions.
 ///
 /// ```
-///   opened anew ──▶ 1 s ──▶ opened anew ──▶ 2 s ──▶ … 4 s ──▶ … 8 s ──▶ … 8 s
+///   opened ──▶ opened anew ──▶ 1 s ──▶ opened anew ──▶ 2 s ──▶ … 4 s ──▶ … 8 s ──▶ … 8 s
 /// ```
 ///
-/// The pause doubles as long as one follows the other: when the stream is opened anew within twice the pause. After a longer time
-/// the pause is the first one again. So one change after a while has no pause before it, and an app that subscribes all the time
-/// spends little of the time opening streams.
+/// The pause doubles as long as no stream stays open for twice its pause. After one that does, the pause is the first one again. So
+/// one change after a while has no pause before it, and an app that subscribes all the time spends little of the time opening
+/// streams.
 struct ReopeningPause: Sendable, Equatable {
     /// The first pause: 1 s.
     static let first = Duration.seconds(1)
     /// The longest pause: 8 s.
     static let longest = Duration.seconds(8)
 
-    private var pause = Self.first
-    private var lastReopening: Duration?
+    /// The pause; none before the stream was opened anew.
+    private var pause = Duration.zero
 
-    /// When the stream may be opened anew for a change; `nil` for at any time.
-    var end: Duration? { lastReopening.map { $0 + pause } }
+    /// How long the stream that was opened stays as it is.
+    ///
+    /// - Parameter opening: How long opening it took. The pause is not shorter, so that a client whose streams are opened slowly is
+    ///   connected for half of the time at least.
+    /// - Returns: The time from when it was opened.
+    func length(afterOpeningFor opening: Duration) -> Duration {
+        pause == .zero ? .zero : max(pause, opening)
+    }
 
     /// The stream is opened anew, without a delay.
-    mutating func streamReopens(at now: Duration) {
-        let isSteady = lastReopening.map { now - $0 < pause * 2 } ?? false
-        pause = isSteady ? min(pause * 2, Self.longest) : Self.first
-        lastReopening = now
+    ///
+    /// - Parameter lifetime: How long it was open.
+    mutating func streamReopens(after lifetime: Duration) {
+        pause = lifetime < pause * 2 ? min(pause * 2, Self.longest) : Self.first
     }
 }

@@ -4,7 +4,7 @@ import PowerSyncCore
 /// and apps tend to subscribe to many streams in a row.
 ///
 /// A change waits for three things: until the stream is open, because a stream that is given up while it is being opened has cost
-/// time for nothing; for the end of a ``ReopeningPause``; and until no other change follows.
+/// time for nothing; for the end of its ``ReopeningPause``; and until no other change follows.
 final class SubscriptionChanges: Sendable {
     /// How long there must be no other change before one is passed on: 20 ms.
     static let quietTime = Duration.milliseconds(20)
@@ -33,13 +33,14 @@ final class SubscriptionChanges: Sendable {
     ///
     /// - Parameters:
     ///   - clock: Measures the times.
-    ///   - pause: The pause after the stream was opened anew.
+    ///   - pause: How long the stream stays as it is.
     ///   - pass: Called for one or several changes.
-    func run(_ clock: ElapsedClock, after pause: ReopeningPause, _ pass: () -> Void) async {
+    func run(_ clock: ElapsedClock, after pause: Duration, _ pass: () -> Void) async {
+        let earliest = clock.now + pause
         do {
             while true {
                 _ = try await trigger.wait()
-                if let end = pause.end, clock.now < end { try await clock.sleep(until: end) }
+                if clock.now < earliest { try await clock.sleep(until: earliest) }
                 let end = clock.now + Self.longestWait
                 repeat {
                     try await clock.sleep(for: Self.quietTime)

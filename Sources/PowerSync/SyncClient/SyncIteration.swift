@@ -42,7 +42,6 @@ final class SyncIteration: Sendable {
     private let watchdog: IdleWatchdog
     private let buffering: BufferingWatch
     private let liveStreams: @Sendable () -> [StreamKey]
-    private let pause: ReopeningPause
     /// The token that the stream was opened with.
     private let usedCredentials = NIOLockedValueBox<ServiceCredentials?>(nil)
 
@@ -53,17 +52,14 @@ final class SyncIteration: Sendable {
     ///   - uploadTrigger: Fired for what is a reason to upload: the first line, and keepalives.
     ///   - buffering: What is known of earlier streams.
     ///   - liveStreams: The streams for which the app holds handles.
-    ///   - pause: How long changes of subscriptions wait.
     init(
         context: SyncContext,
         uploadTrigger: UploadTrigger,
         buffering: BufferingWatch,
-        liveStreams: @escaping @Sendable () -> [StreamKey],
-        pause: ReopeningPause
+        liveStreams: @escaping @Sendable () -> [StreamKey]
     ) {
         self.context = context
         self.liveStreams = liveStreams
-        self.pause = pause
         self.uploadTrigger = uploadTrigger
         self.buffering = buffering
         watchdog = IdleWatchdog(clock: context.clock)
@@ -71,11 +67,15 @@ final class SyncIteration: Sendable {
 
     /// Runs the iteration.
     ///
-    /// - Parameter engine: The engine, idle. After an error it may be in the middle of the iteration.
+    /// - Parameters:
+    ///   - engine: The engine, idle. After an error it may be in the middle of the iteration.
+    ///   - pause: How long the stream stays as it is, whatever is subscribed to.
     /// - Returns: Why it ended, if not by an error.
     /// - Throws: Why the iteration failed, or `CancellationError`.
-    func run(engine: inout SyncEngine) async throws -> Outcome {
+    func run(engine: inout SyncEngine, pause: inout ReopeningPause) async throws -> Outcome {
         defer { events.close() }
+        let startedAt = context.clock.now
+        var openedAt: Duration?
         let start = SyncStart(
             parameters: JSONObject(context.options.params),
             includeDefaultStreams: context.options.includeDefaultStreams,
@@ -92,9 +92,16 @@ final class SyncIteration: Sendable {
                 events.handled(bytes: handled.byteCount)
                 let heldBack = engine.heldBackCheckpoint?.rawValue
                 context.report { $0.checkpointHeldBack(heldBack, now: $1) }
-                if let outcome = perform(step.actions, in: &tasks) { return outcome }
+                if let outcome = perform(step.actions, in: &tasks) {
+                    let lifetime = openedAt.map { context.clock.now - $0 } ?? .zero
+                    if case .restart = outcome { pause.streamReopens(after: lifetime) }
+                    return outcome
+                }
                 if handled.contains(where: \.isStreamOpened) {
-                    tasks.addTask { await self.passSubscriptionChanges() }
+                    let now = context.clock.now
+                    openedAt = now
+                    let length = pause.length(afterOpeningFor: now - startedAt)
+                    tasks.addTask { await self.passSubscriptionChanges(after: length) }
                 }
                 reportSignsOfLife(in: handled, hasReceivedLine: &hasReceivedLine)
                 pending = pending.dropFirst(step.handledEvents)
@@ -220,7 +227,7 @@ extension SyncIteration {
 
 // The tasks of an iteration beside the one that handles events. They report through the queue.
 extension SyncIteration {
-    private func passSubscriptionChanges() async {
+    private func passSubscriptionChanges(after pause: Duration) async {
         await subscriptionChanges.run(context.clock, after: pause) {
             events.send(.subscriptionsChanged(live: liveStreams()))
         }

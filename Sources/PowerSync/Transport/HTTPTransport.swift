@@ -176,7 +176,8 @@ package struct HTTPTransport: SyncTransport {
             log.responseBody(String(buffer: body))
             let error = SyncTransportError(
                 .status,
-                message: "\(target) failed with status \(status): \(HTTPTransport.explanation(of: status, body))",
+                message: "\(target) failed with status \(status): "
+                    + HTTPTransport.explanation(of: response, to: request, body),
                 httpStatus: status,
                 serviceCode: HTTPTransport.serviceCode(in: body)
             )
@@ -196,9 +197,16 @@ package struct HTTPTransport: SyncTransport {
         return ErrorCode(rawValue: code)
     }
 
-    /// What the service says, or else what a status without a word means and what can be done about it.
-    private static func explanation(of status: Int, _ body: ByteBuffer) -> String {
-        guard body.readableBytes == 0, let advice = SyncTransportError.advice(onStatus: status) else {
+    /// Where the answer redirects to, what the service says, or else what a status without a word means and what can be done about it.
+    private static func explanation(
+        of response: HTTPExchangeResponse,
+        to request: HTTPExchangeRequest,
+        _ body: ByteBuffer
+    ) -> String {
+        if let redirect = HTTPRedirect(status: response.status, headers: response.headers, of: request.url) {
+            return redirect.sentence
+        }
+        guard body.readableBytes == 0, let advice = SyncTransportError.advice(onStatus: response.status) else {
             return shortened(body)
         }
         return advice

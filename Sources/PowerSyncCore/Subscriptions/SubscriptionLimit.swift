@@ -7,7 +7,9 @@ import PowerSyncProtocol
 struct SubscriptionLimit: Sendable, Equatable {
     /// The most subscriptions of a request.
     static let maximumCount = 1_000
-    /// The most bytes of a request's body: 900 KiB. Services take 1 MiB at least.
+    /// The most bytes of a request's body: 900 KiB.
+    ///
+    /// Services take 1 MiB at least.
     static let maximumBodyBytes = 900 << 10
     /// How long a learned limit holds at least, in seconds: an hour.
     private static let lifetime: Int64 = 3_600

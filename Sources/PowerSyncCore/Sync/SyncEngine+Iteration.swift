@@ -153,6 +153,7 @@ extension SyncEngine.Iteration {
     /// application does not hold.
     ///
     /// - Parameter refused: The positions of the subscriptions that the service has no room for.
+    /// - Returns: Whether another order would serve the application better.
     fileprivate func isUnfair(_ refused: Set<Int>) -> Bool {
         guard let last = refused.max() else { return false }
         let held = Set(liveStreams)

@@ -111,9 +111,10 @@ struct UploadExchange: Sendable {
     }
 
     private func failure(_ status: Int, _ headers: HTTPHeaders, _ body: ByteBuffer) -> HTTPBackendError {
-        HTTPBackendError(
+        let redirect = HTTPRedirect(status: status, headers: headers, of: url)
+        return HTTPBackendError(
             status == 401 ? .unauthorized : .status,
-            "POST \(url) was answered with status \(status): \(Self.shown(body))",
+            "POST \(url) was answered with status \(status): \(redirect?.sentence ?? Self.shown(body))",
             httpStatus: status,
             retryAfter: headers.first(name: "Retry-After").flatMap(retryAfter)
         )
