@@ -34,14 +34,8 @@ package struct FileStatus: Sendable {
     package init?(path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
-        func nanoseconds(_ time: timespec) -> Int64 { Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec) }
-        #if canImport(Darwin)
-        modified = nanoseconds(status.st_mtimespec)
-        changed = nanoseconds(status.st_ctimespec)
-        #else
-        modified = nanoseconds(status.st_mtim)
-        changed = nanoseconds(status.st_ctim)
-        #endif
+        modified = status.modified
+        changed = status.changed
         identity = FileIdentity(
             device: UInt64(truncatingIfNeeded: status.st_dev),
             number: UInt64(truncatingIfNeeded: status.st_ino)

@@ -101,8 +101,16 @@ extension PostgresSource {
         }
         guard let slot else { throw lost("Replication slot \(slotName) is gone.") }
         if slot.isLost { throw thrownAway(slotName, slot) }
-        guard let confirmed = slot.confirmed, confirmed.lsn <= position.lsn.unmarked else {
-            throw lost("Replication slot \(slotName) has been moved beyond \(position.lsn.unmarked).")
+        guard let confirmed = slot.confirmed else { throw lost("Replication slot \(slotName) has no position.") }
+        guard confirmed.lsn <= position.lsn.unmarked else {
+            throw ReplicationSourceError(
+                .historyLost,
+                """
+                Replication slot \(slotName) has been moved beyond \(position.lsn.unmarked): the bucket storage was restored. The tables are \
+                copied again.
+                """,
+                isOfOlderStorage: true
+            )
         }
         return position
     }

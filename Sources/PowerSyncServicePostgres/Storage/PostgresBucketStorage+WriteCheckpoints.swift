@@ -37,8 +37,9 @@ extension PostgresBucketStorage {
                 (user_key, digest, owner, write_checkpoint, lsn, history_id, used_at)
             SELECT $1, sha256($1), sha256($4), least(coalesce(f.number, 0), \(Int64.max - 1)) + 1, $2, head.id,
                 \(Self.time("$5"))
-            FROM head CROSS JOIN served
-                LEFT JOIN \(db.schema).forgotten_write_checkpoints AS f ON f.owner = sha256($4)
+            FROM head CROSS JOIN served CROSS JOIN (
+                SELECT max(number) AS number FROM \(db.schema).forgotten_write_checkpoints WHERE owner IN (sha256($4), '')
+            ) AS f
             ON CONFLICT (digest) DO UPDATE SET
                 \(Self.keepVisible),
                 write_checkpoint = least(w.write_checkpoint, \(Int64.max - 1)) + 1,
@@ -72,6 +73,27 @@ extension PostgresBucketStorage {
             WHERE w.write_checkpoint <= $6
             RETURNING write_checkpoint, xmax = 0 AS is_new
             """
+        }
+    }
+
+    package func skipWriteCheckpoints(head: SourcePosition) async throws {
+        let step = WriteCheckpointRetention.skippedNumbers
+        func raised(_ column: String) -> String { "least(\(column), \(Int64.max - step)) + \(step)" }
+        try await write("skipping write checkpoints") { [self] db in
+            try lockHistories(db)
+            try db.run(
+                """
+                WITH served AS (\(Self.served(db)))
+                UPDATE \(db.schema).write_checkpoints AS w SET
+                    \(Self.keepVisible), write_checkpoint = \(raised("w.write_checkpoint")), lsn = $1, history_id = $2
+                WHERE requested_at IS NULL
+                """,
+                [.text(head.lsn.rawValue), .integer(try head.history.number(db))]
+            )
+            let forgotten = "\(db.schema).forgotten_write_checkpoints"
+            try db.run("UPDATE \(forgotten) SET number = \(raised("number"))")
+            // Clients that the storage does not know any more.
+            try db.run("INSERT INTO \(forgotten) (owner, number) VALUES ('', \(step)) ON CONFLICT DO NOTHING")
         }
     }
 

@@ -19,7 +19,8 @@ import PowerSyncServiceCore
 ///   ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that
 ///   became visible before it. Not tied to a stream. `owner` is the SHA-256 of the user, who may have many clients.
-/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it.
+/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner` counts for
+///   all users.
 /// - `source_tables`: see ``SourceTable``. `identity_columns` is JSON.
 ///
 /// The others hold what belongs to one stream, and are partitioned by `stream`:

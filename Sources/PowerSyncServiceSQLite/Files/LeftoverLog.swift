@@ -31,9 +31,8 @@ struct LeftoverLog {
 
     /// Checks that the log is one of the database.
     ///
-    /// The log is read when the database was changed after it. If some of its pages are in the database and some are not, the process may
-    /// have been killed while it copied them: then, and when the database may only have got another owner or name, SQLite checks the whole
-    /// database as it reads it.
+    /// The log is read when the database was changed after it. If some of its pages are not in the database, the process may have been killed
+    /// before it copied them, and the database may only have got another owner, name or date: then SQLite checks all of it as it reads it.
     ///
     /// - Throws: `FileProblem` when the database is another one.
     func checkThatItBelongsToTheDatabase() throws(FileProblem) {
@@ -42,42 +41,37 @@ struct LeftoverLog {
         else {
             return
         }
-        switch pagesInDatabase() {
-        case .every, nil: return
-        case .part: if isConsistent { return }
-        case .no: if database.modified <= log.modified, isConsistent { return }
-        }
+        if areAllPagesInDatabase || isConsistent { return }
         // Another program writes just now.
         guard FileStatus(path: path + "-wal")?.modified == log.modified else { return }
-        throw FileProblem(path, "was replaced: \(path)-wal belongs to the database that was there before")
+        throw FileProblem(
+            path,
+            "and \(path)-wal do not belong together: the database was replaced or damaged after its process had been killed"
+        )
     }
 
-    /// How many of the pages of the log are in the database.
-    private enum Share { case every, part, no }
-
-    /// - Returns: `nil` when nothing is committed in the log, or a file cannot be read.
-    private func pagesInDatabase() -> Share? {
+    /// Whether the database has all pages of the log, as far as it is long enough; also when nothing is committed in the log, or a file cannot
+    /// be read.
+    private var areAllPagesInDatabase: Bool {
         let log = open(path + "-wal", O_RDONLY | O_CLOEXEC)
-        guard log >= 0 else { return nil }
+        guard log >= 0 else { return true }
         defer { close(log) }
         let database = open(path, O_RDONLY | O_CLOEXEC)
-        guard database >= 0 else { return nil }
+        guard database >= 0 else { return true }
         // This process has no locks on it that could be lost.
         defer { close(database) }
         guard let head = WriteAheadLogLength.read(WriteAheadLogLength.headBytes, at: 0, of: log),
             let pageSize = WriteAheadLogLength.pageSize(in: head)
         else {
-            return nil
+            return true
         }
-        var found: Share?
-        for (page, offset) in committedPages(of: log, head: head, pageSize: pageSize) {
-            let logged = WriteAheadLogLength.read(Int(pageSize), at: offset, of: log)
-            let stored = WriteAheadLogLength.read(Int(pageSize), at: (page - 1) * pageSize, of: database)
-            let share: Share = logged == stored ? .every : .no
-            if let found, found != share { return .part }
-            found = share
+        return committedPages(of: log, head: head, pageSize: pageSize).allSatisfy { page, offset in
+            // What is behind the end of a database that was cut is in the log.
+            guard let stored = WriteAheadLogLength.read(Int(pageSize), at: (page - 1) * pageSize, of: database) else {
+                return true
+            }
+            return stored == WriteAheadLogLength.read(Int(pageSize), at: offset, of: log)
         }
-        return found
     }
 
     /// Where the log has the newest content of each page.

@@ -182,12 +182,14 @@ import Testing
         try await RawConnection.connect(port: port) { connection in
             var channels = accepted.makeAsyncIterator()
             let channel = try #require(await channels.next())
-            async let work: Void = DepartureHandler.cancellingWhenClientLeaves(channel) {
-                try await stopped.sleep(for: .seconds(1))
+            let work = Task {
+                try await DepartureHandler.cancellingWhenClientLeaves(channel) {
+                    try await stopped.sleep(for: .seconds(1))
+                }
             }
             try await stopped.waitForTimer(of: .seconds(1))
             try await connection.leave(departure)
-            await #expect(throws: CancellationError.self) { try await work }
+            await #expect(throws: CancellationError.self) { try await work.value }
             try await channel.close()
         }
         try await server.close()

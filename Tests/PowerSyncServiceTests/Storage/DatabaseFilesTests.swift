@@ -172,7 +172,8 @@ import Testing
 
     /// What somebody puts in the place of a database whose process was killed.
     enum Replacement: String, CaseIterable, Sendable {
-        case nothing, itself, copyOfItself, otherMode, copiedLog, halfCopiedLog, olderCopy, olderCopyWithItsDate,
+        case nothing, itself, itselfWithItsDate, copyWithItsLog, otherMode, copiedLog, halfCopiedLog, olderCopy,
+            olderCopyWithItsDate,
             another
 
         /// Whether it is another database than the one that the log belongs to.
@@ -214,9 +215,9 @@ import Testing
         }
         switch replacement {
         case .nothing: break
-        case .itself: try put(before, hasItsDate: true)
-        case .copyOfItself:
-            // With its log, as copies are made.
+        case .itself: try put(before)
+        case .itselfWithItsDate: try put(before, hasItsDate: true)
+        case .copyWithItsLog:
             try put(before)
             try Data(contentsOf: URL(filePath: path + "-wal")).write(to: URL(filePath: path + "-wal"))
         case .otherMode: try files.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
@@ -238,9 +239,9 @@ import Testing
         let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         if replacement.isOther {
             let error = #expect(throws: ReplicationSourceError.self) { try EmbeddedSource(path: path, logger: logger) }
-            #expect(error?.message.contains("\(path)-wal belongs to the database that was there before") == true)
+            #expect(error?.message.contains("\(path) and \(path)-wal do not belong together") == true)
             let storage = #expect(throws: BucketStorageError.self) { try SQLiteBucketStorage(path: path) }
-            #expect(storage?.message.contains("\(path) was replaced") == true)
+            #expect(storage?.message.contains("\(path) and \(path)-wal do not belong together") == true)
             #expect(try Data(contentsOf: URL(filePath: path + "-wal")) == log)
             #expect(try Data(contentsOf: URL(filePath: path)) == database)
         } else {

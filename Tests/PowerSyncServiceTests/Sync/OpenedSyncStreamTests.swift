@@ -96,19 +96,21 @@ import Testing
             environment.timing = clock.timing
             environment.storage = InterruptedStorage(storage, .checksums) { try await stopped.sleep(for: .seconds(1)) }
             let timed = environment
-            async let opened = OpenedSyncStream(
-                StreamingSyncRequest(),
-                token: VerifiedToken(payload: ["sub": "u1"], expiresAt: .infinity),
-                schedule: KeepaliveSchedule(expiresAt: .infinity),
-                format: .ndjson,
-                copiesLines: false,
-                userAgent: "",
-                environment: timed,
-                logger: ServiceScenario.logger
-            )
+            let opened = Task {
+                try await OpenedSyncStream(
+                    StreamingSyncRequest(),
+                    token: VerifiedToken(payload: ["sub": "u1"], expiresAt: .infinity),
+                    schedule: KeepaliveSchedule(expiresAt: .infinity),
+                    format: .ndjson,
+                    copiesLines: false,
+                    userAgent: "",
+                    environment: timed,
+                    logger: ServiceScenario.logger
+                )
+            }
             try await clock.waitForTimer(of: OpenedSyncStream.firstLineLimit)
             clock.advance(by: OpenedSyncStream.firstLineLimit)
-            await #expect(throws: OpenedSyncStream.TooSlow.self) { _ = try await opened }
+            await #expect(throws: OpenedSyncStream.TooSlow.self) { _ = try await opened.value }
         }
     }
 

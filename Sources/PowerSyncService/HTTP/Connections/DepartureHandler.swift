@@ -84,7 +84,7 @@ final class DepartureHandler: ChannelInboundHandler {
         _ channel: any Channel,
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        let (departures, departure) = AsyncStream.makeStream(of: Never.self)
+        let (departures, departure) = AsyncStream.makeStream(of: Void.self)
         channel.eventLoop.flatSubmit {
             let handler = try? channel.pipeline.syncOperations.handler(type: DepartureHandler.self)
             // The pipeline of a closed connection is empty.

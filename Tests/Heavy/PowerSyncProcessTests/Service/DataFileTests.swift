@@ -256,7 +256,10 @@ import Testing
 
         let refused = try await service.start()
         #expect(!refused.isReady)
-        #expect(refused.said.contains { $0.contains("\(path) was replaced") }, "\(refused.said)")
+        #expect(
+            refused.said.contains { $0.contains("\(path) and \(path)-wal do not belong together") },
+            "\(refused.said)"
+        )
         for suffix in ["-wal", "-shm"] { try FileManager.default.removeItem(atPath: path + suffix) }
         #expect(try await service.start().isReady)
         #expect(try await service.write("next"))
