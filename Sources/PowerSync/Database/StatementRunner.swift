@@ -88,6 +88,9 @@ struct StatementRunner {
         limit: Int? = nil,
         mapper: (any SqlCursor) throws -> Row
     ) throws -> [Row] {
+        #if DEBUG
+        if statement.isReadonly { SlowJoins(db: db, logger: logger).look(at: sql) }
+        #endif
         let steps = try running(statement, sql: sql) { try GRDB.Row.fetchCursor(statement) }
         var rowCursor: RowCursor?
         defer { rowCursor?.end() }

@@ -9,6 +9,8 @@ struct RawTableStatement {
     let parameters: [ClientRawTable.Parameter]
     /// What it can write to.
     let written: WrittenTables
+    /// The table that it names; `nil` when that is a view.
+    let table: String?
 }
 
 /// The statements of raw tables that one connection has worked out, as long as the database's schema stays the same.
@@ -101,7 +103,8 @@ struct RawTableStatements {
         return RawTableStatement(
             sql: sql,
             parameters: declared.parameters,
-            written: try WrittenTables(of: sql, db)
+            written: try WrittenTables(of: sql, db),
+            table: try WrittenTables.target(of: sql, db)
         )
     }
 }

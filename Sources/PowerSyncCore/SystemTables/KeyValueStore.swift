@@ -28,6 +28,8 @@ package enum KeyValueStore {
         package static let lastRequestedCheckpoint = Key(rawValue: "last_requested_checkpoint_request_id")
         /// The target, if the service has returned it: apps may give their own.
         package static let serviceWriteCheckpoint = Key(rawValue: "swift_service_write_checkpoint")
+        /// The highest op id that was published, when no row of `ps_buckets` says so any more; until the next complete checkpoint.
+        package static let publishedOp = Key(rawValue: "swift_published_op")
         /// Set to `1` once oplog keys of old JavaScript clients were repaired; survives clearing.
         package static let didRepairOplogKeys = Key(rawValue: "powersync_js_migrated_subkeys")
     }

@@ -113,7 +113,6 @@ import Testing
                     [raw, create] + triggers(on: "raw", new: "NEW.body")
                 ),
                 Example("\(kind), by hand", writing: "fts", [create]),
-                Example("\(kind), read by its name only", writing: "fts", [create], "SELECT 1 FROM fts('alpha')"),
                 Example(
                     "\(kind), through a view",
                     writing: "fts",
@@ -122,6 +121,7 @@ import Testing
                 ),
             ]
         } + [
+            Example("fts5, searched as a function", writing: "fts", [fullText[0]], "SELECT 1 FROM fts('alpha')"),
             Example(
                 "fts5 with external content, by triggers",
                 writing: "raw",

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import PowerSyncHTTP
 import PowerSyncProtocol
+import PowerSyncUpload
 
 /// Posts uploads to a backend.
 struct UploadExchange: Sendable {
