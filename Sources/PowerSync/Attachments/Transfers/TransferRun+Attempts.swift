@@ -44,10 +44,10 @@ extension TransferRun {
         let calls = calls(for: attachment)
         // Another attachment may have the same path, and what its downloads leave beside it.
         var claimed: [String] = []
-        defer { context.table.releasePaths(claimed) }
+        defer { context.table.paths.release(claimed) }
         do {
             let target = try await calls.path(of: attachment.filename)
-            if direction != .upload { claimed = context.table.claimPaths([target]) }
+            if direction != .upload { claimed = context.table.paths.claim([target]) }
             let completion = try await TransferAttempt(
                 context: context,
                 calls: calls,
