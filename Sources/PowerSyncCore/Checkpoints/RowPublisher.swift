@@ -29,7 +29,7 @@ struct RowPublisher {
     let rows: ChangedRows
     let rawTables: [ClientRawTable]
     let db: Database
-    var kept: KeptRows
+    private(set) var kept: KeptRows
     private var current: (type: [UInt8], destination: RowDestination)?
     private var written = WrittenTables.none
     private var unreadable = UnreadableRows()
