@@ -131,7 +131,7 @@ final class DownloadLoop: Sendable {
         do {
             try await stopping.value
         } catch {
-            context.log(.debug, "The end of the sync iteration could not be noted: \(error)")
+            context.log(.debug, "The end of the sync iteration could not be noted: \(error.lineOfText)")
         }
     }
 
@@ -147,7 +147,7 @@ final class DownloadLoop: Sendable {
             return delay
         }
         let delay = nextDelay(after: error)
-        context.log(.error, "Syncing failed: \(error)")
+        context.log(.error, "Syncing failed: \(error.lineOfText)")
         context.status.disconnected(error: PowerSyncError.describing(error))
         return delay
     }

@@ -139,7 +139,7 @@ final class SyncIteration: Sendable {
             } catch {
                 guard error.isDatabaseBusy, retries < SyncIteration.maximumRetries else { throw error }
                 retries += 1
-                context.log(.debug, "The database is busy; trying again: \(error)")
+                context.log(.debug, "The database is busy; trying again: \(error.lineOfText)")
             }
         }
     }
@@ -238,6 +238,7 @@ extension SyncIteration {
         do {
             context.report { $0.connecting(.credentials, now: $1) }
             let credentials = try await takeCredentials()
+            await context.reportWriters { try await context.writers.tokenIsUsed(credentials.token) }
             context.report { $0.connecting(.service, now: $1) }
             let stream = try await watchdog.watch {
                 try await context.transport.openStream(
@@ -326,7 +327,7 @@ extension SyncIteration {
             events.send(.tokenRefreshed)
         } catch {
             guard !Task.isCancelled else { return }
-            context.log(.warning, "Fetching new credentials failed; the old ones stay in use: \(error)")
+            context.log(.warning, "Fetching new credentials failed; the old ones stay in use: \(error.lineOfText)")
         }
     }
 }

@@ -21,6 +21,10 @@ final class SyncSession: Sendable {
     /// Coalescing: one look at the cache serves all requests before it.
     private let invalidations = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let invalidation = NIOLockedValueBox(Invalidation())
+    /// Asks for the credentials that replace invalidated ones.
+    ///
+    /// Coalescing, as well. Apart from the invalidations, one of which may have to wait while a fetch takes long.
+    private let replacements = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let loops = NIOLockedValueBox<Task<Void, Never>?>(nil)
     /// Finishes when no loop runs any more.
     private let loopsEnd = AsyncStream.makeStream(of: Void.self)
@@ -169,9 +173,15 @@ final class SyncSession: Sendable {
         context.credentials.invalidate()
     }
 
-    private func replaceInvalidatedCredentials() async {
+    private func invalidateWhenTimeHasCome() async {
         for await _ in invalidations.stream {
             guard (try? await awaitInvalidation()) != nil else { return }
+            replacements.continuation.yield()
+        }
+    }
+
+    private func replaceInvalidatedCredentials() async {
+        for await _ in replacements.stream {
             let credentials = try? await context.credentials.credentials()
             if Task.isCancelled { return }
             download.restart(unlessUsing: credentials)
@@ -191,11 +201,12 @@ final class SyncSession: Sendable {
             if let requests {
                 tasks.addTask { [context] in
                     await requests.repost(unless: context.status.hasApplied) { error in
-                        context.log(.warning, "A checkpoint request could not be repeated: \(error)")
+                        context.log(.warning, "A checkpoint request could not be repeated: \(error.lineOfText)")
                     }
                 }
             }
             tasks.addTask { await self.context.credentials.run() }
+            tasks.addTask { await self.invalidateWhenTimeHasCome() }
             tasks.addTask { await self.replaceInvalidatedCredentials() }
             tasks.addTask { await self.upload.run() }
             tasks.addTask { await self.download.run() }

@@ -21,7 +21,6 @@ package struct HTTPTransport: SyncTransport {
         "\(SyncLineFormat.bson.mediaType);q=0.9,\(SyncLineFormat.ndjson.mediaType);q=0.8"
 
     private let client: PowerSyncHTTPClient
-    private let refusals = CompressionRefusals()
 
     /// Creates a transport.
     ///
@@ -43,7 +42,7 @@ package struct HTTPTransport: SyncTransport {
         var httpRequest = makeRequest(.POST, url: url, credentials: credentials)
         httpRequest.headers.add(name: "Content-Type", value: "application/json")
         httpRequest.headers.add(name: "Accept", value: HTTPTransport.acceptedMediaTypes)
-        httpRequest.headers.add(name: "Accept-Encoding", value: refusals.contains(url) ? "identity" : "gzip")
+        httpRequest.headers.add(name: "Accept-Encoding", value: "gzip")
         httpRequest.body = .bytes(body)
         httpRequest.purpose = .stream
         let response = try await execute(httpRequest, credentials, log: log, body: String(buffer: body))
@@ -61,7 +60,6 @@ package struct HTTPTransport: SyncTransport {
             format: format,
             url: url,
             via: via,
-            refusals: refusals,
             log: log
         )
     }

@@ -85,6 +85,6 @@ extension SyncTransportError: LocalizedError, CustomStringConvertible {
     /// The message and the cause.
     package var description: String {
         guard let underlyingError else { return message }
-        return "\(message): \(underlyingError)"
+        return "\(message): \(underlyingError.lineOfText)"
     }
 }

@@ -70,6 +70,14 @@ struct StreamAssociation: Sendable {
             && !leftOut.contains(index)
     }
 
+    /// Whether the rows of a request are those that were judged, as they were.
+    func isUpToDate(with request: SubscriptionRequest) -> Bool {
+        request.subscriptions.indices.allSatisfy { index in
+            let (row, judged) = (request.subscriptions[index], requestedSubscription(at: index))
+            return judged?.id == row.id && judged?.isExplicit == true && judged?.lastSyncedAt == row.lastSyncedAt
+        }
+    }
+
     /// The subscription at an index of the request; `nil` if there is none.
     func requestedSubscription(at index: Int) -> StreamSubscription? {
         guard explicitIndexes.indices.contains(index), let row = explicitIndexes[index] else { return nil }

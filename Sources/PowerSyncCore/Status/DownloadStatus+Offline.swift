@@ -10,12 +10,14 @@ extension DownloadStatus {
         )
     }
 
-    /// This status as the database says it, with what an earlier one knows of its streams from a checkpoint.
+    /// This status as the database says it, with what an earlier one knows of its streams from a checkpoint, and of the rows that
+    /// were set aside.
     package func keepingDetails(of earlier: DownloadStatus) -> DownloadStatus {
-        let known = (earlier.streams ?? []).filter { $0.priority != nil || $0.unknown != nil || $0.isLeftOut }
-        guard !known.isEmpty, let streams else { return self }
-        let details = Dictionary(known.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
         var status = self
+        status.setAside = earlier.setAside
+        let known = (earlier.streams ?? []).filter { $0.priority != nil || $0.unknown != nil || $0.isLeftOut }
+        guard !known.isEmpty, let streams else { return status }
+        let details = Dictionary(known.map { ($0.key, $0) }, uniquingKeysWith: { first, _ in first })
         status.streams = streams.map { $0.keepingDetails(of: details[$0.key]) }
         return status
     }

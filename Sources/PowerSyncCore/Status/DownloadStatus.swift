@@ -14,6 +14,8 @@ package struct DownloadStatus: Sendable, Equatable {
     package var priorities: [PriorityStatus]
     /// The subscriptions by row id; `nil` until they have been read from the database.
     package var streams: [StreamStatus]?
+    /// The rows that constraints of the app have kept from being published.
+    package var setAside = SetAsideRows()
     /// The write checkpoint of the last complete checkpoint that this iteration published.
     package var lastApplied: WriteCheckpoint?
 

@@ -38,9 +38,15 @@ extension SyncEngine {
             subscriptionLimit.learn(request.subscriptions.count, at: now)
         }
         sent.streams = request.streams
+        let setAside = status.setAside
         status = try .offline(db)
+        // They are gone with everything else when the data was cleared.
+        if try db.hasRows("ps_updated_rows") { status.setAside = setAside }
         status.isConnecting = true
         status.showLeftOut(request.leftOut)
+        let refused = try WaitingRows.publish(to: rawTables, &schema, db)
+        for message in refused.report(since: status.setAside) { actions.log(.warning, message) }
+        status.setAside.formUnion(refused)
 
         machine.iterationStarted(
             Iteration(
@@ -93,6 +99,7 @@ extension SyncEngine {
             return try endIteration(hideDisconnect: true, db, &actions)
         }
         machine.requestConfirmed(confirmed, liveStreams: iteration.liveStreams)
+        try reassociate(confirmed, db, &actions)
         let leftOut =
             confirmed.leftOut + confirmed.subscriptions.enumerated().compactMap { refused.contains($0) ? $1 : nil }
         status.showLeftOut(leftOut)

@@ -197,6 +197,15 @@ extension SyncEngine.StateMachine {
         }
     }
 
+    /// The subscriptions of the tracked checkpoint were looked at again.
+    mutating func checkpointReassociated(_ checkpoint: TrackedCheckpoint) {
+        switch state {
+        case .idle, .before: break
+        case .tracking(let iteration, _): state = .tracking(iteration, checkpoint)
+        case .heldBack(let iteration, _): state = .heldBack(iteration, checkpoint)
+        }
+    }
+
     /// A completion was handled; `checkpoint` has the times of its subscriptions updated.
     mutating func completionFinished(
         _ outcome: CompletionOutcome,
