@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncCore
+import PowerSyncHTTP
 
 extension PowerSyncError: CustomStringConvertible {
     /// The text for people in one line, and without the data of a row that ``errorDescription`` may have.
@@ -27,6 +28,7 @@ extension Error {
     /// What a status or a log shows of the error: its own text in one line.
     var lineOfText: String {
         if let error = self as? PowerSyncError { return error.description }
+        if let cause = (self as? HTTPExchangeError)?.underlyingError { return cause.lineOfText }
         return ((self as? any LocalizedError)?.errorDescription ?? cocoaText ?? "\(self)").inOneLine
     }
 

@@ -78,7 +78,7 @@ extension PostgresBucketStorage {
 
     package func skipWriteCheckpoints(head: SourcePosition) async throws {
         let step = WriteCheckpointRetention.skippedNumbers
-        func raised(_ column: String) -> String { "least(\(column), \(Int64.max - step)) + \(step)" }
+        @Sendable func raised(_ column: String) -> String { "least(\(column), \(Int64.max - step)) + \(step)" }
         try await write("skipping write checkpoints") { [self] db in
             try lockHistories(db)
             try db.run(

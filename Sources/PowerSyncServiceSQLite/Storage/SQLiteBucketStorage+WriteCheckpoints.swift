@@ -66,7 +66,7 @@ extension SQLiteBucketStorage {
 
     package func skipWriteCheckpoints(head: SourcePosition) async throws {
         let step = WriteCheckpointRetention.skippedNumbers
-        func raised(_ column: String) -> String { "min(\(column), \(Int64.max - step)) + \(step)" }
+        @Sendable func raised(_ column: String) -> String { "min(\(column), \(Int64.max - step)) + \(step)" }
         try await writeBriefly { db in
             var arguments = try Self.publishedArguments(db)
             arguments["head"] = head.lsn.rawValue

@@ -227,55 +227,6 @@ import Testing
         }
     }
 
-    @Test("by a queue of another table in the same folder gets another path")
-    func otherQueue() async throws {
-        try await AttachmentsFolder.run { folder async throws in
-            let harness = QueueHarness()
-            let storage = FileManagerStorageAdapter()
-            let photos = harness.makeQueue(directory: folder.path, localStorage: storage)
-            let documents = harness.makeQueue(
-                .test { $0.tableName = "document_files" },
-                directory: folder.path,
-                localStorage: storage
-            )
-            try await harness.closing(photos) {
-                var paths: [String?] = []
-                for (queue, text) in [(photos, "photo"), (documents, "document")] {
-                    let saved = try await queue.saveFile(
-                        data: Data(text.utf8),
-                        mediaType: "image/jpeg",
-                        fileExtension: "jpg",
-                        id: "a"
-                    )
-                    #expect(saved.filename == "a.jpg")
-                    paths.append(saved.localUri)
-                }
-                let (photo, document) = (try #require(paths[0]), try #require(paths[1]))
-                #expect(try await storage.readFile(filePath: photo) == Data("photo".utf8))
-                #expect(try await storage.readFile(filePath: document) == Data("document".utf8))
-                try await documents.close()
-            }
-        }
-    }
-
-    @Test("that two queues have from earlier keeps its file when one of them deletes it")
-    func sharedByQueues() async throws {
-        try await QueueHarness.run { harness, queue in
-            let other = harness.makeQueue(.test { $0.tableName = "document_files" }) { AsyncThrowingStream { _ in } }
-            let path = harness.path("a.jpg")
-            harness.local[path] = Self.theirs
-            try await harness.insert(
-                Attachment(id: "a", filename: "a.jpg", state: .queuedUpload, localUri: path),
-                table: "document_files"
-            )
-            try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .queuedDelete, localUri: path))
-            try await queue.startSync()
-            try await harness.waitForRows { $0.isEmpty }
-            #expect(harness.local[path] == Self.theirs)
-            try await other.close()
-        }
-    }
-
     @Test("keeps what is there when a download arrives", arguments: Owner.allCases)
     func downloading(owner: Owner) async throws {
         try await Scene.run { scene async throws in

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncHTTP
 import PowerSyncTesting
 import Testing
 
@@ -40,7 +41,12 @@ import FoundationNetworking
 
     @Test(arguments: errors.indices) func aLineShowsTheTextOfTheError(index: Int) {
         let (error, text) = Self.errors[index]
-        for shown in [error, PowerSyncError.operationFailed(underlyingError: error)] {
+        let wrapped: [any Error] = [
+            error, PowerSyncError.operationFailed(underlyingError: error),
+            SyncTransportError(.connection, message: "No answer", underlyingError: error),
+            HTTPExchangeError(.connection, underlyingError: error),
+        ]
+        for shown in wrapped {
             #expect(shown.lineOfText.contains(text))
             #expect(!shown.lineOfText.contains("(null)"))
         }

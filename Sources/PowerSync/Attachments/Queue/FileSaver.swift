@@ -66,8 +66,8 @@ struct FileSaver: Sendable {
         guard table.claim(id) else { throw AttachmentContext.duplicate(id) }
         defer { table.release(id) }
         let isInPlace = await source.isFile(at: path)
-        let claimed = table.claimPaths(isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
-        defer { table.releasePaths(claimed) }
+        let claimed = table.paths.claim(isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
+        defer { table.paths.release(claimed) }
         // No row has a new id, a name with it or a path with that: nothing has to be looked through.
         let isNameNew = description.id == nil && filename.contains(id)
         let isPathNew = isNameNew && path.hasSuffix(filename)

@@ -11,8 +11,6 @@ final class SharedAttachmentTable: Sendable {
         var claimed: Set<ExactText> = []
         /// The ids in `claimed` that somebody asked for in vain.
         var wanted: Set<ExactText> = []
-        /// Where files are being created, in lower case.
-        var claimedPaths: Set<String> = []
         var members: [Int: @Sendable () -> Void] = [:]
         var lastID = 0
     }
@@ -21,13 +19,18 @@ final class SharedAttachmentTable: Sendable {
     let lock = AsyncLock()
     /// What identifies the database: kept, so that nothing else gets its identity.
     private let owner: (any Sendable)?
+    /// Where files are being written: shared with the other tables of the database, whose queues may have the same directory.
+    let paths: ClaimedPaths
     private let state = NIOLockedValueBox(State())
 
     /// Creates a table that is shared with nobody else.
     ///
-    /// - Parameter owner: Lives as long as the table.
-    init(owner: (any Sendable)? = nil) {
+    /// - Parameters:
+    ///   - owner: Lives as long as the table.
+    ///   - paths: Where files are being written.
+    init(owner: (any Sendable)? = nil, paths: ClaimedPaths = ClaimedPaths()) {
         self.owner = owner
+        self.paths = paths
     }
 
     /// Reserves the file of an attachment.
@@ -50,23 +53,6 @@ final class SharedAttachmentTable: Sendable {
             return state.wanted.remove(id) == nil ? [] : Array(state.members.values)
         }
         for member in members { member() }
-    }
-
-    /// Reserves paths for a file that is being created, until ``releasePaths(_:)``.
-    ///
-    /// Paths that differ by case only count as one: on some volumes they are one file.
-    ///
-    /// - Parameter paths: Some paths.
-    /// - Returns: Those that nobody else has reserved, in the same order.
-    func claimPaths(_ paths: [String]) -> [String] {
-        state.withLockedValue { state in paths.filter { state.claimedPaths.insert($0.lowercased()).inserted } }
-    }
-
-    /// Gives reservations of paths back.
-    func releasePaths(_ paths: [String]) {
-        state.withLockedValue { state in
-            for path in paths { state.claimedPaths.remove(path.lowercased()) }
-        }
     }
 
     /// Registers a started queue.
@@ -139,7 +125,8 @@ final class SharedAttachmentTables: Sendable {
         return tables.withLockedValue { tables in
             if let table = tables[key]?.table { return table }
             tables = tables.filter { $0.value.table != nil }
-            let table = SharedAttachmentTable(owner: owner)
+            let paths = tables.first { $0.key.database == key.database }?.value.table?.paths
+            let table = SharedAttachmentTable(owner: owner, paths: paths ?? ClaimedPaths())
             tables[key] = Entry(table: table)
             return table
         }

@@ -44,10 +44,10 @@ extension TransferRun {
         let calls = calls(for: attachment)
         // Another attachment may have the same path, and what its downloads leave beside it.
         var claimed: [String] = []
-        defer { context.table.releasePaths(claimed) }
+        defer { context.table.paths.release(claimed) }
         do {
             let target = try await calls.path(of: attachment.filename)
-            if direction != .upload { claimed = context.table.claimPaths([target]) }
+            if direction != .upload { claimed = context.table.paths.claim([target]) }
             let completion = try await TransferAttempt(
                 context: context,
                 calls: calls,
@@ -180,7 +180,7 @@ extension TransferRun {
         _ direction: AttachmentTransferProgress.Direction,
         _ error: any Error
     ) async throws {
-        context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error)")
+        context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error.lineOfText)")
         // Before the row changes: the next watch element may queue it again at once.
         state.withLockedValue { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
         try await commit(attachment, TransferAttempt.Completion(result: .givenUp))
@@ -204,6 +204,7 @@ extension TransferRun {
             state.nextRetry = min(state.nextRetry ?? now + wait, now + wait)
             return wait
         }
-        context.log(.warning, "The \(direction) of \(attachment.id) failed; trying again in \(wait): \(error)")
+        let reason = error.lineOfText
+        context.log(.warning, "The \(direction) of \(attachment.id) failed; trying again in \(wait): \(reason)")
     }
 }
