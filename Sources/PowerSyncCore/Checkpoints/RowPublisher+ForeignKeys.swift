@@ -89,11 +89,7 @@ extension RowPublisher {
 
     /// Whether the service has the row, and the app has no say in it.
     private func isSynced(_ row: RowKey) throws -> Bool {
-        var kept = kept
-        let isKept = row.type.withUnsafeBytes { type in
-            row.id.withUnsafeBytes { kept.keeps(type: type, id: $0) }
-        }
-        guard !isKept else { return false }
+        guard !kept.contains(row) else { return false }
         let find = try PreparedStatement(db, sql: "SELECT 1 FROM ps_oplog WHERE row_type = ?1 AND row_id = ?2 LIMIT 1")
         defer { find.reset() }
         try row.type.withUnsafeBytes { try find.bind(checkedText: $0, at: 1, .copied) }

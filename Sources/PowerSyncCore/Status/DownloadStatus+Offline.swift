@@ -31,7 +31,8 @@ extension DownloadStatus {
             streams?.append(stream)
             return streams != nil
         }
-        let shown = stream.keepingDetails(of: streams?[index])
+        var shown = stream.keepingDetails(of: streams?[index])
+        shown.progress = streams?[index].progress
         defer { streams?[index] = shown }
         return streams?[index] != shown
     }

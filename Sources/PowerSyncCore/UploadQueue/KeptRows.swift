@@ -7,15 +7,10 @@ import PowerSyncSQLite
 /// The queue is empty whenever the local write gate is open, so only a publication of priority 0 meets rows of the second kind.
 /// What it has for them stays unpublished, and they stay in `ps_updated_rows`, until the next complete checkpoint.
 struct KeptRows {
-    private struct Row: Hashable {
-        let type: [UInt8]
-        let id: [UInt8]
-    }
-
-    private var parked: Set<Row> = []
-    private var waiting: Set<Row> = []
+    private var parked: Set<RowKey> = []
+    private var waiting: Set<RowKey> = []
     /// The rows with waiting writes for which there was something to publish.
-    private var skipped: [Row] = []
+    private var skipped: [RowKey] = []
 
     /// Reads the rows.
     ///
@@ -25,22 +20,27 @@ struct KeptRows {
         let entries = try PreparedStatement(db, sql: "SELECT id, tx_id, data FROM ps_crud")
         while try entries.step() {
             let write = QueuedWrite(currentRowOf: entries)
-            kept.waiting.insert(Row(type: Array(write.table.utf8), id: Array(write.rowID.utf8)))
+            kept.waiting.insert(RowKey(type: Array(write.table.utf8), id: Array(write.rowID.utf8)))
         }
         guard try schema.hasTable(ParkedWrites.table, db) else { return kept }
-        let rows = try GRDB.Row.fetchCursor(db.cachedStatement(sql: ParkedWrites.rowsSQL))
+        let rows = try Row.fetchCursor(db.cachedStatement(sql: ParkedWrites.rowsSQL))
         while let row = try rows.next() {
             let (type, id): (String, String) =
                 try (row.stored(0, "parked write: type"), row.stored(1, "parked write: row_id"))
-            kept.parked.insert(Row(type: Array(type.utf8), id: Array(id.utf8)))
+            kept.parked.insert(RowKey(type: Array(type.utf8), id: Array(id.utf8)))
         }
         return kept
     }
 
-    /// Whether a row that is about to be published keeps its local state; names and ids are compared byte by byte.
+    /// Whether a row keeps its local state.
+    func contains(_ row: RowKey) -> Bool {
+        waiting.contains(row) || parked.contains(row)
+    }
+
+    /// Whether a row that is about to be published keeps its local state, and notes that there was something to publish.
     mutating func keeps(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) -> Bool {
         guard !parked.isEmpty || !waiting.isEmpty else { return false }
-        let row = Row(type: Array(type), id: Array(id))
+        let row = RowKey(type: Array(type), id: Array(id))
         if waiting.contains(row) {
             skipped.append(row)
             return true

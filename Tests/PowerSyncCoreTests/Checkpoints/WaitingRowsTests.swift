@@ -10,14 +10,14 @@ import Testing
     private static let users = ClientRawTable(name: "users", structure: .init(tableName: "local_users"))
     private static let schema = ClientSchema(tables: [.items()], rawTables: [users])
     private static let own: ClientSchema = {
-        var users = users
-        users.structure = nil
-        users.put = .init(
+        var table = WaitingRowsTests.users
+        table.structure = nil
+        table.put = .init(
             sql: "INSERT OR REPLACE INTO local_users VALUES (?, ?)",
             parameters: [.id, .column("name")]
         )
-        users.delete = .init(sql: "DELETE FROM local_users WHERE id = ?", parameters: [.id])
-        return ClientSchema(tables: [.items()], rawTables: [users])
+        table.delete = .init(sql: "DELETE FROM local_users WHERE id = ?", parameters: [.id])
+        return ClientSchema(tables: [.items()], rawTables: [table])
     }()
 
     private func scenario() throws -> SyncScenario {

@@ -188,7 +188,7 @@ import Testing
             if isConnected {
                 try await harness.wait { $0.download.streams?.count == number }
             } else {
-                #expect(harness.database.currentStatus.syncStreams?.count == number)
+                #expect((harness.database.currentStatus as? LiveSyncStatus)?.snapshot.download.streams?.count == number)
             }
         }
         #expect(stream?.isClosed != true)

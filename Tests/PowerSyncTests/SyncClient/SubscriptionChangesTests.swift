@@ -11,20 +11,20 @@ import Testing
     /// Runs a test with what is passed on: the times.
     private func whileRunning(
         after pause: Duration = .zero,
-        _ body: (inout AsyncStream<Duration>.AsyncIterator) async throws -> Void
+        _ body: (AsyncStream<Duration>) async throws -> Void
     ) async throws {
         let (passed, continuation) = AsyncStream.makeStream(of: Duration.self)
         let clock = ElapsedClock(source)
         let running = Task { [changes] in
             await changes.run(clock, after: pause) { continuation.yield(clock.now) }
         }
-        var iterator = passed.makeAsyncIterator()
-        try await body(&iterator)
+        try await body(passed)
         running.cancel()
         await running.value
         #expect(source.pendingTimers.isEmpty)
         continuation.finish()
-        #expect(await iterator.next() == nil)
+        let end = await passed.first { _ in true }
+        #expect(end == nil)
     }
 
     private func passQuietTime() async throws {
@@ -37,7 +37,8 @@ import Testing
             for number in 1...2 {
                 changes.note()
                 try await passQuietTime()
-                #expect(await passed.next() == SubscriptionChanges.quietTime * number)
+                let time = await passed.first { _ in true }
+                #expect(time == SubscriptionChanges.quietTime * number)
             }
         }
     }
@@ -50,7 +51,8 @@ import Testing
             changes.note()
             try await passQuietTime()
             try await passQuietTime()
-            #expect(await passed.next() == SubscriptionChanges.quietTime * 2)
+            let time = await passed.first { _ in true }
+            #expect(time == SubscriptionChanges.quietTime * 2)
         }
     }
 
@@ -62,7 +64,8 @@ import Testing
                 changes.note()
                 source.advance(by: SubscriptionChanges.quietTime)
             }
-            #expect(await passed.next() == .seconds(1))
+            let time = await passed.first { _ in true }
+            #expect(time == .seconds(1))
         }
     }
 
@@ -75,7 +78,8 @@ import Testing
             try await passQuietTime()
             // The change during the pause counts as one that has followed.
             try await passQuietTime()
-            #expect(await passed.next() == .seconds(4) + SubscriptionChanges.quietTime * 2)
+            let time = await passed.first { _ in true }
+            #expect(time == .seconds(4) + SubscriptionChanges.quietTime * 2)
         }
     }
 }
