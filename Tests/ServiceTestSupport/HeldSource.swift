@@ -1,5 +1,5 @@
 import NIOConcurrencyHelpers
-package import PowerSyncRules
+import PowerSyncRules
 package import PowerSyncServiceCore
 
 /// A source whose copies wait while they are held.
