@@ -21,6 +21,7 @@ struct ServiceRun {
     /// - Throws: An error that kept it from starting, or of the announcement.
     func callAsFunction() async throws {
         Terminal.outlivesItsReaders()
+        CutMemory.endsTheProcess()
         let logging = configuration.logging
         LoggingSystem.bootstrap { label in
             if logging.format == .json {

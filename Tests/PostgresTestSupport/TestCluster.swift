@@ -24,6 +24,16 @@ package final class TestCluster: Sendable {
         case immediate
     }
 
+    /// How a server comes back with the files that were kept.
+    package enum Return: String, Sendable, CaseIterable {
+        /// As they were.
+        case putBack
+        /// As a standby that had got no further is promoted, with its slots: its log is another timeline.
+        case promoted
+        /// As from a backup, which has no slots: its log is another timeline, too.
+        case restored
+    }
+
     /// What is encrypted: connections need a certificate of the cluster's authority then.
     package struct Certificates: Sendable {
         /// The authority of both certificates.
@@ -175,19 +185,29 @@ package final class TestCluster: Sendable {
 
     /// Puts the files back that were kept.
     ///
-    /// - Parameter body: Gets the URI of the superuser while the server runs on another port, before it is back on its own.
+    /// - Parameters:
+    ///   - way: How the server comes back.
+    ///   - body: Gets the URI of the superuser while the server runs on another port, before it is back on its own.
     /// - Throws: When it does not start, or what `body` throws.
-    package func putFilesBack(_ body: ((_ uri: String) throws -> Void)? = nil) throws {
+    package func putFilesBack(_ way: Return = .putBack, _ body: ((_ uri: String) throws -> Void)? = nil) throws {
         try stop(.immediate)
         try runAsServer("rm -rf '\(folder)/data' && cp -a '\(folder)/kept' '\(folder)/data'")
-        if let body {
-            let own = port
-            taken.withLockedValue { $0 = FreePort.take() }
-            try startOnFreePort()
-            try body(uri)
-            try stop(.fast)
-            taken.withLockedValue { $0 = own }
+        // Before its clients see it: until it is promoted, it can only be read.
+        guard body != nil || way != .putBack else { return try start() }
+        let own = port
+        taken.withLockedValue { $0 = FreePort.take() }
+        switch way {
+        case .putBack: break
+        case .promoted: try runAsServer("touch '\(folder)/data/standby.signal'")
+        case .restored:
+            try runAsServer("rm -rf '\(folder)'/data/pg_replslot/*")
+            try runAsServer("touch '\(folder)/data/standby.signal'")
         }
+        try startOnFreePort()
+        if way != .putBack { try runAsServer("'\(bin)/pg_ctl' --pgdata='\(folder)/data' --wait --timeout=30 promote") }
+        try body?(uri)
+        try stop(.fast)
+        taken.withLockedValue { $0 = own }
         try start()
     }
 

@@ -1,5 +1,5 @@
 import Foundation
-import NIOConcurrencyHelpers
+import TestSupport
 
 #if canImport(Darwin)
 import Darwin
@@ -23,18 +23,7 @@ package final class TestPooler: Sendable {
 
     private let folder: String
     private let server: (host: String, port: Int)
-    private let process = Process()
-    /// Open as long as the process of the tests lives.
-    private let life = Pipe()
-
-    /// A script of the shell: becomes a program, which is killed when nobody has the other end of the standard input any more,
-    /// however the process of the tests has ended.
-    private static let endsWithItsParent = """
-        exec 3<&0
-        (exec >/dev/null 2>&1; read -r line <&3; kill -KILL $$) &
-        exec 3<&-
-        exec "$0" "$@" </dev/null
-        """
+    private let process: DependentProcess
 
     /// Starts a pooler.
     ///
@@ -62,7 +51,7 @@ package final class TestPooler: Sendable {
         folder = NSTemporaryDirectory() + "/ps-pooler-\(String(UInt32.random(in: .min ... .max), radix: 36))"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
         try #""postgres" """#.write(toFile: "\(folder)/users", atomically: true, encoding: .utf8)
-        try configure(mode)
+        try Self.configure(mode, folder, server)
         var command = [program, "\(folder)/pooler.ini"]
         if getuid() == 0 {
             // It refuses to run as root.
@@ -74,17 +63,11 @@ package final class TestPooler: Sendable {
             _ = chown(folder, user.pointee.pw_uid, user.pointee.pw_gid)
             command = ["/usr/bin/setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"] + command
         }
-        process.executableURL = URL(filePath: "/bin/sh")
-        process.arguments = ["-c", Self.endsWithItsParent] + command
-        process.standardInput = life
-        let words = Pipe()
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = words
-        try process.run()
+        process = try DependentProcess(command)
         var output = ""
         // What it says when it listens. It says little afterwards, which nobody reads.
         while !output.contains("process up") {
-            let data = words.fileHandleForReading.availableData
+            let data = process.output.availableData
             guard !data.isEmpty else {
                 throw TestDatabase.Failure(description: "PgBouncer does not start: \(output)")
             }
@@ -93,15 +76,11 @@ package final class TestPooler: Sendable {
     }
 
     deinit {
-        if process.isRunning {
-            // The shell beside it kills it, and ends: as long as one of them is there, Foundation takes the process for running.
-            try? life.fileHandleForWriting.close()
-            process.waitUntilExit()
-        }
+        process.end()
         try? FileManager.default.removeItem(atPath: folder)
     }
 
-    private func configure(_ mode: Mode) throws {
+    private static func configure(_ mode: Mode, _ folder: String, _ server: (host: String, port: Int)) throws {
         try """
         [databases]
         * = host=\(server.host) port=\(server.port)
@@ -131,7 +110,7 @@ package final class TestPooler: Sendable {
 
     /// Changes its mode while it runs (`RELOAD`): each client keeps the session that it has until the end of the next transaction.
     package func change(to mode: Mode) throws {
-        try configure(mode)
+        try Self.configure(mode, folder, server)
         try Session(uri(of: "pgbouncer")).run("RELOAD")
     }
 

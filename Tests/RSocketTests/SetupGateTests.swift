@@ -76,7 +76,13 @@ import Testing
             channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
             for piece in 0..<pieces where channel.isActive {
                 let count = 101 * (piece + 1) / pieces - 101 * piece / pieces
-                try channel.writeInbound(ByteBuffer(repeating: 0, count: count))
+                // The last one is told, for the log.
+                let bytes = ByteBuffer(repeating: 0, count: count)
+                if piece + 1 < pieces {
+                    try channel.writeInbound(bytes)
+                } else {
+                    #expect(throws: WebSocketFailure.self) { try channel.writeInbound(bytes) }
+                }
             }
             #expect(!channel.isActive)
         }

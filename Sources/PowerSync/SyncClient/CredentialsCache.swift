@@ -37,15 +37,32 @@ final class CredentialsCache: Sendable {
 
     /// Fetches whenever it is asked to, until the task is cancelled.
     func run() async {
-        await withDiscardingTaskGroup { fetches in
-            for await id in fetchRequests.stream {
+        await withTaskGroup(of: Step.self) { steps in
+            steps.addTask { await self.nextRequest() }
+            for await step in steps {
+                guard case .requested(let id) = step else { continue }
                 // Those that do not count any more go on until their limit: they may be in the middle of renewing a session.
-                fetches.addTask { await self.fetch(id) }
+                steps.addTask {
+                    await self.fetch(id)
+                    return .fetched
+                }
+                steps.addTask { await self.nextRequest() }
             }
         }
         for entry in state.withLockedValue({ $0.stopped() }) {
             entry.waiter.resume(throwing: CancellationError())
         }
+    }
+
+    private enum Step: Sendable {
+        case requested(FetchID)
+        case fetched
+        case cancelled
+    }
+
+    private func nextRequest() async -> Step {
+        for await id in fetchRequests.stream { return .requested(id) }
+        return .cancelled
     }
 
     private func fetch(_ id: FetchID) async {

@@ -32,6 +32,8 @@ struct SyncContext: Sendable {
     let checkpointRequests: CheckpointRequests?
     /// The tokens of this connection.
     let credentials: CredentialsCache
+    /// Notices whose local writes wait.
+    let writers: WriterWatch
     /// The outside world.
     let environment: SyncEnvironment
     /// Measures delays, throttles and timeouts.
@@ -63,6 +65,7 @@ struct SyncContext: Sendable {
         let (environment, options) =
             (connector as? any EnvironmentConnector)?.adapt(environment, options) ?? (environment, options)
         self.options = options
+        writers = WriterWatch(database: database)
         self.status = status
         self.environment = environment
         self.logger = logger
@@ -123,6 +126,29 @@ struct SyncContext: Sendable {
         let now = environment.now()
         if let wait = status.activityChanged({ change(&$0, now) }) {
             log(.info, "Waiting for \(wait.reason).")
+        }
+    }
+
+    /// Shows whose local writes wait, and logs when they are another user's.
+    ///
+    /// - Parameter look: Looks for what is new. Its problems are told, and are no reason not to sync.
+    func reportWriters(_ look: () async throws -> WriterWatch.Finding?) async {
+        do {
+            guard let finding = try await look() else { return }
+            report { activity, _ in
+                activity.writesAreOfAnotherUser(finding != .own)
+                return nil
+            }
+            guard case .foreign(let count) = finding else { return }
+            log(
+                .warning,
+                "\(count) local writes that wait for their upload were made by another user than the one who is connected now, "
+                    + "with whose rights they are uploaded. Call disconnectAndClear() when a user signs out."
+            )
+        } catch {
+            if !Task.isCancelled {
+                log(.debug, "It could not be looked who has made the local writes: \(error.lineOfText)")
+            }
         }
     }
 

@@ -107,9 +107,10 @@ final class SyncSession: Sendable {
 
     /// The app's stream handles or the subscription table changed.
     ///
+    /// - Parameter stored: The subscription that was stored, if one was.
     /// - Returns: Whether an iteration runs that deals with it.
-    func subscriptionsChanged(live: [StreamKey]) -> Bool {
-        download.send(.subscriptionsChanged(live: live))
+    func subscriptionsChanged(_ stored: StreamStatus? = nil) -> Bool {
+        download.subscriptionsChanged(stored)
     }
 
     /// Drops the credentials; the stream stays open until there are new ones, or none can be got.
@@ -200,7 +201,7 @@ final class SyncSession: Sendable {
             if let requests {
                 tasks.addTask { [context] in
                     await requests.repost(unless: context.status.hasApplied) { error in
-                        context.log(.warning, "A checkpoint request could not be repeated: \(error)")
+                        context.log(.warning, "A checkpoint request could not be repeated: \(error.lineOfText)")
                     }
                 }
             }

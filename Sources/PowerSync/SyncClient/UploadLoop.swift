@@ -161,6 +161,7 @@ final class UploadLoop: Sendable {
                     try await uploadData()
                     context.status.uploadSucceeded(isUploading: true, rejection: rejection)
                 case .finish:
+                    await context.reportWriters { try await context.writers.queueIsEmpty() }
                     try await obtainWriteCheckpoint()
                     context.status.uploadSucceeded(isUploading: false, rejection: rejection)
                     return true
@@ -219,7 +220,7 @@ final class UploadLoop: Sendable {
         if isCancellation {
             context.status.uploadEnded(error: nil)
         } else {
-            context.log(.error, "Uploading local writes failed; trying again in \(delay): \(error)")
+            context.log(.error, "Uploading local writes failed; trying again in \(delay): \(error.lineOfText)")
             context.status.uploadEnded(error: error)
         }
         try await context.wait(delay, toRetry: .upload, after: occasions)

@@ -37,6 +37,33 @@ final class RawTableRows {
         }
     }
 
+    /// The table that the rows are in, as far as it is known.
+    ///
+    /// - Throws: As ``write(id:data:)``, for a definition that fits no table.
+    var rowTable: RowTable? {
+        get throws {
+            let name = try table.structure?.tableName ?? find(.put).table
+            guard let name else { return nil }
+            let spelling = try String.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT name FROM main.sqlite_master AS "table"
+                        WHERE type = 'table' AND name = ?1 COLLATE NOCASE
+                            AND EXISTS (SELECT 1 FROM pragma_table_info("table".name, 'main') WHERE name = 'id')
+                        """
+                ),
+                arguments: [name]
+            )
+            return spelling.map { RowTable(name: $0, isDataTable: false) }
+        }
+    }
+
+    /// Whether a statement of the app puts the rows.
+    var hasOwnStatement: Bool { table.put != nil }
+
+    /// Whether nothing is left of a row's columns when it is put; a statement of the app is taken to leave nothing.
+    var writesWholeRows: Bool { hasOwnStatement || table.structure?.syncedColumns == nil }
+
     private func put(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
         if put == nil {
             let found = try find(.put)

@@ -9,6 +9,8 @@ struct RawTableStatement {
     let parameters: [ClientRawTable.Parameter]
     /// What it can write to.
     let written: WrittenTables
+    /// The table that it names; `nil` when that is a view.
+    let table: String?
 }
 
 /// The statements of raw tables that one connection has worked out, as long as the database's schema stays the same.
@@ -72,9 +74,17 @@ struct RawTableStatements {
             case .put: try table.put ?? RawTableStructure(table, db).put
             case .delete: try table.delete ?? RawTableStructure(table, db).delete
             }
-        // What follows the first statement is ignored.
-        guard let sql = try db.allStatements(sql: declared.sql).next()?.sql else {
+        let statements = SQLText.statements(declared.sql)
+        guard let sql = statements.first.map(String.init) else {
             throw LocalDatabaseError.invalidArgument("Raw table \(table.name) has an empty \(kind) statement")
+        }
+        guard statements.count == 1 else {
+            throw LocalDatabaseError.invalidArgument(
+                """
+                The \(kind) statement of raw table \(table.name) is several statements, of which only the first would run; \
+                leave the others to a trigger: \(statements.dropFirst().joined(separator: "; "))
+                """
+            )
         }
         let count = try PreparedStatement(db, sql: sql).parameterCount
         guard count == declared.parameters.count else {
@@ -93,7 +103,8 @@ struct RawTableStatements {
         return RawTableStatement(
             sql: sql,
             parameters: declared.parameters,
-            written: try WrittenTables(of: sql, db)
+            written: try WrittenTables(of: sql, db),
+            table: try WrittenTables.target(of: sql, db)
         )
     }
 }

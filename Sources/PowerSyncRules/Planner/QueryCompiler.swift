@@ -26,7 +26,7 @@ struct QueryCompiler {
         commonTables: [String: CommonTable]
     ) -> Result {
         var result = Result()
-        let syntax = SQLParser.parse(text)
+        let syntax = SQLParser.parse(text, edition: options.edition)
         result.problems = syntax.problems
         if let select = syntax.select {
             var binder = QueryBinder(options: options, sources: sources, commonTables: commonTables)
@@ -53,7 +53,7 @@ struct QueryCompiler {
         _ text: SQLSources.Text,
         in sources: SQLSources
     ) -> (table: CommonTable, problems: [SQLProblem]) {
-        let syntax = SQLParser.parse(text)
+        let syntax = SQLParser.parse(text, edition: options.edition)
         var problems = syntax.problems
         guard let select = syntax.select else { return (.broken, problems) }
         var binder = QueryBinder(options: options, sources: sources)

@@ -16,6 +16,8 @@ struct SQLParser {
     private let tokens: [SQLToken]
     /// What kind of query it is: a `SELECT` of a parameter query may go on with `FROM` or `WHERE` at once.
     let dialect: BindingOptions.Dialect
+    /// The edition of the sync config: hints say what it has.
+    private let edition: Int
     /// Whether what is read is a result column, and no condition.
     var isInColumns = false
     private var position = 0
@@ -39,16 +41,22 @@ struct SQLParser {
     /// - Parameters:
     ///   - text: The query.
     ///   - dialect: What kind of query it is.
+    ///   - edition: The edition of the sync config.
     /// - Returns: The syntax tree and all problems.
-    static func parse(_ text: SQLSources.Text, as dialect: BindingOptions.Dialect = .stream) -> Result {
-        var parser = SQLParser(tokens: SQLLexer.tokens(of: text), dialect: dialect)
+    static func parse(
+        _ text: SQLSources.Text,
+        as dialect: BindingOptions.Dialect = .stream,
+        edition: Int = 3
+    ) -> Result {
+        var parser = SQLParser(tokens: SQLLexer.tokens(of: text), dialect: dialect, edition: edition)
         let select = parser.statement()
         return Result(select: parser.lacksTables ? nil : select, problems: parser.problems)
     }
 
-    private init(tokens: [SQLToken], dialect: BindingOptions.Dialect) {
+    private init(tokens: [SQLToken], dialect: BindingOptions.Dialect, edition: Int) {
         self.tokens = tokens
         self.dialect = dialect
+        self.edition = edition
     }
 }
 
@@ -200,7 +208,7 @@ extension SQLParser {
                 switch next.kind {
                 case .end: problem(.sqlSyntax, "The query is empty.")
                 case .word("with"):
-                    problem(.sqlNotSelect, "WITH is not part of a query.", hint: "Write “with” in the YAML.")
+                    problem(.sqlNotSelect, "WITH is not part of a query.", hint: commonTables)
                 case .invalid(let problem): problem
                 default: problem(.sqlNotSelect, "A query must be a SELECT statement, found \(next.kind.description).")
                 }
@@ -224,9 +232,20 @@ extension SQLParser {
     /// Where several queries can stand.
     private var severalQueries: String {
         switch dialect {
+        case .stream where edition < 3: "Make a stream of each: “queries” for several needs edition 3."
         case .stream: "Use “queries” for several."
         case .parameterQuery: "Make “parameters” a list of queries."
         case .dataQuery: "Add it to the list “data”."
+        }
+    }
+
+    /// Where common table expressions can stand.
+    private var commonTables: String {
+        switch dialect {
+        case .stream where edition < 3:
+            "Write the query in parentheses in the place of its name; “with” needs edition 3."
+        case .stream: "Write “with” in the YAML."
+        case .parameterQuery, .dataQuery: "Write a stream: bucket definitions have no common table expressions."
         }
     }
 

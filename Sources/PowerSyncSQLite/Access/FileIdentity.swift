@@ -23,11 +23,19 @@ package struct FileStatus: Sendable {
     package let identity: FileIdentity
     /// Its length in bytes.
     package let length: Int64
+    /// When its content was changed, in nanoseconds since 1970.
+    ///
+    /// Programs can set it.
+    package let modified: Int64
+    /// When its content, its name, its owner or its rights were changed, in nanoseconds since 1970.
+    package let changed: Int64
 
     /// The file that a name leads to; `nil` when there is none.
     package init?(path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
+        modified = status.modified
+        changed = status.changed
         identity = FileIdentity(
             device: UInt64(truncatingIfNeeded: status.st_dev),
             number: UInt64(truncatingIfNeeded: status.st_ino)

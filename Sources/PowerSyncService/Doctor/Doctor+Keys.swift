@@ -1,5 +1,6 @@
 import Foundation
 import NIOHTTP1
+import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncTokens
 
@@ -82,8 +83,9 @@ extension Doctor {
     ///   - server: Who has sent it.
     ///   - findings: Gets what is wrong.
     func checkClock(against text: String, of server: String, _ findings: inout DoctorFindings) {
-        guard let date = HTTPDate.parse(text) else { return }
-        let difference = now().timeIntervalSince(date)
+        let now = now().timeIntervalSince1970
+        guard let date = HTTPDate(text, now: Int64(now)) else { return }
+        let difference = now - TimeInterval(date.seconds)
         guard abs(difference) > Self.clockNoise else {
             return findings.ok(.clock, "as that of the server", place: server)
         }
@@ -104,16 +106,5 @@ extension HTTPHeaders {
     var clock: String? {
         // A cache passes on the date at which it has got the answer, and says how long ago that was (RFC 9111, 5.1).
         contains(name: "Age") ? nil : first(name: "Date")
-    }
-}
-
-/// Dates in headers of HTTP: `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110, 5.6.7).
-enum HTTPDate {
-    static func parse(_ text: String) -> Date? {
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(identifier: "GMT")
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-        return formatter.date(from: text)
     }
 }

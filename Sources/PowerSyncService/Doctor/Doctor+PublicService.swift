@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PowerSyncHTTP
 import PowerSyncProtocol
 
 /// A running service, looked at from where its clients are.
@@ -110,7 +111,7 @@ extension Doctor {
         default:
             findings.fail(
                 .service,
-                "something else answers /probes/readiness: status \(reply.status)",
+                Self.foreignAnswer(to: "/probes/readiness", status: reply.status, reply.redirect),
                 place: service.url,
                 remedy: "Let the proxy pass on every path below the address. \(Self.page)"
             )
@@ -148,7 +149,7 @@ extension Doctor {
         default:
             findings.fail(
                 .service,
-                "something else answers /sync/stream: status \(reply.status)",
+                Self.foreignAnswer(to: "/sync/stream", status: reply.status, reply.redirect),
                 place: service.url,
                 remedy: "Let the proxy pass on POST requests to /sync/stream. \(Self.page)"
             )
@@ -174,7 +175,8 @@ extension Doctor {
         else {
             return findings.warn(
                 .service,
-                "it cannot be told whether lines are passed on at once: status \(response.status.code)",
+                "it cannot be told whether lines are passed on at once: status \(response.status.code)"
+                    + Self.addition(service.redirect("/sync/stream", response.status, response.headers)),
                 place: service.url,
                 remedy: "The service is older, its probes are switched off, or it is being asked by others; try again."
             )
@@ -192,13 +194,13 @@ extension Doctor {
     }
 
     private func checkWebSocket(of service: PublicService, _ findings: inout DoctorFindings) async throws {
-        let line = try await UpgradeProbe.statusLine(of: service)
+        let (line, redirect) = try await UpgradeProbe.answer(of: service)
         if line.split(separator: " ").dropFirst().first == "101" {
             return findings.ok(.service, "WebSockets can be opened", place: service.url)
         }
         findings.warn(
             .service,
-            "WebSockets cannot be opened: the answer is \(line.isEmpty ? "none" : line)",
+            "WebSockets cannot be opened: the answer is \(line.isEmpty ? "none" : line)" + Self.addition(redirect),
             place: service.url,
             remedy: """
                 Clients over HTTP do not need them. Let the proxy pass on upgrades (nginx: proxy_http_version 1.1, and the headers \
@@ -230,19 +232,29 @@ extension Doctor {
             return findings.ok(.service, "the token is accepted, and its stream begins", place: service.url)
         }
         let envelope = ErrorEnvelope(json: ByteBuffer(string: first))
+        let redirect = service.redirect("/sync/stream", response.status, response.headers)
         findings.add(
             DoctorFinding(
                 level: .error,
                 area: .service,
                 place: service.url,
                 message:
-                    "the stream of the token is refused: \(envelope?.description ?? "status \(response.status.code)")",
+                    "the stream of the token is refused: \(envelope?.description ?? "status \(response.status.code)")"
+                    + Self.addition(redirect),
                 remedy: response.status == .unauthorized
                     ? "The log of the service says why: key, audience, expiry." : "Look into the log of the service.",
                 code: envelope?.code.rawValue
             )
         )
     }
+
+    /// What is said of an answer that no service gives.
+    private static func foreignAnswer(to path: String, status: Int, _ redirect: HTTPRedirect?) -> String {
+        "something else answers \(path): status \(status)\(addition(redirect))"
+    }
+
+    /// What is said of a redirect, behind something else.
+    private static func addition(_ redirect: HTTPRedirect?) -> String { redirect.map { ". \($0.sentence)" } ?? "" }
 
     /// Reads a body up to the end of its first line, or to its own.
     ///

@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import PowerSyncHTTP
 import PowerSyncProtocol
 
 /// A running service at the address that clients use, with every proxy that is between.
@@ -86,6 +87,8 @@ package struct PublicService: Sendable {
     struct Reply {
         var status: Int
         var date: String?
+        /// Where the answer refers to instead.
+        var redirect: HTTPRedirect?
         var body: String
 
         /// The code of an error envelope.
@@ -103,8 +106,14 @@ package struct PublicService: Sendable {
         return Reply(
             status: Int(response.status.code),
             date: response.headers.clock,
+            redirect: redirect(path, response.status, response.headers),
             body: String(buffer: try await response.body.collect(upTo: Self.maximumBodySize))
         )
+    }
+
+    /// Where an answer refers to instead.
+    func redirect(_ path: String, _ status: HTTPResponseStatus, _ headers: HTTPHeaders) -> HTTPRedirect? {
+        HTTPRedirect(status: Int(status.code), headers: headers, of: url + path)
     }
 
     func request(_ method: HTTPMethod, _ path: String, _ authorization: String? = nil) -> HTTPClientRequest {

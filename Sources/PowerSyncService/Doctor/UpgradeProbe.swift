@@ -1,7 +1,9 @@
 import Foundation
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import NIOSSL
+import PowerSyncHTTP
 
 /// Asks for a WebSocket, and hears what comes back: 101, or what a proxy makes of it.
 enum UpgradeProbe {
@@ -10,10 +12,10 @@ enum UpgradeProbe {
 
     /// Asks on the path of sync streams.
     ///
-    /// - Returns: The first line of the answer; empty when the connection is closed without one.
+    /// - Returns: The first line of the answer, empty when the connection is closed without one, and where it refers to instead.
     /// - Throws: An error of the connection.
-    static func statusLine(of service: PublicService) async throws -> String {
-        guard let url = URL(string: service.url), let host = url.host(percentEncoded: false) else { return "" }
+    static func answer(of service: PublicService) async throws -> (line: String, HTTPRedirect?) {
+        guard let url = URL(string: service.url), let host = url.host(percentEncoded: false) else { return ("", nil) }
         let isSecure = url.scheme?.lowercased() == "https"
         let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
         let tls = isSecure ? try NIOSSLContext(configuration: service.tlsConfiguration) : nil
@@ -42,8 +44,27 @@ enum UpgradeProbe {
                 text += String(buffer: bytes)
                 if text.contains("\r\n\r\n") || text.utf8.count > maximumBytes { break }
             }
-            return text.split(separator: "\r\n", maxSplits: 1).first.map(String.init) ?? ""
+            let lines = text.split(separator: "\r\n", omittingEmptySubsequences: false).prefix { !$0.isEmpty }
+            guard let line = lines.first else { return ("", nil) }
+            return (String(line), redirect(line, lines.dropFirst(), of: service))
         }
+    }
+
+    private static func redirect(
+        _ statusLine: Substring,
+        _ fields: some Sequence<Substring>,
+        of service: PublicService
+    ) -> HTTPRedirect? {
+        guard let status = statusLine.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else { return nil }
+        var headers: HTTPHeaders = [:]
+        for field in fields {
+            guard let colon = field.firstIndex(of: ":") else { continue }
+            headers.add(
+                name: String(field[..<colon]),
+                value: field[field.index(after: colon)...].trimmingCharacters(in: .whitespaces)
+            )
+        }
+        return HTTPRedirect(status: status, headers: headers, of: service.url + "/sync/stream")
     }
 
     private static func request(_ url: URL, _ host: String) -> String {

@@ -93,6 +93,13 @@ extension ErrorEnvelope {
             self.init(error)
         case let error as HTTPParserError:
             self = .notHTTP(error)
+        case is OpenedSyncStream.TooSlow:
+            self.init(
+                code: .unavailable,
+                description: "The stream could not begin in time",
+                name: "ServiceError",
+                details: "The storage does not answer, or is busy."
+            )
         case is FileProblem:
             self = .unhealthy(Probes.Problem.files.rawValue)
         case let error as BucketStorageError where error.code == .noActiveStream:

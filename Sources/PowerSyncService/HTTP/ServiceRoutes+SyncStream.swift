@@ -25,18 +25,22 @@ extension ServiceRoutes {
         )
         let syncRequest = try Self.syncRequest(parameters)
         let format = formats.allowsBSON ? ContentNegotiation.format(accept: request.headers[.accept]) : .ndjson
-        let opened = try await OpenedSyncStream(
-            syncRequest,
-            token: token,
-            reservation: reservation,
-            schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
-            format: format,
-            // A part at a time, over TLS or compressed.
-            copiesLines: false,
-            userAgent: request.headers[.xUserAgent] ?? request.headers[.userAgent] ?? "",
-            environment: sessions,
-            logger: context.logger
-        )
+        let userAgent = request.headers[.xUserAgent] ?? request.headers[.userAgent] ?? ""
+        let opened = try await DepartureHandler.cancellingWhenClientLeaves(context.channel) {
+            [sessions, logger = context.logger] in
+            try await OpenedSyncStream(
+                syncRequest,
+                token: token,
+                reservation: reservation,
+                schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
+                format: format,
+                // A part at a time, over TLS or compressed.
+                copiesLines: false,
+                userAgent: userAgent,
+                environment: sessions,
+                logger: logger
+            )
+        }
 
         var response = Response(status: .ok, headers: Self.streamHeaders(format))
         // A stream ends when its token does, or the client leaves: the connection has no use after it.

@@ -28,13 +28,16 @@ package struct ReplicationSourceError: PausingError, Sendable, CustomStringConve
     package let code: Code
     /// For operators: names the table or stream, and says what to do.
     package let message: String
+    /// Whether the source was told before that a later position is stored: the storage is an older copy of itself.
+    package let isOfOlderStorage: Bool
     /// The error that caused this one.
     package let underlyingError: (any Error)?
 
     /// Creates an error.
-    package init(_ code: Code, _ message: String, underlyingError: (any Error)? = nil) {
+    package init(_ code: Code, _ message: String, isOfOlderStorage: Bool = false, underlyingError: (any Error)? = nil) {
         self.code = code
         self.message = message
+        self.isOfOlderStorage = isOfOlderStorage
         self.underlyingError = underlyingError
     }
 

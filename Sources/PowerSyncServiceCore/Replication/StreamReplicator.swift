@@ -84,6 +84,9 @@ struct StreamReplicator {
                     ReplicationLogKey.error: "\(error)"
                 ]
             )
+            if error.isOfOlderStorage {
+                try await storage.skipWriteCheckpoints(head: source.head(having: storage.publishedPosition()))
+            }
             _ = try await storage.restart(stream.id)
             return .restarted
         }

@@ -66,6 +66,15 @@ package protocol BucketStorage: Sendable {
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none.
     func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream
 
+    /// Goes on counting write checkpoints above all that a later state of the storage may have given: it was put back to an older one.
+    ///
+    /// A client that was shown a number shows nothing more while it is shown smaller ones. The new numbers are visible from the next
+    /// checkpoint on that covers a position, those that are visible now until then.
+    ///
+    /// - Parameter head: The position of the source.
+    /// - Throws: An error of the database.
+    func skipWriteCheckpoints(head: SourcePosition) async throws
+
     /// Deletes all data of a stopped stream, and marks it as terminated.
     ///
     /// Others read and write other streams meanwhile: what takes long is done in small transactions. Can be repeated after an
@@ -298,6 +307,9 @@ extension BucketStorage {
 
     /// No: the storage is somewhere else.
     package func isWritten(to history: SourceHistory) async throws -> Bool { false }
+
+    /// Does nothing: the storage cannot be put back.
+    package func skipWriteCheckpoints(head: SourcePosition) async throws {}
 
     /// Makes a sync config the one to replicate, unless it is already.
     package func deploy(

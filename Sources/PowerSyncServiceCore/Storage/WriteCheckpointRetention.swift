@@ -11,6 +11,9 @@ package enum WriteCheckpointRetention {
     /// How long the number of a client is kept that asks for nothing, in seconds: 90 days.
     package static let ofClients: TimeInterval = 90 * 24 * 3600
 
+    /// How many numbers are left out when a storage was put back to an older state: more than anybody has been given since then.
+    package static let skippedNumbers: Int64 = 1_000_000_000
+
     /// The user that a key of write checkpoints belongs to: the bytes before the first slash.
     ///
     /// A user id has no slash in it (`VerifiedToken.writeCheckpointKey(clientID:)`). By bytes: a client id may begin with a mark that

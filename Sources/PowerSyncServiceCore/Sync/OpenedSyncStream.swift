@@ -13,6 +13,14 @@ package struct OpenedSyncStream: Sendable {
         var session: SyncSession?
     }
 
+    /// How long a client waits for the first line: 2 minutes.
+    ///
+    /// A statement of a storage in PostgreSQL has 60 s, and a line may need several.
+    static let firstLineLimit = Duration.seconds(120)
+
+    /// The first line has taken too long.
+    package struct TooSlow: Error {}
+
     /// What nobody has taken yet.
     private let unsent: NIOLockedValueBox<Unsent>
     /// What of this stream is in memory.
@@ -40,7 +48,8 @@ package struct OpenedSyncStream: Sendable {
     ///   - userAgent: What the client calls itself; for the log.
     ///   - environment: What all sessions share.
     ///   - logger: With the id of the request.
-    /// - Throws: ``UserStreams/Overflow``, ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, or an error of the storage.
+    /// - Throws: ``UserStreams/Overflow``, ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, ``TooSlow``, `CancellationError`,
+    ///   or an error of the storage.
     package init(
         _ request: StreamingSyncRequest,
         token: VerifiedToken,
@@ -59,8 +68,7 @@ package struct OpenedSyncStream: Sendable {
             format: format
         )
         place = try environment.userStreams.enter(client, with: reservation)
-        var active = try await environment.storage.activeStream()
-        if active == nil { throw BucketStorageError.noActiveStream }
+        guard let active = try await environment.storage.activeStream() else { throw BucketStorageError.noActiveStream }
         var logger = logger
         logger[metadataKey: "user_id"] = "\(StreamClient.shown(token.userID))"
         if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(StreamClient.shown(clientID))" }
@@ -82,29 +90,31 @@ package struct OpenedSyncStream: Sendable {
             (share, firstLineBytes) = (nil, 0)
             return
         }
-        // More than once, when another stream becomes active in the middle.
-        while let stream = active {
-            var session = SyncSession(
-                request: request,
-                token: token,
-                stream: stream,
-                environment: environment,
-                encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
-                copiesLines: copiesLines,
-                statistics: statistics,
-                logger: logger
-            )
-            if let line = try await session.open() {
-                unsent = NIOLockedValueBox(Unsent(firstLine: line, session: session))
-                (share, firstLineBytes) = (session.share, line.readableBytes)
-                session.share.add(line.readableBytes)
-                return
+        let (line, session) = try await environment.timing.limiting(to: Self.firstLineLimit, TooSlow()) {
+            [statistics, logger] in
+            // More than once, when another stream becomes active in the middle.
+            var next = active as ActiveSyncStream?
+            while let stream = next {
+                var session = SyncSession(
+                    request: request,
+                    token: token,
+                    stream: stream,
+                    environment: environment,
+                    encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
+                    copiesLines: copiesLines,
+                    statistics: statistics,
+                    logger: logger
+                )
+                if let line = try await session.open() { return (line, session) }
+                next = try await environment.storage.activeStream()
+                // The service shuts down.
+                if next?.id == stream.id { break }
             }
-            active = try await environment.storage.activeStream()
-            // The service shuts down.
-            if active?.id == stream.id { break }
+            throw BucketStorageError.noActiveStream
         }
-        throw BucketStorageError.noActiveStream
+        unsent = NIOLockedValueBox(Unsent(firstLine: line, session: session))
+        (share, firstLineBytes) = (session.share, line.readableBytes)
+        session.share.add(line.readableBytes)
     }
 
     /// Whether the first line is the only one: it says that the token has expired.

@@ -18,6 +18,11 @@ final class LibPQ: @unchecked Sendable {
         /// The number of columns.
         var count: Int { Int(PQnfields(result)) }
 
+        /// The name of a column, as the statement has it.
+        func name(_ column: Int) -> String {
+            PQfname(result, CInt(column)).map { String(cString: $0) } ?? "number \(column + 1)"
+        }
+
         /// Calls `body` with the text of a value; `nil` for NULL.
         ///
         /// The view is valid while it runs.

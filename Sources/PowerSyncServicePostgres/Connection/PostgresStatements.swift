@@ -66,6 +66,24 @@ struct PostgresStatements {
         try rows(sql, arguments, read).first
     }
 
+    /// Runs a query that always has a row, such as one of aggregates, or with `RETURNING` and without a conflict.
+    ///
+    /// - Returns: The value of the first row.
+    /// - Throws: ``BucketStorageError`` with code `corrupted` when there is none.
+    func one<Value>(
+        _ sql: String,
+        _ arguments: [PostgresArgument] = [],
+        _ read: (BinaryRow) throws -> Value
+    ) throws -> Value {
+        guard let value = try first(sql, arguments, read) else {
+            throw BucketStorageError(
+                .corrupted,
+                "PostgreSQL, while \(activity): a query that always has a row had none."
+            )
+        }
+        return value
+    }
+
     /// A statement for ``run(together:)``.
     struct Statement {
         var sql: String
@@ -157,7 +175,7 @@ struct PostgresStatements {
         // Asked for only where it is known: before there is a storage, there is no such table.
         let id = storage.id == nil ? "NULL" : "(SELECT id::text FROM \(schema).storage)"
         return Statement(sql: "SELECT \(PostgresConnection.sessionToken), \(id), pg_backend_pid()") {
-            read(Place(token: $0.text(0), storageID: $0.text(1), process: $0.integer(2)))
+            read(Place(token: $0.optionalText(0), storageID: $0.optionalText(1), process: try $0.integer(2)))
         }
     }
 
@@ -199,28 +217,58 @@ struct BinaryRow {
     /// Whether a value is NULL.
     func isNull(_ column: Int) -> Bool { row.withValue(column) { $0 == nil } }
 
-    /// An integer or an OID of any size, or a boolean as 0 or 1; 0 for NULL.
-    func integer(_ column: Int) -> Int64 { optionalInteger(column) ?? 0 }
+    /// An integer or an OID of any size, or a boolean as 0 or 1.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `corrupted` for NULL and for what is no integer.
+    func integer(_ column: Int) throws(BucketStorageError) -> Int64 { try present(optionalInteger(column), column) }
 
     /// An integer of any size; `nil` for NULL.
-    func optionalInteger(_ column: Int) -> Int64? {
-        row.withValue(column) { value in
-            guard let value, value.count > 0, value.count <= 8 else { return nil }
-            // The sign is in the first byte; one byte alone is a letter or a boolean, which have none.
-            var integer: Int64 = value.count > 1 ? Int64(Int8(bitPattern: value[0])) : Int64(value[0])
-            for index in 1..<max(1, value.count) { integer = integer << 8 | Int64(value[index]) }
-            return integer
+    ///
+    /// - Throws: ``BucketStorageError`` with code `corrupted` for what is no integer.
+    func optionalInteger(_ column: Int) throws(BucketStorageError) -> Int64? {
+        guard let value = row.memory(column) else { return nil }
+        guard value.count > 0, value.count <= 8 else {
+            throw BucketStorageError(
+                .corrupted,
+                "The column \(row.name(column)) in the bucket storage has \(value.count) bytes, which are no integer."
+            )
         }
+        // The sign is in the first byte; one byte alone is a letter or a boolean, which have none.
+        var integer: Int64 = value.count > 1 ? Int64(Int8(bitPattern: value[0])) : Int64(value[0])
+        for index in 1..<max(1, value.count) { integer = integer << 8 | Int64(value[index]) }
+        return integer
     }
 
-    /// A boolean; `false` for NULL.
-    func boolean(_ column: Int) -> Bool { integer(column) != 0 }
+    /// A boolean.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `corrupted` for NULL.
+    func boolean(_ column: Int) throws(BucketStorageError) -> Bool { try integer(column) != 0 }
+
+    /// A text, or bytes that are one.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `corrupted` for NULL.
+    func text(_ column: Int) throws(BucketStorageError) -> String { try present(optionalText(column), column) }
 
     /// A text, or bytes that are one; `nil` for NULL.
-    func text(_ column: Int) -> String? { row.withValue(column) { $0?.string } }
+    func optionalText(_ column: Int) -> String? { row.withValue(column) { $0?.string } }
+
+    /// Bytes.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `corrupted` for NULL.
+    func bytes(_ column: Int) throws(BucketStorageError) -> [UInt8] { try present(optionalBytes(column), column) }
 
     /// Bytes; `nil` for NULL.
-    func bytes(_ column: Int) -> [UInt8]? { row.memory(column).map { Array($0) } }
+    func optionalBytes(_ column: Int) -> [UInt8]? { row.memory(column).map { Array($0) } }
+
+    private func present<Value>(_ value: Value?, _ column: Int) throws(BucketStorageError) -> Value {
+        guard let value else {
+            throw BucketStorageError(
+                .corrupted,
+                "The column \(row.name(column)) in the bucket storage is NULL, which the service never writes there."
+            )
+        }
+        return value
+    }
 
     /// The memory of a value; empty for NULL.
     func memory(_ column: Int) -> UnsafeRawBufferPointer {

@@ -101,8 +101,16 @@ extension PostgresSource {
         }
         guard let slot else { throw lost("Replication slot \(slotName) is gone.") }
         if slot.isLost { throw thrownAway(slotName, slot) }
-        guard let confirmed = slot.confirmed, confirmed.lsn <= position.lsn.unmarked else {
-            throw lost("Replication slot \(slotName) has been moved beyond \(position.lsn.unmarked).")
+        guard let confirmed = slot.confirmed else { throw lost("Replication slot \(slotName) has no position.") }
+        guard confirmed.lsn <= position.lsn.unmarked else {
+            throw ReplicationSourceError(
+                .historyLost,
+                """
+                Replication slot \(slotName) has been moved beyond \(position.lsn.unmarked): the bucket storage was restored. The tables are \
+                copied again.
+                """,
+                isOfOlderStorage: true
+            )
         }
         return position
     }
@@ -221,10 +229,9 @@ extension PostgresSource {
                     return lost("Replication slot \(slotName) was dropped while changes were read.")
                 }
                 if slot.isLost { return thrownAway(slotName, slot) }
-                // A publication that is younger than the changes does not exist for them, and never will.
-                if error.sqlState == PostgresError.SQLState.undefinedObject, error.message.contains("publication"),
-                    try await publicationExists(connection)
-                {
+                // A publication that is younger than the changes does not exist for them, and never will. The slot was found above,
+                // so it is the publication that the server does not find; its text is in the server's language.
+                if error.sqlState == PostgresError.SQLState.undefinedObject, try await publicationExists(connection) {
                     return lost("The publication was made again.")
                 }
                 return error

@@ -42,7 +42,7 @@ struct PostgresBucketReading: Sendable {
         ]
         try db.run(query, arguments) { row in
             guard !isFull else { return }
-            let next = Int(row.integer(0))
+            let next = try Int(row.integer(0))
             if next != place {
                 if place > 0 { chunks.endBucket() }
                 guard chunks.begin() else {
@@ -51,20 +51,20 @@ struct PostgresBucketReading: Sendable {
                 }
                 place = next
             }
-            func name(_ column: Int) -> [UInt8]? {
-                guard let number = row.optionalInteger(column) else { return [] }
+            func name(_ column: Int) throws -> [UInt8]? {
+                guard let number = try row.optionalInteger(column) else { return [] }
                 if let name = names[number] { return name }
                 missing.insert(number)
                 return nil
             }
             // Both, so that both are looked for together.
-            let tables = (name(5), name(7))
+            let tables = try (name(5), name(7))
             guard let sourceTable = tables.0, let clientTable = tables.1 else { return }
             var operation = StoredOperation(
-                opID: row.integer(1),
-                kind: Self.kind(row.integer(2)),
-                checksum: Checksum(truncating: row.integer(3)),
-                targetOp: row.optionalInteger(4)
+                opID: try row.integer(1),
+                kind: Self.kind(try row.integer(2)),
+                checksum: Checksum(truncating: try row.integer(3)),
+                targetOp: try row.optionalInteger(4)
             )
             operation.sourceKey = row.memory(6)
             operation.rowID = row.memory(8)

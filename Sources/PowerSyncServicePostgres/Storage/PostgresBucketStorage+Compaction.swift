@@ -46,7 +46,7 @@ extension PostgresBucketStorage {
         try Task.checkCancellation()
         return try await write("compacting") { [schema] db in
             let isFree = try db.first("SELECT pg_try_advisory_xact_lock(\(schema.lockKey("compaction")))") {
-                $0.boolean(0)
+                try $0.boolean(0)
             }
             return isFree == true ? try step(db) : nil
         }
@@ -116,7 +116,7 @@ struct PostgresCompaction: Sendable {
         let found = try db.rows(
             "SELECT op_id FROM \(db.schema).superseded_entries WHERE stream = $1 AND by_op <= $2 ORDER BY by_op, op_id LIMIT $3",
             [stream, .integer(through), .integer(Int64(Self.batch))]
-        ) { $0.integer(0) }
+        ) { try $0.integer(0) }
         guard !found.isEmpty else { return Step(isLast: true) }
         try passCheckpoint(db)
         try db.run(Self.removal(in: db.schema), [stream, .integers(found)])
@@ -138,9 +138,9 @@ struct PostgresCompaction: Sendable {
             """,
             [stream, .integer(through), .integer(Int64(Self.batch))]
         ) { row in
-            buckets.append(row.integer(0))
-            opIDs.append(row.integer(1))
-            laterIDs.append(row.integer(2))
+            buckets.append(try row.integer(0))
+            opIDs.append(try row.integer(1))
+            laterIDs.append(try row.integer(2))
         }
         guard buckets.count > 0 else { return Step(isLast: true) }
         try passCheckpoint(db)
@@ -177,7 +177,7 @@ struct PostgresCompaction: Sendable {
             let next = try db.first(
                 "SELECT id FROM \(db.schema).buckets WHERE stream = $1 AND is_uncleared AND id > $2 ORDER BY id LIMIT 1",
                 [stream, .integer(step.bucket)]
-            ) { $0.integer(0) }
+            ) { try $0.integer(0) }
             guard let next else {
                 step.isLast = true
                 return step
@@ -205,10 +205,10 @@ struct PostgresCompaction: Sendable {
             arguments + [.integer(through), .integer(Int64(Self.batch))]
         ) { row in
             let operation = StoredOperation(
-                opID: row.integer(0),
-                kind: PostgresBucketReading.kind(row.integer(1)),
-                checksum: Checksum(truncating: row.integer(2)),
-                targetOp: row.optionalInteger(3)
+                opID: try row.integer(0),
+                kind: PostgresBucketReading.kind(try row.integer(1)),
+                checksum: Checksum(truncating: try row.integer(2)),
+                targetOp: try row.optionalInteger(3)
             )
             hasRow = hasRow || operation.kind == .put
             if !hasRow { beginning.add(operation) }

@@ -157,7 +157,7 @@ extension PostgresBucketStorage {
                 SELECT c.system_identifier::text, d.oid::text FROM pg_control_system() AS c, pg_database AS d
                 WHERE d.datname = current_database()
                 """
-            ) { [$0.text(0) ?? "", $0.text(1) ?? ""] }
+            ) { try [$0.text(0), $0.text(1)] }
         }
         return own == [String(parts[0]), String(parts[2])]
     }

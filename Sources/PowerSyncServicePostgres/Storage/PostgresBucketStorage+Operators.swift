@@ -10,16 +10,16 @@ extension PostgresBucketStorage {
     ) async throws -> BucketList {
         try await read("reading the buckets of a stream") { db in
             let arguments: [PostgresArgument] = [.integer(stream.rawValue), .bytes(Array(search.utf8))]
-            let total = try db.first(
+            let total = try db.one(
                 """
                 SELECT count(*), coalesce(sum(count), 0)::bigint FROM \(db.schema).buckets
                 WHERE stream = $1 AND position($2 IN name) > 0
                 """,
                 arguments
-            ) { (count: Int($0.integer(0)), operations: $0.integer(1)) }
+            ) { try (count: Int($0.integer(0)), operations: $0.integer(1)) }
             let part = arguments + [.integer(Int64(limit)), .integer(Int64(offset))]
             let buckets = try Self.measuredBuckets(part, db) ?? Self.buckets(part, bytes: "NULL::bigint", db)
-            return BucketList(total: total?.count ?? 0, operations: total?.operations ?? 0, buckets: buckets)
+            return BucketList(total: total.count, operations: total.operations, buckets: buckets)
         }
     }
 
@@ -60,9 +60,9 @@ extension PostgresBucketStorage {
             arguments
         ) {
             BucketList.Bucket(
-                name: $0.text(0) ?? "",
-                operations: $0.integer(1),
-                bytes: $0.isNull(2) ? nil : $0.integer(2)
+                name: try $0.text(0),
+                operations: try $0.integer(1),
+                bytes: try $0.optionalInteger(2)
             )
         }
     }
@@ -72,42 +72,42 @@ extension PostgresBucketStorage {
         try await read("reading how much is stored") { db in
             // Compaction and the end of a stream write no operations, but make what there is smaller.
             let present =
-                try db.first(
+                try db.one(
                     """
                     SELECT (SELECT last_value FROM \(db.schema).op_ids)
                         + (SELECT coalesce(sum(compacted_op), 0)::bigint + count(*) FILTER (WHERE state = 'TERMINATED')
                             FROM \(db.schema).streams)
                     """
-                ) { $0.integer(0) } ?? 0
+                ) { try $0.integer(0) }
             if present == version { return nil }
             func size(of table: String) throws -> Int64 {
-                try db.first(
+                try db.one(
                     """
                     SELECT coalesce(sum(pg_table_size(inhrelid)), 0)::bigint FROM pg_inherits
                     WHERE inhparent = \(db.relation(table))
                     """
-                ) { $0.integer(0) } ?? 0
+                ) { try $0.integer(0) }
             }
             return StorageSizes(
                 version: present,
                 operations: try size(of: "operations"),
                 parameters: try size(of: "parameter_entries"),
                 rows: try size(of: "row_states"),
-                bucketCount: Int(try db.first("SELECT count(*) FROM \(db.schema).buckets") { $0.integer(0) } ?? 0)
+                bucketCount: Int(try db.one("SELECT count(*) FROM \(db.schema).buckets") { try $0.integer(0) })
             )
         }
     }
 
     package func size() async throws -> Int64 {
         try await read("reading the size of the storage") { [schema] db in
-            try db.first(
+            try db.one(
                 """
                 SELECT coalesce(sum(pg_total_relation_size(c.oid)), 0)::bigint
                 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
                 WHERE n.nspname = $1 AND c.relkind = 'r'
                 """,
                 [.text(schema.name)]
-            ) { $0.integer(0) } ?? 0
+            ) { try $0.integer(0) }
         }
     }
 }

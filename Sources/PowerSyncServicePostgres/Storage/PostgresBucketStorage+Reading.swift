@@ -24,7 +24,7 @@ extension PostgresBucketStorage {
                 try db.rows(
                     sql,
                     [.integer(later.streamID.rawValue), .integer(earlier.opID.rawValue), .integer(later.opID.rawValue)]
-                ) { $0.text(0) ?? "" }
+                ) { try $0.text(0) }
             }
             let buckets = try names(
                 """
@@ -70,7 +70,7 @@ extension PostgresBucketStorage {
                         underlyingError: error
                     )
                 }
-                let lookup = lookups[Int(row.integer(0)) - 1]
+                let lookup = try lookups[Int(row.integer(0)) - 1]
                 for row in rows where result[lookup, default: []].insert(row).inserted { total += 1 }
                 guard total <= limit else { throw BucketLimitError(limit: .parameterResults(limit: limit)) }
             }
@@ -150,9 +150,9 @@ extension PostgresBucketStorage {
                     .integer(checkpoint.opID.rawValue),
                 ]
             ) { row in
-                checksums[buckets[Int(row.integer(0)) - 1]] = BucketChecksum(
-                    checksum: Checksum(truncating: row.integer(1)),
-                    count: row.integer(2)
+                checksums[buckets[Int(try row.integer(0)) - 1]] = BucketChecksum(
+                    checksum: Checksum(truncating: try row.integer(1)),
+                    count: try row.integer(2)
                 )
             }
             return checksums
@@ -182,7 +182,7 @@ extension PostgresBucketStorage {
                 let found = try db.rows(
                     "SELECT id, name FROM \(db.schema).names WHERE stream = $1 AND id = ANY ($2)",
                     [.integer(stream.rawValue), .integers(missing)]
-                ) { ($0.integer(0), $0.bytes(1) ?? []) }
+                ) { try ($0.integer(0), $0.bytes(1)) }
                 guard found.count == missing.count else {
                     // With the tables of a stream that was replaced, its names are gone, too.
                     _ = try PostgresStreamView(db, at: checkpoint)

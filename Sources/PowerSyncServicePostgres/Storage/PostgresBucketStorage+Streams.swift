@@ -78,7 +78,7 @@ extension PostgresBucketStorage: BucketStorage {
             let time = try db.first(
                 "SELECT extract(epoch FROM last_checkpoint_at)::text FROM \(db.schema).streams WHERE id = $1",
                 [.integer(stream.rawValue)]
-            ) { $0.text(0).flatMap { Double($0) } }
+            ) { $0.optionalText(0).flatMap { Double($0) } }
             return StreamProgress(
                 checkpoint: record.checkpoint,
                 checkpointedAt: time.flatMap(\.self).map { Date(timeIntervalSince1970: $0) },
@@ -160,12 +160,12 @@ extension SourceTable {
             """,
             [.integer(stream.rawValue)]
         ) { row in
-            let name = SourceTableName(schema: row.text(2) ?? "", name: row.text(3) ?? "")
+            let name = try SourceTableName(schema: row.text(2), name: row.text(3))
             let identity: [SourceTableDescriptor.IdentityColumn]
             do {
                 identity = try JSONDecoder().decode(
                     [SourceTableDescriptor.IdentityColumn].self,
-                    from: Data(row.bytes(4) ?? [])
+                    from: Data(try row.bytes(4))
                 )
             } catch {
                 throw BucketStorageError(
@@ -175,10 +175,10 @@ extension SourceTable {
                 )
             }
             return SourceTable(
-                id: row.text(0) ?? "",
-                descriptor: SourceTableDescriptor(name: name, relationID: row.text(1) ?? "", identity: identity),
-                isSnapshotDone: row.boolean(5),
-                lastSnapshotKey: row.bytes(6).map { SnapshotKey(rawValue: $0) }
+                id: try row.text(0),
+                descriptor: SourceTableDescriptor(name: name, relationID: try row.text(1), identity: identity),
+                isSnapshotDone: try row.boolean(5),
+                lastSnapshotKey: row.optionalBytes(6).map { SnapshotKey(rawValue: $0) }
             )
         }
     }

@@ -15,7 +15,7 @@ extension PostgresBucketStorage {
                     JOIN \(db.schema).source_histories AS h ON h.id = s.history_id
                 WHERE s.last_checkpoint_lsn IS NOT NULL
                 """
-            ) { SourcePosition(LSN($0.text(0) ?? ""), of: SourceHistory(rawValue: $0.text(1) ?? "")) }
+            ) { try SourcePosition(LSN($0.text(0)), of: SourceHistory(rawValue: $0.text(1))) }
         }
     }
 
@@ -37,8 +37,9 @@ extension PostgresBucketStorage {
                 (user_key, digest, owner, write_checkpoint, lsn, history_id, used_at)
             SELECT $1, sha256($1), sha256($4), least(coalesce(f.number, 0), \(Int64.max - 1)) + 1, $2, head.id,
                 \(Self.time("$5"))
-            FROM head CROSS JOIN served
-                LEFT JOIN \(db.schema).forgotten_write_checkpoints AS f ON f.owner = sha256($4)
+            FROM head CROSS JOIN served CROSS JOIN (
+                SELECT max(number) AS number FROM \(db.schema).forgotten_write_checkpoints WHERE owner IN (sha256($4), '')
+            ) AS f
             ON CONFLICT (digest) DO UPDATE SET
                 \(Self.keepVisible),
                 write_checkpoint = least(w.write_checkpoint, \(Int64.max - 1)) + 1,
@@ -72,6 +73,27 @@ extension PostgresBucketStorage {
             WHERE w.write_checkpoint <= $6
             RETURNING write_checkpoint, xmax = 0 AS is_new
             """
+        }
+    }
+
+    package func skipWriteCheckpoints(head: SourcePosition) async throws {
+        let step = WriteCheckpointRetention.skippedNumbers
+        @Sendable func raised(_ column: String) -> String { "least(\(column), \(Int64.max - step)) + \(step)" }
+        try await write("skipping write checkpoints") { [self] db in
+            try lockHistories(db)
+            try db.run(
+                """
+                WITH served AS (\(Self.served(db)))
+                UPDATE \(db.schema).write_checkpoints AS w SET
+                    \(Self.keepVisible), write_checkpoint = \(raised("w.write_checkpoint")), lsn = $1, history_id = $2
+                WHERE requested_at IS NULL
+                """,
+                [.text(head.lsn.rawValue), .integer(try head.history.number(db))]
+            )
+            let forgotten = "\(db.schema).forgotten_write_checkpoints"
+            try db.run("UPDATE \(forgotten) SET number = \(raised("number"))")
+            // Clients that the storage does not know any more.
+            try db.run("INSERT INTO \(forgotten) (owner, number) VALUES ('', \(step)) ON CONFLICT DO NOTHING")
         }
     }
 
@@ -158,7 +180,7 @@ extension PostgresBucketStorage {
                 """
             var recorded: (number: Int64, isNew: Bool)?
             let recording = PostgresStatements.Statement(sql: statement, arguments: values) {
-                recorded = ($0.integer(0), $0.boolean(1))
+                recorded = try ($0.integer(0), $0.boolean(1))
             }
             try db.run(together: [schema.keepingPublished, recording])
             if recorded?.isNew == true { try Self.forgetClients(of: user, db) }
@@ -178,7 +200,7 @@ extension PostgresBucketStorage {
             let larger = try db.first(
                 "SELECT write_checkpoint FROM \(db.schema).write_checkpoints WHERE digest = sha256($1)",
                 [client]
-            ) { $0.integer(0) }
+            ) { try $0.integer(0) }
             return WriteCheckpoint(larger ?? 1)
         }
     }
@@ -204,7 +226,7 @@ extension PostgresBucketStorage {
                     .bytes(Array(userKey.utf8)), .integer(checkpoint.streamID.rawValue),
                     .text(checkpoint.lsn.rawValue),
                 ]
-            ) { $0.optionalInteger(0) }
+            ) { try $0.optionalInteger(0) }
         }
         return number.flatMap(\.self).map { WriteCheckpoint($0) }
     }
@@ -220,7 +242,7 @@ extension PostgresBucketStorage {
                     .bytes(Array(userKey.utf8)), .integer(checkpoint.streamID.rawValue),
                     .text(checkpoint.lsn.rawValue),
                 ]
-            ) { LSN($0.text(0) ?? "") }
+            ) { try LSN($0.text(0)) }
         }
     }
 
@@ -263,7 +285,7 @@ extension PostgresBucketStorage {
         let arguments = [before(WriteCheckpointRetention.ofRequests), before(WriteCheckpointRetention.ofClients)]
         return try await write("deleting write checkpoints") { db in
             guard let served = try StreamRecord.served(db) else { return 0 }
-            return try db.first(
+            return try db.one(
                 """
                 WITH deleted AS (
                     DELETE FROM \(db.schema).write_checkpoints AS w
@@ -274,7 +296,7 @@ extension PostgresBucketStorage {
                 SELECT count(*) FROM deleted
                 """,
                 arguments + [.text(served.lastCheckpointLSN?.rawValue), .integer(served.historyID)]
-            ) { Int($0.integer(0)) } ?? 0
+            ) { try Int($0.integer(0)) }
         }
     }
 }

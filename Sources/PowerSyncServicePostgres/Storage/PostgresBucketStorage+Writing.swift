@@ -84,7 +84,7 @@ extension PostgresBucketStorage {
             let reached = try db.first(
                 "SELECT max(lsn) FROM \(db.schema).write_checkpoints WHERE history_id = $1",
                 [.integer(record.historyID)]
-            ) { $0.text(0).map { LSN($0) } }
+            ) { $0.optionalText(0).map { LSN($0) } }
             let history = try SourceHistory.find(record.historyID, db)
             let config = try configs.config(of: stream) { try .find($0, db) }
             return (record, config, history, reached ?? nil, try SourceTable.all(of: stream, db))

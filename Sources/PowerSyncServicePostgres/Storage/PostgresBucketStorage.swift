@@ -204,7 +204,7 @@ package final class PostgresBucketStorage: Sendable {
             )
         }
         let encoding = try await connection.statements("reading the encoding", in: schema) { db in
-            try db.first("SELECT current_setting('server_encoding')") { $0.text(0) ?? "" }
+            try db.first("SELECT current_setting('server_encoding')") { try $0.text(0) }
         }
         guard encoding == "UTF8" else {
             throw BucketStorageError(
@@ -332,7 +332,7 @@ package final class PostgresBucketStorage: Sendable {
     func checkOthers(than process: Int64) async throws {
         try await inSession {
             let activity = "looking for a pooler"
-            let other = try await ask(activity) { db in try db.first("SELECT pg_backend_pid()") { $0.integer(0) } }
+            let other = try await ask(activity) { db in try db.first("SELECT pg_backend_pid()") { try $0.integer(0) } }
             if other == process { throw PostgresError.noSession(activity) }
         }
     }

@@ -36,7 +36,7 @@ final class PostgresInterning<Name: Hashable> {
     private func statement(_ sql: String, _ stream: PostgresArgument) -> PostgresStatements.Statement? {
         if missing.isEmpty { return nil }
         return PostgresStatements.Statement(sql: sql, arguments: [stream, .byteStrings(missing.keys)]) { row in
-            if let name = self.missing.removeValue(forKey: row.bytes(1) ?? []) { self.numbers[name] = row.integer(0) }
+            if let name = try self.missing.removeValue(forKey: row.bytes(1)) { self.numbers[name] = try row.integer(0) }
         }
     }
 }

@@ -13,7 +13,7 @@ struct OpIDs {
         // Another stream's writer may take some at the same time: there may be gaps.
         ids += try db.rows("SELECT nextval(\(db.relation("op_ids"))) FROM generate_series(1, $1)", [.integer(missing)])
         {
-            $0.integer(0)
+            try $0.integer(0)
         }
     }
 

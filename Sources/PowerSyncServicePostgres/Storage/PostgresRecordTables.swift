@@ -99,7 +99,8 @@ struct PostgresRecordTables: RecordTables {
         try db.run(together: [interning.find(stream)].compactMap(\.self))
         try db.run(together: [interning.insert(stream)].compactMap(\.self))
         numbers.merge(interning.numbers) { $1 }
-        return numbers[name] ?? 0
+        guard let number = numbers[name] else { throw notRead("name of a table") }
+        return number
     }
 
     mutating func bucket(_ name: BucketName) throws -> Int64 {
@@ -121,7 +122,7 @@ struct PostgresRecordTables: RecordTables {
     private mutating func readRows(_ records: [PendingRecord]) throws {
         guard !records.isEmpty else { return }
         var (tables, keys) = (PostgresArray(.integer), PostgresArray(.uuid))
-        missingRows = Set(records.map { RowID(table: numbers[Array($0.tableID.utf8)] ?? 0, key: $0.beforeKey) })
+        missingRows = try Set(records.map { RowID(table: try number(of: $0.tableID), key: $0.beforeKey) })
         for id in missingRows.sorted() {
             tables.append(id.table)
             keys.append(id.key)
@@ -135,7 +136,7 @@ struct PostgresRecordTables: RecordTables {
             """,
             [stream, .array(tables), .array(keys)]
         ) { row in
-            let id = RowID(table: row.integer(0), key: ReplicaID(bytes: row.memory(1)))
+            let id = try RowID(table: row.integer(0), key: ReplicaID(bytes: row.memory(1)))
             rows[id] = try decode(row.memory(2))
             missingRows.remove(id)
         }
@@ -149,7 +150,7 @@ struct PostgresRecordTables: RecordTables {
         try db.run(
             "SELECT op_id, lookup FROM \(db.schema).parameter_entries WHERE stream = $1 AND op_id = ANY ($2)",
             [stream, .integers(opIDs)]
-        ) { entryLookups[$0.integer(0)] = $0.integer(1) }
+        ) { entryLookups[try $0.integer(0)] = try $0.integer(1) }
     }
 
     private func decode(_ state: UnsafeRawBufferPointer) throws -> StoredRow {
@@ -190,7 +191,7 @@ struct PostgresRecordTables: RecordTables {
             """,
             [stream, .integer(table), .integer(Int64(limit)), .integer(Int64(byteLimit))]
         ) { row in
-            total = Int(row.integer(2))
+            total = try Int(row.integer(2))
             return (key: ReplicaID(bytes: row.memory(0)), state: try decode(row.memory(1)))
         }
         for (key, state) in found { rows[RowID(table: table, key: key)] = state }

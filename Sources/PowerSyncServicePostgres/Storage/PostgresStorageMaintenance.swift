@@ -65,7 +65,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
             guard try schema.stored(db) != nil else { return [] }
             return Set(
                 try db.rows("SELECT slot_name FROM \(db.schema).streams WHERE state <> 'TERMINATED'") {
-                    $0.text(0) ?? ""
+                    try $0.text(0)
                 }
             )
         }
@@ -92,7 +92,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
 
     /// Whether the role may make the tables, and the schema if there is none.
     private static func mayMake(_ schema: PostgresStorageSchema, _ db: PostgresStatements) throws -> Bool {
-        try db.first(
+        try db.one(
             """
             SELECT coalesce(
                 (SELECT has_schema_privilege(n.oid, 'CREATE') AND has_schema_privilege(n.oid, 'USAGE')
@@ -101,7 +101,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
             )
             """,
             [.text(schema.name)]
-        ) { $0.boolean(0) } ?? false
+        ) { try $0.boolean(0) }
     }
 
     // MARK: Changing
@@ -146,7 +146,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
         let streams = try db.rows(
             "SELECT id, CASE WHEN state <> 'TERMINATED' THEN slot_name END FROM \(db.schema).streams"
         ) {
-            (ReplicationStreamID(rawValue: $0.integer(0)), $0.text(1))
+            (ReplicationStreamID(rawValue: try $0.integer(0)), $0.optionalText(1))
         }
         return Dictionary(uniqueKeysWithValues: streams)
     }

@@ -78,14 +78,7 @@ extension PostgresStorageSchema {
         );
         CREATE INDEX ON \(schema).source_tables (stream);
 
-        CREATE TABLE \(schema).names (
-            stream bigint NOT NULL,
-            id bigint NOT NULL DEFAULT nextval('\(schema).numbers'),
-            name bytea NOT NULL,
-            digest bytea NOT NULL GENERATED ALWAYS AS (sha256(name)) STORED,
-            PRIMARY KEY (stream, id),
-            UNIQUE (stream, digest)
-        ) PARTITION BY LIST (stream);
+        \(nameTable("names", in: schema))
 
         CREATE TABLE \(schema).buckets (
             stream bigint NOT NULL,
@@ -121,14 +114,7 @@ extension PostgresStorageSchema {
         ) PARTITION BY LIST (stream);
         CREATE INDEX ON \(schema).operations (op_id);
 
-        CREATE TABLE \(schema).lookups (
-            stream bigint NOT NULL,
-            id bigint NOT NULL DEFAULT nextval('\(schema).numbers'),
-            name bytea NOT NULL,
-            digest bytea NOT NULL GENERATED ALWAYS AS (sha256(name)) STORED,
-            PRIMARY KEY (stream, id),
-            UNIQUE (stream, digest)
-        ) PARTITION BY LIST (stream);
+        \(nameTable("lookups", in: schema))
 
         CREATE TABLE \(schema).parameter_entries (
             stream bigint NOT NULL,
@@ -165,6 +151,20 @@ extension PostgresStorageSchema {
         ) PARTITION BY LIST (stream);
         CREATE INDEX ON \(schema).superseded_entries (by_op);
 
+        """
+    }
+
+    /// A table of the numbers that stand for names in other tables of a stream.
+    private static func nameTable(_ table: String, in schema: String) -> String {
+        """
+        CREATE TABLE \(schema).\(table) (
+            stream bigint NOT NULL,
+            id bigint NOT NULL DEFAULT nextval('\(schema).numbers'),
+            name bytea NOT NULL,
+            digest bytea NOT NULL GENERATED ALWAYS AS (sha256(name)) STORED,
+            PRIMARY KEY (stream, id),
+            UNIQUE (stream, digest)
+        ) PARTITION BY LIST (stream);
         """
     }
 

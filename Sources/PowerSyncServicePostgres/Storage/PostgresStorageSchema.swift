@@ -19,7 +19,8 @@ import PowerSyncServiceCore
 ///   ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that
 ///   became visible before it. Not tied to a stream. `owner` is the SHA-256 of the user, who may have many clients.
-/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it.
+/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner` counts for
+///   all users.
 /// - `source_tables`: see ``SourceTable``. `identity_columns` is JSON.
 ///
 /// The others hold what belongs to one stream, and are partitioned by `stream`:
@@ -136,12 +137,12 @@ struct PostgresStorageSchema {
         ) { _ in true }
         guard exists == true else { return nil }
         let version = "SELECT coalesce(max(version), 0) FROM \(PostgresText.identifier(name)).migrations"
-        return try db.first(version) { $0.integer(0) }
+        return try db.first(version) { try $0.integer(0) }
     }
 
     /// The id of the storage; `nil` when there is none.
     func identity(_ db: PostgresStatements) throws -> String? {
-        try db.first("SELECT id::text FROM \(db.schema).storage") { $0.text(0) } ?? nil
+        try db.first("SELECT id::text FROM \(db.schema).storage") { $0.optionalText(0) } ?? nil
     }
 
     /// The error of a process that finds another storage than it began with.

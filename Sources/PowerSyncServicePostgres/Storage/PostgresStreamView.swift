@@ -18,7 +18,7 @@ struct PostgresStreamView {
             WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND storage_version = $2 AND \(db.isInStorage)
             """,
             [.integer(checkpoint.streamID.rawValue), .integer(PostgresStorageSchema.streamVersion)]
-        ) { $0.integer(0) }
+        ) { try $0.integer(0) }
         guard let compacted else {
             throw BucketStorageError.replaced(checkpoint.streamID)
         }

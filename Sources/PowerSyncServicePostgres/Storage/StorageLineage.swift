@@ -20,7 +20,7 @@ struct StorageLineage: Hashable, Sendable {
         let newest = try db.first(
             "SELECT epoch, id::text FROM \(db.schema).writers WHERE stream = $1 ORDER BY epoch DESC LIMIT 1",
             [.integer(checkpoint.streamID.rawValue)]
-        ) { (epoch: $0.integer(0), id: $0.text(1) ?? "") }
+        ) { try (epoch: $0.integer(0), id: $0.text(1)) }
         guard let newest else { return nil }
         stream = checkpoint.streamID
         epoch = newest.epoch
@@ -43,7 +43,7 @@ struct StorageLineage: Hashable, Sendable {
             FROM \(db.schema).writers WHERE stream = $1 AND epoch >= $2
             """,
             [.integer(stream.rawValue), .integer(epoch), .text(id), .integer(opID.rawValue)]
-        ) { $0.boolean(0) }
+        ) { try $0.boolean(0) }
         return isContinued == true
     }
 

@@ -30,7 +30,7 @@ extension StreamRecord {
         let found = try db.first(
             "\(query(db)) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
             [.integer(id.rawValue)]
-        ) { (record: try StreamRecord($0), epoch: $0.integer(12)) }
+        ) { try (record: StreamRecord($0), epoch: $0.integer(12)) }
         guard let found else { throw unknown(id) }
         return found
     }
@@ -68,27 +68,27 @@ extension StreamRecord {
     }
 
     private init(_ row: BinaryRow) throws {
-        let id = ReplicationStreamID(rawValue: row.integer(0))
-        guard let state = row.text(1).flatMap({ ReplicationStream.State(rawValue: $0) }) else {
+        let id = try ReplicationStreamID(rawValue: row.integer(0))
+        guard let state = row.optionalText(1).flatMap({ ReplicationStream.State(rawValue: $0) }) else {
             throw BucketStorageError(
                 .corrupted,
-                "Replication stream \(id) has the unknown state \(row.text(1) ?? "NULL")."
+                "Replication stream \(id) has the unknown state \(row.optionalText(1) ?? "NULL")."
             )
         }
         self.init(
             id: id,
             state: state,
-            slotName: row.text(2) ?? "",
-            storageVersion: row.integer(3)
+            slotName: try row.text(2),
+            storageVersion: try row.integer(3)
         )
-        isSnapshotDone = row.boolean(4)
-        snapshotLSN = row.text(5).map { LSN($0) }
-        lastCheckpoint = row.optionalInteger(6).map { OpID($0) }
-        lastCheckpointLSN = row.text(7).map { LSN($0) }
-        noCheckpointBefore = row.text(8).map { LSN($0) }
-        keepaliveOp = row.optionalInteger(9).map { OpID($0) }
-        historyID = row.integer(10)
-        versionLabel = row.text(11)
+        isSnapshotDone = try row.boolean(4)
+        snapshotLSN = row.optionalText(5).map { LSN($0) }
+        lastCheckpoint = try row.optionalInteger(6).map { OpID($0) }
+        lastCheckpointLSN = row.optionalText(7).map { LSN($0) }
+        noCheckpointBefore = row.optionalText(8).map { LSN($0) }
+        keepaliveOp = try row.optionalInteger(9).map { OpID($0) }
+        historyID = try row.integer(10)
+        versionLabel = row.optionalText(11)
     }
 
     /// Changes the state of a stream.
@@ -135,7 +135,7 @@ extension StreamRecord {
                 .integer(PostgresStorageSchema.streamVersion),
                 .bytes(versionLabel.map { Array($0.utf8) }),
             ]
-        ) { ReplicationStreamID(rawValue: $0.integer(0)) }
+        ) { try ReplicationStreamID(rawValue: $0.integer(0)) }
         let record = try find(id ?? ReplicationStreamID(rawValue: 0), db)
         try PostgresStorageSchema.createPartitions(of: record.id, db)
         return record
@@ -151,7 +151,7 @@ extension StreamConfig.Stored {
             "SELECT content, sync_plan FROM \(db.schema).streams WHERE id = $1",
             [.integer(id.rawValue)]
         ) {
-            StreamConfig.Stored(content: $0.text(0) ?? "", encodedPlan: $0.text(1) ?? "")
+            try StreamConfig.Stored(content: $0.text(0), encodedPlan: $0.text(1))
         }
         guard let found else { throw StreamRecord.unknown(id) }
         return found
@@ -179,21 +179,21 @@ extension SourceHistory {
     /// lock of ``PostgresBucketStorage/lockHistories(_:)``, or two processes could give it two numbers.
     func number(_ db: PostgresStatements) throws -> Int64 {
         let newest = try db.first("SELECT id, history FROM \(db.schema).source_histories ORDER BY id DESC LIMIT 1") {
-            (id: $0.integer(0), history: $0.text(1))
+            (id: try $0.integer(0), history: $0.optionalText(1))
         }
         if let newest, newest.history == rawValue { return newest.id }
-        return try db.first(
+        return try db.one(
             "INSERT INTO \(db.schema).source_histories (history) VALUES ($1) RETURNING id",
             [.text(rawValue)]
         ) {
-            $0.integer(0)
-        } ?? 0
+            try $0.integer(0)
+        }
     }
 
     /// The history with a number; `nil` for 0.
     static func find(_ number: Int64, _ db: PostgresStatements) throws -> SourceHistory? {
         try db.first("SELECT history FROM \(db.schema).source_histories WHERE id = $1", [.integer(number)]) {
-            SourceHistory(rawValue: $0.text(0) ?? "")
+            SourceHistory(rawValue: try $0.text(0))
         }
     }
 }

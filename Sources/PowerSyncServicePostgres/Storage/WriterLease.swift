@@ -92,7 +92,7 @@ final class WriterLease: Sendable {
                 RETURNING epoch, pg_backend_pid()
                 """,
                 [.integer(stream.rawValue)]
-            ) { Taken(epoch: $0.integer(0), process: $0.integer(1)) }
+            ) { try Taken(epoch: $0.integer(0), process: $0.integer(1)) }
             guard let taken else { throw BucketStorageError.replaced(stream) }
             return taken
         }
@@ -100,7 +100,7 @@ final class WriterLease: Sendable {
 
     /// Takes a lock of the session, if nobody has it.
     static func tryLock(_ key: String, _ db: PostgresStatements) throws -> Bool {
-        try db.first("SELECT pg_try_advisory_lock(\(key))") { $0.boolean(0) } ?? false
+        try db.one("SELECT pg_try_advisory_lock(\(key))") { try $0.boolean(0) }
     }
 
     /// Ends the session of a writer that has not given a sign of life for long: its process is stopped, or its network gone.
@@ -118,7 +118,7 @@ final class WriterLease: Sendable {
             WHERE (a.state <> 'active' OR a.wait_event_type = 'Client')
                 AND a.state_change < clock_timestamp() - interval '\(patience.seconds) s'
             """
-        ) { $0.boolean(0) }
+        ) { try $0.boolean(0) }
         return ended.contains(true)
     }
 

@@ -56,7 +56,17 @@ extension EmbeddedSource: ReplicationSource {
                     try SourceHistory.replace(history, db)
                     return nil
                 }
-                guard let kept, position.sequence >= kept else { return nil }
+                guard let kept else { return nil }
+                guard position.sequence >= kept else {
+                    throw ReplicationSourceError(
+                        .historyLost,
+                        """
+                        The bucket storage is at position \(resumePosition), and stream \(slotName) of the embedded source was read further: \
+                        the storage was restored. The tables are copied again.
+                        """,
+                        isOfOlderStorage: true
+                    )
+                }
                 return (position, history)
             }
             // An entry of its own: a backup from before does not have it.

@@ -57,16 +57,7 @@ package final class EmbeddedSource: FileBacked {
         self.now = { Int64(now().timeIntervalSince1970) }
         self.logger = logger
         let schema = try EmbeddedSchema(statements: schema)
-        do throws(FileProblem) {
-            try DatabaseFiles.checkLeftovers(of: path)
-        } catch {
-            throw ReplicationSourceError(
-                .configuration,
-                """
-                The embedded source \(error.path) \(error.problem). Put the file back; or delete both, and begin with an empty one.
-                """
-            )
-        }
+        try Self.checkLeftovers(of: path)
         PrivateFiles.createFile(at: path)
         do {
             let pool = try DatabasePool(path: path, configuration: Self.configuration)
@@ -76,7 +67,7 @@ package final class EmbeddedSource: FileBacked {
                 return try ChangeCapture.synchronise(db)
             }
             self.pool = pool
-            files = DatabaseFiles(of: pool)
+            files = try DatabaseFiles(of: pool)
             captureState = NIOLockedValueBox(state)
             var pollConfiguration = Self.configuration
             pollConfiguration.readonly = true
@@ -110,6 +101,27 @@ package final class EmbeddedSource: FileBacked {
     }
 
     // MARK: Files
+
+    /// Checks what a killed process has left.
+    private static func checkLeftovers(of path: String) throws(ReplicationSourceError) {
+        func check(_ look: () throws(FileProblem) -> Void, _ remedy: String) throws(ReplicationSourceError) {
+            do throws(FileProblem) {
+                try look()
+            } catch {
+                let problem = "The embedded source \(error.path) \(error.problem). \(remedy)"
+                throw ReplicationSourceError(.configuration, problem)
+            }
+        }
+        let log = LeftoverLog(beside: path)
+        try check(
+            { () throws(FileProblem) in try log.checkThatItIsRead() },
+            "Put the file back; or delete both, and begin with an empty one."
+        )
+        try check(
+            { () throws(FileProblem) in try log.checkThatItBelongsToTheDatabase() },
+            "Put the former database back; or delete \(path)-wal and \(path)-shm, and begin with the rows of this one alone."
+        )
+    }
 
     package func checkFiles() throws(FileProblem) { try files.check() }
 

@@ -14,7 +14,7 @@ import PowerSyncServiceCore
 /// | it becomes read-only | goes on; the next process cannot write |
 ///
 /// None of these files becomes another one while a process has the database open, and SQLite makes only the database and `-wal` shorter:
-/// the database after `VACUUM`, `-wal` as ``WriteAheadLogLength`` says.
+/// the database after `VACUUM`, `-wal` as ``WriteAheadLogLength`` says. What a killed process has left is looked at by ``LeftoverLog``.
 final class DatabaseFiles: Sendable {
     /// The files beside the name of a database.
     static let suffixes = ["", "-wal", "-shm"]
@@ -30,13 +30,18 @@ final class DatabaseFiles: Sendable {
     }
 
     private let path: String
+    /// In bytes.
+    private let pageSize: Int64
     private let pool: DatabasePool
     private let state: NIOLockedValueBox<State>
 
     /// Remembers the files of a database that has just been opened.
-    init(of pool: DatabasePool) {
+    ///
+    /// - Throws: An error of the database.
+    init(of pool: DatabasePool) throws {
         self.pool = pool
         path = pool.path
+        pageSize = try pool.read { db in try Int64.fetchOne(db, sql: "PRAGMA page_size") } ?? 512
         var state = State()
         for suffix in Self.suffixes {
             guard let status = FileStatus(path: path + suffix) else { continue }
@@ -91,7 +96,8 @@ final class DatabaseFiles: Sendable {
                 isCut = !state.log.look(at: file)
                 if isShorter, status.length == 0 { doubt = .log }
             default:
-                isCut = isShorter && status.length == 0
+                // SQLite makes it shorter by whole pages.
+                isCut = isShorter && (status.length == 0 || status.length % pageSize != 0)
                 if isShorter { doubt = .database }
             }
             if isCut {
@@ -124,18 +130,5 @@ final class DatabaseFiles: Sendable {
         } catch {
             return true
         }
-    }
-
-    // MARK: - Before opening
-
-    /// Checks that a database may be opened where there are files from before: SQLite deletes a log beside an empty database.
-    ///
-    /// - Throws: `FileProblem` when the database is missing or empty and its log has something.
-    static func checkLeftovers(of path: String) throws(FileProblem) {
-        guard (FileStatus(path: path)?.length ?? 0) == 0, let log = FileStatus(path: path + "-wal"), log.length > 0
-        else {
-            return
-        }
-        throw FileProblem(path, "is missing or empty, and \(path)-wal has \(log.length) bytes of rows for it")
     }
 }

@@ -13,8 +13,8 @@ import Foundation
 /// gives it to them when it commits. So frames with the salt of the head never become fewer, and a frame without a page is a gap: something
 /// was written behind the end of a log that is shorter than SQLite knows.
 struct WriteAheadLogLength {
-    private static let headBytes = 32
-    private static let frameHeadBytes = 24
+    static let headBytes = 32
+    static let frameHeadBytes = 24
 
     /// The salt of the head; `nil` before there is one.
     private var salt: [UInt8]?
@@ -45,11 +45,10 @@ struct WriteAheadLogLength {
             (salt, end) = (nil, 0)
             return length == 0
         }
-        guard head[0..<3] == [0x37, 0x7f, 0x06], head[3] | 1 == 0x83 else { return false }
+        guard let pageSize = Self.pageSize(in: head) else { return false }
         if salt != Array(head[16..<24]) { (salt, end) = (Array(head[16..<24]), Int64(Self.headBytes)) }
         guard length >= end else { return false }
-        let pageSize = head[8..<12].reduce(0) { $0 << 8 | Int64($1) }
-        let frameBytes = Int64(Self.frameHeadBytes) + (pageSize == 1 ? 65_536 : pageSize)
+        let frameBytes = Int64(Self.frameHeadBytes) + pageSize
         // It may have been cut, and grown again since: then the last known frame is in the gap.
         let last = end > Self.headBytes ? Self.read(Self.frameHeadBytes, at: end - frameBytes, of: descriptor) : nil
         if let last, last.allSatisfy({ $0 == 0 }) { return false }
@@ -62,8 +61,15 @@ struct WriteAheadLogLength {
         return true
     }
 
-    /// Bytes of the log; `nil` when they are not all there.
-    private static func read(_ count: Int, at offset: Int64, of descriptor: CInt) -> [UInt8]? {
+    /// The bytes of a page; `nil` when the head of the log is none.
+    static func pageSize(in head: [UInt8]) -> Int64? {
+        guard head[0..<3] == [0x37, 0x7f, 0x06], head[3] | 1 == 0x83 else { return nil }
+        let pageSize = head[8..<12].reduce(0) { $0 << 8 | Int64($1) }
+        return pageSize == 1 ? 65_536 : pageSize
+    }
+
+    /// Bytes of a file; `nil` when they are not all there.
+    static func read(_ count: Int, at offset: Int64, of descriptor: CInt) -> [UInt8]? {
         let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, length in
             length = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
         }

@@ -34,6 +34,18 @@ extension BucketStorageError {
         )
     }
 
+    /// The file and the log beside it are of two databases.
+    static func isMixture(_ problem: FileProblem) -> BucketStorageError {
+        BucketStorageError(
+            .corrupted,
+            """
+            The bucket storage \(problem.path) \(problem.problem). Put the former file back; or delete it with its -wal and -shm: then \
+            everything is copied from the source again.
+            """,
+            underlyingError: problem
+        )
+    }
+
     /// There is no such file.
     static func missing(_ path: String) -> BucketStorageError {
         BucketStorageError(.cannotOpen, "There is no bucket storage at \(path).")

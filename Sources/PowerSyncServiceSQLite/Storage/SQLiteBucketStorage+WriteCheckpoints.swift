@@ -23,7 +23,7 @@ extension SQLiteBucketStorage {
                 VALUES (
                     :user, :owner,
                     min(
-                        coalesce((SELECT number FROM forgotten_write_checkpoints WHERE owner = :owner), 0),
+                        coalesce((SELECT max(number) FROM forgotten_write_checkpoints WHERE owner IN (:owner, '')), 0),
                         \(Int64.max - 1)
                     ) + 1,
                     :head, :history, :now
@@ -62,6 +62,30 @@ extension SQLiteBucketStorage {
                 """,
             ["id": id.rawValue, "requested": now().ISO8601Format()]
         )
+    }
+
+    package func skipWriteCheckpoints(head: SourcePosition) async throws {
+        let step = WriteCheckpointRetention.skippedNumbers
+        @Sendable func raised(_ column: String) -> String { "min(\(column), \(Int64.max - step)) + \(step)" }
+        try await writeBriefly { db in
+            var arguments = try Self.publishedArguments(db)
+            arguments["head"] = head.lsn.rawValue
+            arguments["history"] = try Self.number(of: head.history, db)
+            try db.execute(
+                sql: """
+                    UPDATE write_checkpoints SET
+                        \(Self.keepVisible), write_checkpoint = \(raised("write_checkpoint")), lsn = :head, history_id = :history
+                    WHERE checkpoint_requested_at IS NULL
+                    """,
+                arguments: StatementArguments(arguments)
+            )
+            try db.execute(sql: "UPDATE forgotten_write_checkpoints SET number = \(raised("number"))")
+            // Clients that the storage does not know any more.
+            try db.execute(
+                sql: "INSERT OR IGNORE INTO forgotten_write_checkpoints (owner, number) VALUES ('', \(step))"
+            )
+        }
+        try await waitForDisk()
     }
 
     /// What is visible now stays visible while the new number waits.

@@ -89,6 +89,11 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
                     throw BucketStorageError.inUse(path)
                 }
                 self.lock = lock
+                do throws(FileProblem) {
+                    try LeftoverLog(beside: path).checkThatItBelongsToTheDatabase()
+                } catch {
+                    throw BucketStorageError.isMixture(error)
+                }
                 // Before the pool, which writes when it is opened.
                 try SQLiteStorageMaintenance(path: path).storedVersion().checkUse(path, migrates: migrates)
                 PrivateFiles.createFile(at: path)
@@ -109,7 +114,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
         } catch let error as POSIXError {
             throw BucketStorageError.cannotOpen(path, error)
         }
-        files = DatabaseFiles(of: pool)
+        files = try DatabaseFiles(of: pool)
         disk = DiskBarrier(pool)
         feed = CheckpointFeed(try pool.read { db in try StreamRecord.served(db)?.checkpoint })
     }

@@ -34,7 +34,8 @@ import PowerSyncServiceCore
 /// - `source_tables`: see ``SourceTable``. `replica_id_columns` is JSON.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one
 ///   that became visible before it. Not tied to a stream. `owner` is the user, who may have many clients; `used_at` is in seconds.
-/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it.
+/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner` counts
+///   for all users.
 ///
 /// A file of version 1 keeps its tables `bucket_data` and `bucket_parameters` until a stream of version 2 has copied the
 /// source and is active; see ``LegacyTables``. So does a file of version 2: it has the same tables without segments, but says

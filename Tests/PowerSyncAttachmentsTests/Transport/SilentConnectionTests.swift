@@ -4,6 +4,7 @@ import HTTPStackTestSupport
 import NIOCore
 import NIOPosix
 import PowerSyncHTTP
+import PowerSyncNIO
 import TestSupport
 import Testing
 

@@ -251,7 +251,8 @@ import Testing
         try scenario.write { db in
             for rows in [
                 ChangedRows.everything, .complete(unapplied: nil), .complete(unapplied: [1]),
-                .complete(unapplied: [1, 2]), .partial(covered: [1], unapplied: [1]),
+                .complete(unapplied: [1, 2]),
+                .partial(covered: [1], unapplied: [1], published: .zero, beforeReset: .zero),
             ] {
                 let plan = try rows.plan(db)
                 let looks = plan.filter { $0.hasPrefix("SCAN") || $0.hasPrefix("SEARCH") }

@@ -101,7 +101,6 @@ import Testing
             try database.entries() == [
                 #"{"op":"PUT","id":"a","type":"items","data":{"i":1,"t":"1"}}"#,
                 #"{"op":"PUT","id":"a","type":"items","data":{"t":"2"}}"#,
-                #"{"op":"PUT","id":"a","type":"items","data":{"t":"3"}}"#,
             ]
         )
     }

@@ -237,6 +237,54 @@ extension HintTests {
 
     static let files: [Hint] = [
         Hint(
+            config: "config: {edition: 2}\nstreams: {a: {query: SELECT * FROM a UNION SELECT * FROM b}}",
+            code: "sql.not_select",
+            advice: "a stream of each",
+            mended: "config: {edition: 2}\nstreams: {a: {query: SELECT * FROM a}, b: {query: SELECT * FROM b}}",
+            writes: "b: {query: SELECT * FROM b}"
+        ),
+        Hint(
+            config: "config: {edition: 2}\nstreams: {a: {query: SELECT * FROM a; SELECT * FROM b}}",
+            code: "sql.many_statements",
+            advice: "a stream of each",
+            mended: "config: {edition: 2}\nstreams: {a: {query: SELECT * FROM a}, b: {query: SELECT * FROM b}}",
+            writes: "b: {query: SELECT * FROM b}"
+        ),
+        Hint(
+            config:
+                "config: {edition: 2}\nstreams: {a: {query: WITH x AS (SELECT id FROM a) SELECT * FROM b WHERE a_id IN x}}",
+            code: "sql.not_select",
+            advice: "in parentheses in the place of its name",
+            mended: "config: {edition: 2}\nstreams: {a: {query: SELECT * FROM b WHERE a_id IN (SELECT id FROM a)}}",
+            writes: "(SELECT id FROM a)"
+        ),
+        Hint(
+            config: "config: {edition: 3}\nstreams: {a: {query: SELECT * FROM a UNION SELECT * FROM b}}",
+            code: "sql.not_select",
+            advice: "queries",
+            mended: "config: {edition: 3}\nstreams: {a: {queries: [SELECT * FROM a, SELECT * FROM b]}}"
+        ),
+        Hint(
+            config:
+                "config: {edition: 3}\nstreams: {a: {query: WITH x AS (SELECT id FROM a) SELECT * FROM b WHERE a_id IN x}}",
+            code: "sql.not_select",
+            advice: "with",
+            mended: """
+                config: {edition: 3}
+                streams: {a: {with: {x: SELECT id FROM a}, query: SELECT * FROM b WHERE a_id IN x}}
+                """
+        ),
+        Hint(
+            config: BucketDefinitionTests.yaml([], ["WITH x AS (SELECT id FROM a) SELECT * FROM x"]),
+            code: "sql.not_select",
+            advice: "a stream",
+            mended: """
+                config: {edition: 3}
+                streams: {a: {with: {x: SELECT id FROM a}, query: SELECT * FROM x}}
+                """,
+            writes: "streams"
+        ),
+        Hint(
             config: "streams: {a: {query: SELECT * FROM a}}",
             code: "streams.edition",
             advice: "config: {edition: 3}",

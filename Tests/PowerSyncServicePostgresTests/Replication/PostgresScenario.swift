@@ -23,6 +23,8 @@ struct PostgresScenario: ReplicationScenario, Sendable {
     let folder: TemporaryFolder
     let database: TestDatabase
     let source: PostgresSource
+    /// What is replicated in the place of the source, if a test stands in between.
+    var front: (any ReplicationSource)?
     let storage: SQLiteBucketStorage
     let config: String
     let log: CollectedLog
@@ -79,7 +81,7 @@ struct PostgresScenario: ReplicationScenario, Sendable {
         plan.defaultSchema = PostgresSource.defaultSchema
         return Replicator(
             storage: storage,
-            source: source,
+            source: front ?? source,
             content: config,
             plan: plan,
             logger: log.logger,

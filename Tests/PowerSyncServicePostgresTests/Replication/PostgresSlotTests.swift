@@ -95,6 +95,24 @@ import Testing
         try scenario.source.close()
     }
 
+    @Test(
+        "a publication that was made again is a lost history, in whatever language the server says so",
+        arguments: ["publication \"powersync\" does not exist", "Publikation »powersync« existiert nicht"]
+    )
+    func aPublicationThatIsYoungerThanTheChanges(_ message: String) async throws {
+        let scenario = try PostgresScenario()
+        let slot = "made_\(scenario.database.name)"
+        let position = try await scenario.source.prepareStream(slot, resumingAfter: nil, reached: nil)
+        let error = PostgresError(.server, message, sqlState: "42704", activity: "reading changes")
+        let meaning = await scenario.source.explain(error, of: slot, position.history)
+        #expect((meaning as? ReplicationSourceError)?.code == .historyLost, "\(meaning)")
+        try scenario.database.run("DROP PUBLICATION powersync")
+        let missing = await scenario.source.explain(error, of: slot, position.history)
+        #expect(missing as? PostgresError == error)
+        try await scenario.source.dropStream(slot)
+        try scenario.source.close()
+    }
+
     @Test("the last change is confirmed when the service ends")
     func confirmedAtTheEnd() async throws {
         let scenario = try PostgresScenario()

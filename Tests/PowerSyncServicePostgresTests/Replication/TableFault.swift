@@ -57,5 +57,33 @@ struct TableFault: CustomTestStringConvertible, Sendable {
         ),
     ]
 
+    /// What keeps no table out.
+    static let warnings = [
+        TableFault(
+            testDescription: "policies",
+            sql: "ALTER TABLE b ENABLE ROW LEVEL SECURITY; ALTER ROLE {role} NOBYPASSRLS",
+            mending: "ALTER ROLE {role} BYPASSRLS",
+            words: ["Policies of public.b apply to role {role}", "ALTER ROLE {role} BYPASSRLS;"]
+        ),
+        TableFault(
+            testDescription: "no identity",
+            sql: "ALTER TABLE b DROP CONSTRAINT b_pkey",
+            mending: "ALTER TABLE b ADD PRIMARY KEY (id)",
+            words: ["public.b has no primary key", "REPLICA IDENTITY USING INDEX"]
+        ),
+        TableFault(
+            testDescription: "a table that nobody reads without identity",
+            sql: "ALTER TABLE spare DROP CONSTRAINT spare_pkey; ALTER TABLE spare ALTER id DROP NOT NULL",
+            mending: "ALTER TABLE spare ADD PRIMARY KEY (id)",
+            words: ["public.spare is in publication powersync and has no replica identity"]
+        ),
+        TableFault(
+            testDescription: "a column that is not there",
+            sql: #"ALTER TABLE b RENAME name TO "Name""#,
+            mending: #"ALTER TABLE b RENAME "Name" TO name"#,
+            words: ["sync config:5:", "“b” has no column “name”", #"write "Name""#]
+        ),
+    ]
+
     func sql(_ statement: String, _ role: String) -> String { statement.replacing("{role}", with: role) }
 }

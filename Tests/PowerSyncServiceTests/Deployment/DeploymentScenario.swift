@@ -26,7 +26,7 @@ struct DeploymentScenario: Sendable {
 
     let home: StorageHome
     let model = ModelSource()
-    let source: HeldSource
+    let source: HeldSource<ModelSource>
     let storage: any BucketStorage
     let deployer: SyncConfigDeployer
     let log = CollectedLog()

@@ -224,11 +224,15 @@ import Testing
         #expect(findings.map(\.place) == ["http://127.0.0.1:1/keys"])
     }
 
-    @Test(arguments: [(0.0, DoctorFinding.Level.ok), (-30, .warning), (30, .warning), (-90, .error), (3600, .error)])
-    func theClockIsCompared(seconds: Double, level: DoctorFinding.Level) {
+    @Test(
+        arguments: [(0.0, DoctorFinding.Level.ok), (-30, .warning), (30, .warning), (-90, .error), (3600, .error)],
+        ["Fri, 13 Nov 2026 12:00:00 GMT", "Friday, 13-Nov-26 12:00:00 GMT", "Fri Nov 13 12:00:00 2026"]
+    )
+    func theClockIsCompared(_ difference: (seconds: Double, level: DoctorFinding.Level), text: String) {
+        let (seconds, level) = difference
         let doctor = Doctor(logger: Scenario.logger, now: { Date(timeIntervalSince1970: 1_794_571_200 + seconds) })
         var findings = DoctorFindings()
-        doctor.checkClock(against: "Fri, 13 Nov 2026 12:00:00 GMT", of: "https://a.example", &findings)
+        doctor.checkClock(against: text, of: "https://a.example", &findings)
         #expect(findings.all.map(\.level) == [level])
         findings.all.expectRemedies()
         #expect(findings.all.first?.place == "https://a.example")

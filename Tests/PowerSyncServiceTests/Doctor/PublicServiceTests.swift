@@ -164,4 +164,26 @@ import Testing
             }
         }
     }
+
+    @Test(.enabled(if: !ProxyProcess.areUnwanted, "POWERSYNC_NO_PROXIES is set"))
+    func nginxThatRedirectsIsAnErrorWithTheTarget() async throws {
+        try await Scenario.run { scenario in
+            try await NginxProxy.run(
+                to: scenario,
+                location: ["return 302 https://login.example.com:8443/?next=private;"]
+            ) { proxy in
+                let problems = Self.problems(try await Self.examine(proxy.address.url, token: try scenario.token()))
+                // The probe, the requests, the lines, the WebSocket, the stream of the token.
+                #expect(problems.count == 5, "\(problems)")
+                for problem in problems {
+                    #expect(
+                        problem.message.contains(
+                            "It redirects to https://login.example.com:8443, which is not followed"
+                        )
+                    )
+                    #expect(!problem.message.contains("private"))
+                }
+            }
+        }
+    }
 }

@@ -162,6 +162,39 @@ import Testing
         }
     }
 
+    @Test(
+        "what is done for a client before its stream begins is cancelled when the client leaves",
+        arguments: AbruptDeparture.allCases
+    )
+    func beforeTheStream(_ departure: AbruptDeparture) async throws {
+        let (accepted, connections) = AsyncStream.makeStream(of: (any Channel).self)
+        let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(DepartureHandler(on: channel.eventLoop))
+                    connections.yield(channel)
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(server.localAddress?.port)
+        let stopped = TestClock()
+        try await RawConnection.connect(port: port) { connection in
+            var channels = accepted.makeAsyncIterator()
+            let channel = try #require(await channels.next())
+            let work = Task {
+                try await DepartureHandler.cancellingWhenClientLeaves(channel) {
+                    try await stopped.sleep(for: .seconds(1))
+                }
+            }
+            try await stopped.waitForTimer(of: .seconds(1))
+            try await connection.leave(departure)
+            await #expect(throws: CancellationError.self) { try await work.value }
+            try await channel.close()
+        }
+        try await server.close()
+    }
+
     #if os(Linux)
     @Test("the system gives up peers that have vanished: idle ones after a minute, others after 5")
     func limitsOfSilence() async throws {

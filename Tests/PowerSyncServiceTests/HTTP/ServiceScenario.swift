@@ -226,6 +226,15 @@ struct ServiceScenario: Sendable {
     }
 }
 
+extension ServiceScenario {
+    /// Opens a stream with string rows; `nil` when the service refuses it.
+    func streamIfPossible(_ token: String) async throws -> StreamReader? {
+        let body = #"{"raw_data":true}"#
+        let response = try await execute("POST", "/sync/stream", token: token, headers: [:], body: body)
+        return response.status == .ok ? StreamReader(response) : nil
+    }
+}
+
 /// The lines of a response, as they come.
 struct StreamReader {
     let contentType: String?

@@ -1,6 +1,7 @@
 import GRDB
 import Logging
 import NIOConcurrencyHelpers
+import ServiceTestSupport
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite

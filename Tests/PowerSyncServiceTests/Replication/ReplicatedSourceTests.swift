@@ -1,6 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncRules
 import PowerSyncTesting
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -65,7 +65,7 @@ import Testing
         if suffix == "-shm", fault == .emptied || fault == .cut { return }
         let folder = try TemporaryFolder()
         let pool = try open(folder)
-        let files = DatabaseFiles(of: pool)
+        let files = try DatabaseFiles(of: pool)
         #expect(problem(files) == nil)
         try fault.happen(to: folder.path("a.db") + suffix)
         #expect(problem(files)?.path == folder.path("a.db") + suffix)
@@ -91,7 +91,7 @@ import Testing
     func logThatHasGrownAgain(_ isLookedAt: Bool, _ framesToCut: Int) throws {
         let folder = try TemporaryFolder()
         let pool = try open(folder)
-        let files = DatabaseFiles(of: pool)
+        let files = try DatabaseFiles(of: pool)
         #expect(problem(files) == nil)
         try insert(20, pool)
         if isLookedAt { #expect(problem(files) == nil) }
@@ -108,7 +108,7 @@ import Testing
     func whatSQLiteDoes() throws {
         let folder = try TemporaryFolder()
         let pool = try open(folder)
-        let files = DatabaseFiles(of: pool)
+        let files = try DatabaseFiles(of: pool)
         let other = try DatabaseQueue(path: folder.path("a.db"))
         let steps: [(String, () throws -> Void)] = [
             ("a passive checkpoint", { try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) } }),
@@ -168,5 +168,86 @@ import Testing
         }
         #expect(error?.message.contains("\(path)-wal has \(logSize ?? 0) bytes") == true)
         #expect(FileStatus(path: path + "-wal")?.length == logSize)
+    }
+
+    /// What somebody puts in the place of a database whose process was killed.
+    enum Replacement: String, CaseIterable, Sendable {
+        case nothing, itself, itselfWithItsDate, copyWithItsLog, otherMode, copiedLog, halfCopiedLog, olderCopy,
+            olderCopyWithItsDate,
+            another
+
+        /// Whether it is another database than the one that the log belongs to.
+        var isOther: Bool { [.olderCopy, .olderCopyWithItsDate, .another].contains(self) }
+    }
+
+    @Test(
+        "A log beside a database that was put in the place of its own is not mixed with it",
+        arguments: Replacement.allCases
+    )
+    func logOfAnotherDatabase(_ replacement: Replacement) throws {
+        let files = FileManager.default
+        let folder = try TemporaryFolder()
+        let path = folder.path("source.db")
+        let pool = try open(folder)
+        try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+        try files.copyItem(atPath: folder.path("a.db"), toPath: folder.path("older.db"))
+        try insert(50, pool)
+        try pool.write { db in try db.execute(sql: "UPDATE t SET v = randomblob(3000)") }
+        try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+        try insert(50, pool)
+        let before = try Data(contentsOf: URL(filePath: folder.path("a.db")))
+        for suffix in DatabaseFiles.suffixes {
+            try files.copyItem(atPath: folder.path("a.db") + suffix, toPath: path + suffix)
+        }
+        try pool.writeWithoutTransaction { db in _ = try db.checkpoint(.passive) }
+        let after = try Data(contentsOf: URL(filePath: folder.path("a.db")))
+        try pool.close()
+
+        // A later time than that of the log, whatever the clock of the file system.
+        let written = try #require(FileStatus(path: path + "-wal"))
+        func put(_ content: Data, hasItsDate: Bool = false) throws {
+            repeat {
+                try content.write(to: URL(filePath: path))
+            } while FileStatus(path: path)!.changed <= written.changed
+            if hasItsDate {
+                try files.setAttributes([.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: path)
+            }
+        }
+        switch replacement {
+        case .nothing: break
+        case .itself: try put(before)
+        case .itselfWithItsDate: try put(before, hasItsDate: true)
+        case .copyWithItsLog:
+            try put(before)
+            try Data(contentsOf: URL(filePath: path + "-wal")).write(to: URL(filePath: path + "-wal"))
+        case .otherMode: try files.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+        case .copiedLog: try put(after)
+        case .halfCopiedLog: try put(after.prefix(40_960) + before.dropFirst(40_960))
+        case .olderCopy: try put(Data(contentsOf: URL(filePath: folder.path("older.db"))))
+        case .olderCopyWithItsDate:
+            try put(Data(contentsOf: URL(filePath: folder.path("older.db"))), hasItsDate: true)
+        case .another:
+            let other = try DatabaseQueue(path: folder.path("other.db"))
+            try other.write { db in
+                try db.execute(sql: "CREATE TABLE other (v); INSERT INTO other VALUES (1)")
+            }
+            try other.close()
+            try put(Data(contentsOf: URL(filePath: folder.path("other.db"))))
+        }
+        let log = try Data(contentsOf: URL(filePath: path + "-wal"))
+        let database = try Data(contentsOf: URL(filePath: path))
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        if replacement.isOther {
+            let error = #expect(throws: ReplicationSourceError.self) { try EmbeddedSource(path: path, logger: logger) }
+            #expect(error?.message.contains("\(path) and \(path)-wal do not belong together") == true)
+            let storage = #expect(throws: BucketStorageError.self) { try SQLiteBucketStorage(path: path) }
+            #expect(storage?.message.contains("\(path) and \(path)-wal do not belong together") == true)
+            #expect(try Data(contentsOf: URL(filePath: path + "-wal")) == log)
+            #expect(try Data(contentsOf: URL(filePath: path)) == database)
+        } else {
+            let source = try EmbeddedSource(path: path, logger: logger)
+            #expect(try source.pool.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM t") } == 200)
+            try source.close()
+        }
     }
 }

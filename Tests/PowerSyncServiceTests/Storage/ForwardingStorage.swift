@@ -33,6 +33,8 @@ extension ForwardingStorage {
         try await storage.restart(stream)
     }
 
+    func skipWriteCheckpoints(head: SourcePosition) async throws { try await storage.skipWriteCheckpoints(head: head) }
+
     func deleteData(of stream: ReplicationStreamID) async throws { try await storage.deleteData(of: stream) }
 
     func withWriter<Result>(

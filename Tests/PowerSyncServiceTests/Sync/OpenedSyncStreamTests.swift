@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncRules
+import PowerSyncTesting
 import PowerSyncTokens
 import ServiceTestSupport
 import Testing
@@ -84,6 +85,32 @@ import Testing
                 logger: ServiceScenario.logger
             )
             #expect(String(buffer: opened.takeFirstLine()).contains(#""bucket":"2#g|0[]""#))
+        }
+    }
+
+    @Test func aClientIsNotKeptWaitingForEver() async throws {
+        let (clock, stopped) = (TestClock(), TestClock())
+        try await SessionScenario.run(Self.config) { scenario in
+            let storage = try #require(scenario.storage.storage as? SQLiteBucketStorage)
+            var environment = scenario.environment
+            environment.timing = clock.timing
+            environment.storage = InterruptedStorage(storage, .checksums) { try await stopped.sleep(for: .seconds(1)) }
+            let timed = environment
+            let opened = Task {
+                try await OpenedSyncStream(
+                    StreamingSyncRequest(),
+                    token: VerifiedToken(payload: ["sub": "u1"], expiresAt: .infinity),
+                    schedule: KeepaliveSchedule(expiresAt: .infinity),
+                    format: .ndjson,
+                    copiesLines: false,
+                    userAgent: "",
+                    environment: timed,
+                    logger: ServiceScenario.logger
+                )
+            }
+            try await clock.waitForTimer(of: OpenedSyncStream.firstLineLimit)
+            clock.advance(by: OpenedSyncStream.firstLineLimit)
+            await #expect(throws: OpenedSyncStream.TooSlow.self) { _ = try await opened.value }
         }
     }
 

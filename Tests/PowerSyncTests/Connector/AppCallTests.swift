@@ -101,13 +101,19 @@ import Testing
 
     @Test("work of ours is no time without progress, also in a task that the call has started")
     func workIsProgress() async throws {
-        let (worked, running) = (TaskGate(), TaskGate())
+        let (began, worked, running) = (TaskGate(), TaskGate(), TaskGate())
         let call = start { [gate] in
-            await Task { await AppCall.whileWorking { try? await gate.pass() } }.value
+            await Task {
+                await AppCall.whileWorking {
+                    began.open()
+                    try? await gate.pass()
+                }
+            }.value
             worked.open()
             try await running.pass()
             return 3
         }
+        try await began.pass()
         for _ in 1...3 {
             try await clock.waitForTimer(of: Self.limit)
             clock.advance(by: Self.limit)

@@ -168,27 +168,4 @@ import Testing
             #expect(version.count == 3)
         }
     }
-
-    // MARK: - Several statements
-
-    @Test("only the first of several statements runs, with a warning")
-    func onlyFirstStatementRuns() async throws {
-        let writer = CollectingLogWriter()
-        try await withMemoryDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [writer])) { database in
-            try await database.execute(
-                "INSERT INTO users (id, name) VALUES ('1', 'a;b'); INSERT INTO users (id, name) VALUES ('2', 'c')"
-            )
-            #expect(try await database.getAll("SELECT name FROM users") { try $0.getString(index: 0) } == ["a;b"])
-        }
-        #expect(writer.messages(.warning).count == 1)
-    }
-
-    @Test(arguments: ["SELECT ';'", "SELECT 1;", "SELECT 1 ; \n", "SELECT 1 -- ; end"])
-    func oneStatementGivesNoWarning(_ sql: String) async throws {
-        let writer = CollectingLogWriter()
-        try await withMemoryDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [writer])) { database in
-            _ = try await database.getAll(sql) { _ in 0 }
-        }
-        #expect(writer.entries.isEmpty)
-    }
 }

@@ -180,7 +180,7 @@ extension TransferRun {
         _ direction: AttachmentTransferProgress.Direction,
         _ error: any Error
     ) async throws {
-        context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error)")
+        context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error.lineOfText)")
         // Before the row changes: the next watch element may queue it again at once.
         state.withLockedValue { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
         try await commit(attachment, TransferAttempt.Completion(result: .givenUp))
@@ -204,6 +204,7 @@ extension TransferRun {
             state.nextRetry = min(state.nextRetry ?? now + wait, now + wait)
             return wait
         }
-        context.log(.warning, "The \(direction) of \(attachment.id) failed; trying again in \(wait): \(error)")
+        let reason = error.lineOfText
+        context.log(.warning, "The \(direction) of \(attachment.id) failed; trying again in \(wait): \(reason)")
     }
 }

@@ -32,7 +32,16 @@ extension HTTPAttachmentTransport {
             HTTPExchangeFile(
                 path: path,
                 size: size,
-                read: { offset, count in try await FileWork.run { try file.buffer(at: offset, upTo: count) } },
+                read: { offset, count in
+                    let bytes = try await FileWork.run { try file.buffer(at: offset, upTo: count) }
+                    guard bytes.readableBytes > 0 else {
+                        throw AttachmentTransferError(
+                            .sizeMismatch,
+                            message: "\(path) became shorter than \(size) bytes while it was uploaded"
+                        )
+                    }
+                    return bytes
+                },
                 progress: { progress($0, size) }
             )
         )

@@ -74,4 +74,32 @@ final class DepartureHandler: ChannelInboundHandler {
         }
         .whenComplete { (_: Result<Void, any Error>) in callback() }
     }
+
+    /// Runs an operation, and cancels it when the client of a connection leaves meanwhile.
+    ///
+    /// Further requests are read as before, so that the end of the input may be hidden behind them.
+    ///
+    /// - Throws: `CancellationError`, or what `operation` throws.
+    static func cancellingWhenClientLeaves<Result: Sendable>(
+        _ channel: any Channel,
+        _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let (departures, departure) = AsyncStream.makeStream(of: Void.self)
+        channel.eventLoop.flatSubmit {
+            let handler = try? channel.pipeline.syncOperations.handler(type: DepartureHandler.self)
+            // The pipeline of a closed connection is empty.
+            return handler?.departure.futureResult ?? channel.eventLoop.makeSucceededVoidFuture()
+        }
+        .whenComplete { (_: Swift.Result<Void, any Error>) in departure.finish() }
+        return try await withThrowingTaskGroup(of: Result.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await operation() }
+            group.addTask {
+                for await _ in departures {}
+                throw CancellationError()
+            }
+            guard let result = try await group.next() else { throw CancellationError() }
+            return result
+        }
+    }
 }

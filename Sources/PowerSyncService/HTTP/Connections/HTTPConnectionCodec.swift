@@ -16,6 +16,9 @@ final class HTTPConnectionCodec {
         try pipeline.addHandlers([encoder, parser])
     }
 
+    /// Whether a part of a request has been read, and not its end.
+    var isWithinRequest: Bool { decoder.isWithinRequest }
+
     /// Keeps what follows a request with a handshake for the handlers that take the place of the codec.
     ///
     /// From the head of the request on, from within the parser's reading.

@@ -82,8 +82,6 @@ extension HTTPConnectionHandler {
         private var closesWhenAnswered = false
         /// The response that is being written is the last one, whatever has been asked for behind it.
         private var closesAfterResponse = false
-        /// Since the last time when a read was complete.
-        private var hasReadPart = false
         /// Whether the client speaks HTTP/1.0: it knows no chunks, and the end of an answer by the end of the connection.
         private(set) var isOfVersion1_0 = false
         /// Whether the client has been sent anything, which proves that a handshake of TLS is complete.
@@ -119,7 +117,6 @@ extension HTTPConnectionHandler {
         // MARK: Requests
 
         mutating func received(_ part: HTTPServerRequestPart) -> ReadAction {
-            hasReadPart = true
             guard output == .open else { return .drop }
             switch (part, input) {
             case (.head(let head), .rest), (.head(let head), .head):
@@ -160,10 +157,12 @@ extension HTTPConnectionHandler {
             }
         }
 
-        /// A read is complete: if it has brought nothing of a request, then a part of a head.
-        mutating func readCompleted() {
-            defer { hasReadPart = false }
-            guard output == .open, case .rest = input, !hasReadPart, unanswered == 0 else { return }
+        /// A read is complete.
+        ///
+        /// - Parameter isWithinRequest: Whether it has ended within a request: if that has no head yet, then within its head, also
+        ///   when the same read has brought the request before it.
+        mutating func readCompleted(isWithinRequest: Bool) {
+            guard output == .open, isWithinRequest, case .rest = input else { return }
             input = .head
         }
 

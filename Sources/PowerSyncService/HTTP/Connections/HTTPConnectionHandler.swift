@@ -70,7 +70,7 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        state.readCompleted()
+        state.readCompleted(isWithinRequest: codec.isWithinRequest)
         updateTimer(context)
         context.fireChannelReadComplete()
     }

@@ -10,6 +10,8 @@ final class HTTPRequestsDecoder: ByteToMessageDecoder {
 
     /// Whether bytes that follow the request are left to the next handlers, if the request has stopped the parser.
     var keepsRest = false
+    /// Whether a part of a request has been read, and not its end.
+    private(set) var isWithinRequest = false
     private let limits: NIOHTTPDecoderLimitConfiguration
     private var parser: HTTPRequestDecoder
 
@@ -36,7 +38,8 @@ final class HTTPRequestsDecoder: ByteToMessageDecoder {
 
     func decode(context: ChannelHandlerContext, buffer: inout ByteBuffer) throws -> DecodingState {
         let state = try parser.decode(context: context, buffer: &buffer)
-        guard buffer.readableBytes > 0, !keepsRest, isBetweenRequests(context) else { return state }
+        isWithinRequest = !isBetweenRequests(context)
+        guard buffer.readableBytes > 0, !keepsRest, !isWithinRequest else { return state }
         // The parser has stopped: between requests, it leaves nothing unread otherwise.
         parser.decoderRemoved(context: context)
         parser = Self.makeParser(limits)

@@ -169,6 +169,38 @@ import Testing
         #expect(try idle.output() == "")
     }
 
+    @Test(
+        "a head that begins in the read of the request before it has 10 s from the answer to that one",
+        arguments: ["G", "GET / HTTP/1.1\r\nHo", "GET / HTTP/1.1\r\nHost: x\r\n"]
+    )
+    func headBehindARequest(beginning: String) throws {
+        for count in 1...3 {
+            let connection = try Connection()
+            connection.send(String(repeating: RawRequests.probe, count: count) + beginning)
+            connection.advance(.hours(1))
+            for _ in 0..<count {
+                #expect(connection.channel.isActive)
+                try connection.answer()
+            }
+            _ = try connection.output()
+            connection.advance(.milliseconds(9_999))
+            #expect(connection.channel.isActive)
+            connection.advance(.milliseconds(1))
+            #expect(!connection.channel.isActive)
+            #expect(try connection.output().hasPrefix("HTTP/1.1 408 "))
+        }
+        // One that comes in time is a request, and the pause behind it is one between requests.
+        let connection = try Connection()
+        connection.send(RawRequests.probe + "GET /")
+        try connection.answer()
+        connection.advance(.seconds(9))
+        connection.send(" HTTP/1.1\r\nHost: x\r\n\r\n")
+        #expect(try connection.requestCount() == 2)
+        try connection.answer()
+        connection.advance(.seconds(74))
+        #expect(connection.channel.isActive)
+    }
+
     @Test("the rest of a body whose request has been answered has 10 s and 64 KiB")
     func unreadBody() throws {
         func connection() throws -> Connection {

@@ -31,17 +31,6 @@ struct ProxyProcess {
     /// Whether it speaks TLS.
     var isEncrypted: Bool
 
-    /// A script of the shell: becomes a program, which is killed when nobody has the other end of the standard input any more,
-    /// however the process of the tests has ended.
-    ///
-    /// By SIGKILL: a program inherits which signals are blocked, and threads that start programs here have all of them blocked.
-    private static let endsWithItsParent = """
-        exec 3<&0
-        (exec >/dev/null 2>&1; read -r line <&3; kill -KILL $$) &
-        exec 3<&-
-        exec "$0" "$@" </dev/null
-        """
-
     /// Whether tests are to do without: who has no proxies says so.
     static let areUnwanted = ProcessInfo.processInfo.environment["POWERSYNC_NO_PROXIES"] != nil
 
@@ -75,20 +64,12 @@ struct ProxyProcess {
             let port = FreePort.take()
             let file = folder.path("proxy.conf")
             try configuration(port, folder.path("")).write(toFile: file, atomically: true, encoding: .utf8)
-            let process = Process()
-            process.executableURL = URL(filePath: "/bin/sh")
-            process.arguments = ["-c", Self.endsWithItsParent, program] + arguments(file, folder.path(""))
-            process.environment = ProcessInfo.processInfo.environment.merging(["HOME": folder.path("")]) { $1 }
-            let (words, life) = (Pipe(), Pipe())
-            process.standardInput = life
-            process.standardOutput = FileHandle.nullDevice
-            process.standardError = words
-            try process.run()
-            defer {
-                try? life.fileHandleForWriting.close()
-                process.waitUntilExit()
-            }
-            for await line in words.fileHandleForReading.lines() {
+            let process = try DependentProcess(
+                [program] + arguments(file, folder.path("")),
+                environment: ["HOME": folder.path("")]
+            )
+            defer { process.end() }
+            for await line in process.output.lines() {
                 output.append(line)
                 guard line.contains(readyText) else { continue }
                 let address = BoundAddress(host: "127.0.0.1", port: port, isEncrypted: isEncrypted)

@@ -32,7 +32,7 @@ import Testing
                         JOIN \(PostgresStorageSchema.named("\(db.schema).\(table)", "given.name", as: "t"))
                     """,
                     [.integer(stream.rawValue), .names((0..<1_000).map { "name \($0)" })]
-                ) { $0.text(0) ?? "" }
+                ) { try $0.text(0) }
             }
             let usesIndex = lines.contains { $0.contains("Index Cond") && $0.contains("digest = sha256(given.name)") }
             #expect(usesIndex, "\(lines)")

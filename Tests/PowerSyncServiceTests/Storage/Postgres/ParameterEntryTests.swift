@@ -59,7 +59,7 @@ import Testing
             try db.rows(
                 "EXPLAIN \(PostgresCompaction.removal(in: db.schema))",
                 [.integer(stream.rawValue), .integers([1, 2, 3])]
-            ) { $0.text(0) ?? "" }
+            ) { try $0.text(0) }
         }
         #expect(lines.contains { $0.contains("Index Cond") && $0.contains("source_key = ") }, "\(lines)")
     }

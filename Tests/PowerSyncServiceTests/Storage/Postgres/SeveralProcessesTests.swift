@@ -89,13 +89,13 @@ import Testing
         let other = Other(storage: try await home.open())
         try await other.following {
             try await other.wait { other.looks.withLockedValue { !$0.isEmpty } }
-            // The connection that listens is lost, and with it what is said until there is another one.
-            try home.run(
-                """
+            // The connection that listens is lost, and with it what is said until there is another one. It may be about to look
+            // again, with another statement.
+            let ending = """
                 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
                 WHERE datname = current_database() AND query LIKE '%ERRORED%LIMIT 1' AND pid <> pg_backend_pid()
                 """
-            )
+            while try home.run(ending).isEmpty {}
             let made = try await own.commit()
             try await other.wait { other.storage.feed.current == made }
             #expect(other.looks.withLockedValue { $0.contains(.failed) })

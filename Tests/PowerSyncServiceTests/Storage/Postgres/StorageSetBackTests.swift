@@ -100,9 +100,10 @@ import Testing
 
     @Test(
         "the files of its server are put back, and it is written to before anybody sees it",
-        arguments: [false, true]
+        arguments: [false, true],
+        TestCluster.Return.allCases
     )
-    func aServerThatIsPutBackEndsTheProcess(goesOn: Bool) async throws {
+    func aServerThatIsPutBackEndsTheProcess(goesOn: Bool, way: TestCluster.Return) async throws {
         let cluster = try TestCluster()
         let database = try TestDatabase(server: cluster.uri)
         var settings = PostgresBucketStorage.Settings(connection: database.connectionString)
@@ -134,7 +135,7 @@ import Testing
             try await other.run {
                 try await other.sees(storage.feed.current)
                 try database.disconnect()
-                try cluster.putFilesBack { uri in
+                try cluster.putFilesBack(way) { uri in
                     guard goesOn else { return }
                     try Session(uri.dropLast("postgres".count) + database.name).run(
                         """

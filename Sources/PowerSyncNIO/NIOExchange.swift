@@ -2,7 +2,7 @@ package import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import NIOHTTPCompression
-import NIOSSL
+package import NIOSSL
 package import PowerSyncHTTP
 
 /// Sends HTTP requests with SwiftNIO.
@@ -13,10 +13,8 @@ package final class NIOExchange: HTTPExchange {
         files: HTTPClient(configuration: fileConfiguration())
     )
 
-    /// The most times as long as its compressed bytes a body may become, as a whole.
-    ///
-    /// Rows of ordinary data become 5 to 30 times as long; gzip itself reaches about 1,000.
-    static let compressionRatioLimit = 100
+    /// The content codings that are restored.
+    private static let decompressed: Set = ["gzip", "deflate"]
 
     /// How long opening a connection may take.
     private static let connectTimeout = TimeAmount.seconds(30)
@@ -24,23 +22,22 @@ package final class NIOExchange: HTTPExchange {
     package let additionalHeaders: [String: String] = [:]
     private let calls: HTTPClient
     private let files: HTTPClient
-    private let trustedAuthorities: TrustedAuthorities?
+    private let tlsConfiguration: TLSConfiguration?
 
     /// Creates an exchange on clients that somebody else shuts down.
     ///
     /// - Parameters:
     ///   - calls: For calls and streams, with ``callConfiguration``.
     ///   - files: For files, with ``fileConfiguration(idleTimeout:)``.
-    ///   - trustedAuthorities: Who may have signed certificates; `nil` for those that the system trusts.
-    package init(calls: HTTPClient, files: HTTPClient, trustedAuthorities: TrustedAuthorities? = nil) {
+    ///   - tlsConfiguration: Names the authorities for certificates; `nil` for those that the system trusts.
+    package init(calls: HTTPClient, files: HTTPClient, tlsConfiguration: TLSConfiguration? = nil) {
         self.calls = calls
         self.files = files
-        self.trustedAuthorities = trustedAuthorities
+        self.tlsConfiguration = tlsConfiguration
     }
 
-    /// The same clients for somebody who trusts others than the system does.
-    func trusting(_ authorities: TrustedAuthorities) -> NIOExchange {
-        NIOExchange(calls: calls, files: files, trustedAuthorities: authorities)
+    package func trusting(_ configuration: TLSConfiguration) -> (any HTTPExchange)? {
+        NIOExchange(calls: calls, files: files, tlsConfiguration: configuration)
     }
 
     /// What calls and streams rely on.
@@ -48,8 +45,9 @@ package final class NIOExchange: HTTPExchange {
         var configuration = HTTPClient.Configuration(
             redirectConfiguration: .disallow,
             timeout: HTTPClient.Configuration.Timeout(connect: connectTimeout),
-            // Lines are limited after decompression, by the reader; what one read from the socket becomes, only here.
-            decompression: .enabled(limit: .ratio(compressionRatioLimit))
+            // The client would restore each read from the socket as a whole, before back-pressure can do anything, and could only
+            // limit a body as a whole, which has no end; see `InflatedBody`.
+            decompression: .disabled
         )
         // A refused connection is an error at once; the sync client has its own way of trying again.
         configuration.connectionPool.retryConnectionEstablishment = false
@@ -91,7 +89,7 @@ package final class NIOExchange: HTTPExchange {
         var clientRequest = HTTPClientRequest(url: request.url)
         clientRequest.method = request.method
         clientRequest.headers = request.headers
-        clientRequest.tlsConfiguration = trustedAuthorities?.tlsConfiguration
+        clientRequest.tlsConfiguration = tlsConfiguration
         switch request.body {
         case .none: break
         case .bytes(let bytes): clientRequest.body = .bytes(bytes)
@@ -102,11 +100,15 @@ package final class NIOExchange: HTTPExchange {
                 clientRequest,
                 deadline: .distantFuture
             )
+            let body = NIOExchangeBody(response.body)
+            let coding = response.headers[canonicalForm: "Content-Encoding"].first?.lowercased()
+            // The client of files restores them itself.
+            let isCompressed = request.purpose != .file && coding.map { Self.decompressed.contains($0) } ?? false
             return HTTPExchangeResponse(
                 status: Int(response.status.code),
                 headers: response.headers,
-                decompressed: ["gzip", "deflate"],
-                body: NIOExchangeBody(response.body)
+                decompressed: Self.decompressed,
+                body: isCompressed ? InflatedBody(body) : body
             )
         } catch {
             throw try HTTPExchangeError.classified(error)
@@ -146,12 +148,10 @@ extension HTTPExchangeError {
     fileprivate static func classified(_ error: any Error) throws -> any Error {
         try Task.checkCancellation()
         return switch error {
-        // Errors of a file that is sent are what they are.
-        case is PowerSyncAttachmentError, is AttachmentTransferError: error
+        case let error as FileChunks.ReadError: error.cause
         case let error as HTTPClientError where error == .remoteConnectionClosed:
             HTTPExchangeError(.closedEarly, underlyingError: error)
         case HTTPParserError.invalidEOFState: HTTPExchangeError(.closedEarly, underlyingError: error)
-        case NIOHTTPDecompression.DecompressionError.limit: HTTPExchangeError(.overcompressed, underlyingError: error)
         case NIOHTTPDecompression.DecompressionError.inflationError: malformedCompression(error)
         case let error as NIOHTTPDecompression.ExtraDecompressionError where error == .invalidTrailingData:
             malformedCompression(error)
@@ -163,19 +163,5 @@ extension HTTPExchangeError {
 
     private static func malformedCompression(_ error: any Error) -> HTTPExchangeError {
         HTTPExchangeError(.malformedCompression, underlyingError: error)
-    }
-
-    /// What is wrong with a certificate; `nil` when an error is about something else.
-    static func certificateProblem(_ error: any Error) -> Code? {
-        switch error {
-        case let error as HTTPExchangeError
-        where [.untrustedCertificate, .certificateOfAnotherHost].contains(error.code):
-            error.code
-        case let error as NIOSSLExtraError where error == .failedToValidateHostname: .certificateOfAnotherHost
-        // The library of BoringSSL has no type for this.
-        case NIOSSLError.handshakeFailed(let reason) where "\(reason)".contains("CERTIFICATE_VERIFY_FAILED"):
-            .untrustedCertificate
-        default: nil
-        }
     }
 }
