@@ -35,7 +35,7 @@ import Testing
     @Test func pragmaReachesTheWriterOnly() async throws {
         try await withFileDatabase { database in
             try await database.execute("PRAGMA case_sensitive_like = ON")
-            func isLike(_ context: any ConnectionContext) throws -> Int {
+            @Sendable func isLike(_ context: any ConnectionContext) throws -> Int {
                 try context.get(sql: "SELECT 'a' LIKE 'A'", parameters: []) { try $0.getInt(index: 0) }
             }
             let (written, read) = (
