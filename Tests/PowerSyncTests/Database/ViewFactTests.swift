@@ -11,8 +11,10 @@ import Testing
                     try $0.getString(index: 0)
                 }
             }
-            #expect(try await !names("'table'").contains("users"))
-            #expect(try await names("'table', 'view'").contains("users"))
+            let tables = try await names("'table'")
+            #expect(!tables.contains("users"))
+            let all = try await names("'table', 'view'")
+            #expect(all.contains("users"))
         }
     }
 
