@@ -26,8 +26,7 @@ struct ForeignKey: Sendable {
                 sql: """
                     SELECT child.name, key.id, key."table", key."from",
                         coalesce(key."to", (
-                            SELECT name FROM pragma_table_info(key."table", 'main')
-                            WHERE pk = key.seq + 1
+                            SELECT name FROM pragma_table_info(key."table", 'main') WHERE pk = key.seq + 1
                         )),
                         key.on_delete IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
                     FROM sqlite_master AS child
