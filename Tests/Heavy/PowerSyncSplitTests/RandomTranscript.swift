@@ -174,11 +174,11 @@ struct RandomTranscript {
             if hasDataSinceHeldBack { isPublished = didComplete }
         }
         var expected = before.published
-        if isPublished, let tracked {
-            let covered = tracked.buckets.filter { completion.priority.includes($0.priority) }.map(\.name.rawValue)
-            expected = model.publish(completion, covered: covered, upTo: tracked.lastOpID.rawValue, before)
-        }
         let after = try ApplyModel.look(at: client).published
+        if let tracked, let part = publishedPart(of: completion, event, before, isValid: isValid, isPublished) {
+            let covered = tracked.buckets.filter { part.priority.includes($0.priority) }.map(\.name.rawValue)
+            expected = model.publish(part, covered: covered, upTo: tracked.lastOpID.rawValue, before, after)
+        }
         if completion == .complete {
             isHeldBack = isValid && !isPublished && !event.isUploadCompleted
             hasDataSinceHeldBack = false
@@ -195,6 +195,22 @@ struct RandomTranscript {
                     """
             )
         }
+    }
+
+    /// What is published of a checkpoint: one with nothing but priority 0 is a partial one while it is held back.
+    private func publishedPart(
+        of completion: Completion,
+        _ event: SyncEvent,
+        _ before: ApplyModel.Snapshot,
+        isValid: Bool,
+        _ isPublished: Bool
+    ) -> Completion? {
+        if isPublished { return completion }
+        guard isValid, completion == .complete, let tracked, !tracked.buckets.isEmpty,
+            tracked.buckets.allSatisfy({ $0.priority == .highest }),
+            !event.isUploadCompleted || before.isAnswered(by: tracked.writeCheckpoint?.rawValue)
+        else { return nil }
+        return .partial(.highest)
     }
 
     private mutating func note(_ event: SyncEvent, _ actions: [SyncAction]) throws {

@@ -69,7 +69,7 @@ import Testing
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         let large = BucketDescription.bucket("a", count: 14_800)
-        try scenario.receive(.cp(10, [large, .bucket("b", count: 10)]), moves("b", 10), .done)
+        try scenario.receive(.cp(10, [large, .bucket("b", count: 10)]), moves("a", 1), moves("b", 10), .done)
         // Compacted, with two new operations.
         try scenario.receive(.diff(12, [.bucket("a", count: 14_802), .bucket("b", count: 4)]))
         #expect(overall(scenario) == "0/6")
