@@ -17,7 +17,9 @@ struct StatementRunner {
     /// - Returns: How many rows they have changed, without those of the app's triggers.
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
         guard StatementRunner.mayHoldSeveralStatements(sql) else {
-            return try execute(try keptStatement(sql), sql: sql, parameters: parameters ?? [])
+            let statement = try bind(parameters ?? [], to: try keptStatement(sql), sql: sql)
+            defer { letGoOfValues(statement) }
+            return try run(statement, sql: sql, table: SQLText.changedTable(sql))
         }
         let statements = try db.allStatements(sql: sql)
         var values = (parameters ?? [])[...]
@@ -25,7 +27,8 @@ struct StatementRunner {
         // Each is compiled when those before it have run.
         while let statement = try reportingErrors(of: sql, { try statements.next() }) {
             let count = PreparedStatement(borrowing: statement.sqliteStatement).parameterCount
-            changes = (changes ?? 0) + (try execute(statement, sql: sql, parameters: Array(values.prefix(count))))
+            let bound = try bind(Array(values.prefix(count)), to: statement, sql: sql)
+            changes = (changes ?? 0) + (try run(bound, sql: sql, table: SQLText.changedTable(statement.sql)))
             values = values.dropFirst(count)
         }
         guard let changes else { throw PowerSyncError.noStatement(in: sql) }
@@ -34,12 +37,6 @@ struct StatementRunner {
             throw PowerSyncError.parameterCount(count, insteadOf: count - values.count, sql: sql)
         }
         return changes
-    }
-
-    private func execute(_ statement: Statement, sql: String, parameters: [(any Sendable)?]) throws -> Int64 {
-        let statement = try bind(parameters, to: statement, sql: sql)
-        defer { letGoOfValues(statement) }
-        return try run(statement, sql: sql, table: SQLText.changedTable(statement.sql))
     }
 
     /// Prepares a statement to run it again and again like ``execute(sql:parameters:)``.

@@ -107,6 +107,9 @@ extension WrittenTables {
         /// How many programs have begun: the first is that of the statement itself.
         private var programCount = 0
 
+        /// Whether the statement can fire triggers of the app: those of table diffs do not count.
+        var firesTriggers: Bool { triggers.contains { !$0.hasPrefix(TableDiffRecording.namePrefix) } }
+
         /// Asks SQLite for the program of a statement.
         init(explaining sql: String, _ db: Database) throws {
             let steps = try PreparedStatement(db, sql: "EXPLAIN \(sql)")

@@ -7,7 +7,8 @@ import PowerSyncSQLite
 final class RawTableRows {
     private let table: ClientRawTable
     private let db: Database
-    private var put: (statement: PreparedStatement, binding: RawTableBinding)?
+    /// The statements that put a row, each of which is run unless the one before it has changed the row.
+    private var put: (statements: [PreparedStatement], binding: RawTableBinding)?
     private var delete: (statement: PreparedStatement, parameterCount: CInt)?
     /// What the statements so far can write to.
     private(set) var written = WrittenTables.none
@@ -67,11 +68,17 @@ final class RawTableRows {
     private func put(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
         if put == nil {
             let found = try find(.put)
-            put = (try PreparedStatement(db, sql: found.sql), RawTableBinding(found.parameters))
+            let kinds: [RawTableStatements.Kind] =
+                table.put == nil && found.firesConflictClauses ? [.update, .insert] : [.put]
+            put = (
+                try kinds.map { try PreparedStatement(db, sql: find($0).sql) }, RawTableBinding(found.parameters)
+            )
         }
-        guard let statement = put?.statement else { return }
-        try put?.binding.bind(id: id, data: data, to: statement)
-        try statement.run()
+        for statement in put?.statements ?? [] {
+            try put?.binding.bind(id: id, data: data, to: statement)
+            try statement.run()
+            if db.changesCount > 0 { return }
+        }
     }
 
     private func delete(_ id: UnsafeRawBufferPointer) throws {

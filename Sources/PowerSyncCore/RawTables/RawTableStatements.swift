@@ -11,6 +11,8 @@ struct RawTableStatement {
     let written: WrittenTables
     /// The table that it names; `nil` when that is a view.
     let table: String?
+    /// Whether it can fire triggers with conflict clauses, which SQLite ignores in an upsert.
+    let firesConflictClauses: Bool
 }
 
 /// The statements of raw tables that one connection has worked out, as long as the database's schema stays the same.
@@ -20,6 +22,10 @@ struct RawTableStatements {
     /// What a statement does.
     enum Kind {
         case put
+        /// Writes a row that is there, where no statement is declared.
+        case update
+        /// Writes a row that is not there, where no statement is declared.
+        case insert
         case delete
     }
 
@@ -72,6 +78,8 @@ struct RawTableStatements {
         let declared: ClientRawTable.Statement =
             switch kind {
             case .put: try table.put ?? RawTableStructure(table, db).put
+            case .update: try RawTableStructure(table, db).update
+            case .insert: try RawTableStructure(table, db).insert
             case .delete: try table.delete ?? RawTableStructure(table, db).delete
             }
         let statements = SQLText.statements(declared.sql)
@@ -95,7 +103,7 @@ struct RawTableStatements {
                 """
             )
         }
-        guard kind == .put || declared.parameters.allSatisfy({ $0 == .id }) else {
+        guard kind != .delete || declared.parameters.allSatisfy({ $0 == .id }) else {
             throw LocalDatabaseError.invalidArgument(
                 "The delete statement of raw table \(table.name) may only use the parameter Id"
             )
@@ -104,7 +112,24 @@ struct RawTableStatements {
             sql: sql,
             parameters: declared.parameters,
             written: try WrittenTables(of: sql, db),
-            table: try WrittenTables.target(of: sql, db)
+            table: try WrittenTables.target(of: sql, db),
+            firesConflictClauses: try firesConflictClauses(sql, db)
         )
+    }
+
+    private static func firesConflictClauses(_ sql: String, _ db: Database) throws -> Bool {
+        let triggers = try WrittenTables.Program(explaining: sql, db).triggers
+        guard !triggers.isEmpty else { return false }
+        let texts = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT name, sql FROM sqlite_master WHERE type = 'trigger'
+                UNION ALL SELECT name, sql FROM sqlite_temp_master WHERE type = 'trigger'
+                """
+        )
+        return texts.contains { row in
+            let (name, text): (String, String) = (row[0], row[1])
+            return triggers.contains(name) && ["REPLACE", "IGNORE", "FAIL"].contains { text.uppercased().contains($0) }
+        }
     }
 }

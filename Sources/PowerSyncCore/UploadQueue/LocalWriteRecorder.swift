@@ -125,6 +125,11 @@ final class LocalWriteRecorder {
         transaction = nil
         rowsInTheWay.removeAll()
         unchangedRow = nil
+    }
+
+    /// The transaction was rolled back.
+    func rollBack() {
+        end()
         uniqueKeys.forget()
     }
 

@@ -89,7 +89,7 @@ enum QueueModule {
             }
         }
         module.xCommit = { table in QueueModule.perform(table) { $0.state.recorder.end() } }
-        module.xRollback = { table in QueueModule.perform(table) { $0.state.recorder.end() } }
+        module.xRollback = { table in QueueModule.perform(table) { $0.state.recorder.rollBack() } }
         module.xSavepoint = { _, _ in SQLITE_OK }
         module.xRelease = { _, _ in SQLITE_OK }
         module.xRollbackTo = { table, _ in

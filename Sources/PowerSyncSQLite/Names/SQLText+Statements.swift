@@ -38,7 +38,7 @@ extension SQLText {
     /// Whether a text is to be run all or nothing: it has statements for rows, and none that is about a transaction or works outside
     /// of one only.
     package static func isAllOrNothing(_ sql: String) -> Bool {
-        guard !changesRows(sql) || sql.utf8.contains(UInt8(ascii: ";")) else { return true }
+        guard sql.utf8.contains(UInt8(ascii: ";")) else { return changesRows(sql) }
         let statements = statements(sql)
         guard statements.count > 1 else { return changesRows(sql) }
         return statements.allSatisfy { statement in

@@ -3,7 +3,6 @@ import Foundation
 import HTTPStackTestSupport
 import NIOCore
 import NIOPosix
-import PowerSyncHTTP
 import PowerSyncNIO
 import TestSupport
 import Testing

@@ -62,6 +62,33 @@ import Testing
         #expect(scenario.status.setAside.isEmpty)
     }
 
+    @Test("Triggers of raw tables keep them, too", arguments: ["OR REPLACE", "OR IGNORE"])
+    func conflictClausesOfRawTables(_ clause: String) throws {
+        let users = ClientRawTable(name: "users", structure: .init(tableName: "local_users"))
+        let scenario = try SyncScenario(rawTables: [users])
+        try scenario.database.run(
+            """
+            CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT);
+            CREATE TABLE words (word TEXT PRIMARY KEY);
+            CREATE TRIGGER words_insert AFTER INSERT ON local_users BEGIN
+                INSERT \(clause) INTO words VALUES (NEW.name);
+            END;
+            CREATE TRIGGER words_update AFTER UPDATE ON local_users BEGIN
+                INSERT \(clause) INTO words VALUES (NEW.name);
+            END;
+            """
+        )
+        try scenario.start()
+        func put(_ opID: Int64, _ id: String, _ name: String) -> SyncLine {
+            .ops("a", .put(opID, id, type: "users", data: "{\"name\":\"\(name)\"}"))
+        }
+        try scenario.receive(.cp(2, [.bucket("a")]), put(1, "x", "alpha"), put(2, "y", "alpha"), .done)
+        try scenario.receive(.diff(4), put(3, "x", "beta"), put(4, "y", "beta"), .done)
+        #expect(try scenario.database.rows("SELECT * FROM local_users ORDER BY id") == ["x|beta", "y|beta"])
+        #expect(try scenario.database.rows("SELECT word FROM words ORDER BY word") == ["alpha", "beta"])
+        #expect(scenario.status.setAside.isEmpty)
+    }
+
     @Test("With triggers for insertions only, an update is an insertion", arguments: [false, true])
     func insertions(hasUniqueIndex: Bool) throws {
         let scenario = try SyncScenario()

@@ -5,21 +5,32 @@ import Testing
 
 @testable import PowerSyncCore
 
+/// The same raw table with statements of ours, and of the app.
+private enum UsersTable: CaseIterable {
+    case inferred
+    case own
+
+    var schema: ClientSchema { ClientSchema(tables: [.items()], rawTables: [rawTable]) }
+
+    var rawTable: ClientRawTable {
+        switch self {
+        case .inferred:
+            ClientRawTable(name: "users", structure: .init(tableName: "local_users"))
+        case .own:
+            ClientRawTable(
+                name: "users",
+                put: .init(
+                    sql: "INSERT OR REPLACE INTO local_users VALUES (?, ?)",
+                    parameters: [.id, .column("name")]
+                ),
+                delete: .init(sql: "DELETE FROM local_users WHERE id = ?", parameters: [.id])
+            )
+        }
+    }
+}
+
 /// Raw tables that are declared, or made, after their rows have come.
 @Suite(.timeLimit(.minutes(1))) struct WaitingRowsTests {
-    private static let users = ClientRawTable(name: "users", structure: .init(tableName: "local_users"))
-    private static let schema = ClientSchema(tables: [.items()], rawTables: [users])
-    private static let own: ClientSchema = {
-        var table = WaitingRowsTests.users
-        table.structure = nil
-        table.put = .init(
-            sql: "INSERT OR REPLACE INTO local_users VALUES (?, ?)",
-            parameters: [.id, .column("name")]
-        )
-        table.delete = .init(sql: "DELETE FROM local_users WHERE id = ?", parameters: [.id])
-        return ClientSchema(tables: [.items()], rawTables: [table])
-    }()
-
     private func scenario() throws -> SyncScenario {
         let scenario = try SyncScenario()
         try scenario.start()
@@ -45,11 +56,11 @@ import Testing
         try scenario.database.rows("SELECT * FROM local_users ORDER BY id")
     }
 
-    @Test("They move when the table is declared", arguments: [schema, own])
-    func declared(_ schema: ClientSchema) throws {
+    @Test("They move when the table is declared", arguments: UsersTable.allCases)
+    fileprivate func declared(_ table: UsersTable) throws {
         let scenario = try scenario()
         try scenario.database.run("CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT)")
-        try scenario.database.apply(schema)
+        try scenario.database.apply(table.schema)
         #expect(try users(scenario) == ["1|Ada", "2|Bob"])
         #expect(try untyped(scenario) == ["others|3"])
         #expect(try scenario.updatedRows.isEmpty)
@@ -61,7 +72,7 @@ import Testing
     @Test("They move when an iteration starts, if the table was made after it was declared")
     func made() throws {
         let scenario = try scenario()
-        try scenario.database.apply(Self.schema)
+        try scenario.database.apply(UsersTable.inferred.schema)
         #expect(try untyped(scenario).count == 3)
         try scenario.database.run("CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT)")
         try scenario.start()
@@ -72,7 +83,7 @@ import Testing
     @Test("What a constraint refuses is set aside, and the others move")
     func refused() throws {
         let scenario = try scenario()
-        try scenario.database.apply(Self.schema)
+        try scenario.database.apply(UsersTable.inferred.schema)
         try scenario.database.run("CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT CHECK (name < 'B'))")
         try scenario.start()
         #expect(try users(scenario) == ["1|Ada"])
@@ -94,7 +105,7 @@ import Testing
         // As a version left them that did not move rows.
         try scenario.database.run("CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT)")
         try scenario.write { db in
-            try ConnectionState.of(db).didApply(rawTables: [Self.users], db)
+            try ConnectionState.of(db).didApply(rawTables: [UsersTable.inferred.rawTable], db)
             try db.execute(
                 sql: """
                     INSERT INTO local_users VALUES ('1', 'Ada'), ('2', 'Bob'), ('4', 'mine');

@@ -1,6 +1,8 @@
 import PostgresTestSupport
 import Testing
 
+@testable import PowerSyncServicePostgres
+
 extension PostgresFaultyTableTests {
     /// When a fault comes about.
     enum Moment: CaseIterable { case start, running, copying }

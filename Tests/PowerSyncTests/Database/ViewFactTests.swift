@@ -5,19 +5,21 @@ import Testing
 /// What *Moving from the established SDK* says of SQL on views.
 @Suite struct ViewFactTests {
     @Test func viewsAreNotTablesInTheCatalog() async throws {
-        try await withMemoryDatabase { database in
+        try await withMemoryDatabase { database async throws in
             func names(_ types: String) async throws -> [String] {
                 try await database.getAll("SELECT name FROM sqlite_master WHERE type IN (\(types))") {
                     try $0.getString(index: 0)
                 }
             }
-            #expect(try await !names("'table'").contains("users"))
-            #expect(try await names("'table', 'view'").contains("users"))
+            let tables = try await names("'table'")
+            #expect(!tables.contains("users"))
+            let all = try await names("'table', 'view'")
+            #expect(all.contains("users"))
         }
     }
 
     @Test func triggerThatExistsKeepsItsText() async throws {
-        try await withMemoryDatabase { database in
+        try await withMemoryDatabase { database async throws in
             try await database.execute("CREATE TABLE log (what)")
             for text in ["old", "new"] {
                 try await database.execute(
@@ -33,9 +35,9 @@ import Testing
     }
 
     @Test func pragmaReachesTheWriterOnly() async throws {
-        try await withFileDatabase { database in
+        try await withFileDatabase { database async throws in
             try await database.execute("PRAGMA case_sensitive_like = ON")
-            func isLike(_ context: any ConnectionContext) throws -> Int {
+            @Sendable func isLike(_ context: any ConnectionContext) throws -> Int {
                 try context.get(sql: "SELECT 'a' LIKE 'A'", parameters: []) { try $0.getInt(index: 0) }
             }
             let (written, read) = (
@@ -48,7 +50,7 @@ import Testing
 
     @Test(.timeLimit(.minutes(1)))
     func waitingWritesCanBeCountedByAWatch() async throws {
-        try await withFileDatabase { database in
+        try await withFileDatabase { database async throws in
             let counts = try database.watch("SELECT count(*) FROM ps_crud") { try $0.getInt(index: 0) }
             var iterator = counts.makeAsyncIterator()
             #expect(try await iterator.next() == [0])
@@ -60,7 +62,7 @@ import Testing
     }
 
     @Test func bucketsHaveNoTarget() async throws {
-        try await withMemoryDatabase { database in
+        try await withMemoryDatabase { database async throws in
             let columns = try await database.getAll("SELECT name FROM pragma_table_info('ps_buckets')") {
                 try $0.getString(index: 0)
             }

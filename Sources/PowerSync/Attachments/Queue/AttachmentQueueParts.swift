@@ -138,13 +138,9 @@ extension AttachmentQueueParts {
 
     /// Where the files of all rows are: of this table, and of those of other queues, which may have the same directory.
     private func fileLocations(in context: AttachmentContext) async throws -> [AttachmentStore.FileLocation] {
-        let (store, name) = (context.store, tableName.lowercased())
-        let others = SharedAttachmentTables.shared.names(of: db).filter { $0 != name }
+        let (store, others) = (context.store, context.storesOfOtherQueues)
         return try await db.readLock { context in
-            try others.reduce(into: store.fileLocations(in: context)) { locations, table in
-                // A queue may have been made for a table that the schema does not have.
-                locations += (try? AttachmentStore(tableName: table).fileLocations(in: context)) ?? []
-            }
+            try store.fileLocations(in: context) + others.flatMap { $0.locationsIfReadable(in: context) }
         }
     }
 

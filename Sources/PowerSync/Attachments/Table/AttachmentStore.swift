@@ -67,6 +67,11 @@ struct AttachmentStore: Sendable {
         }
     }
 
+    /// The same; nothing for a table that cannot be read: a queue may have been made for one that the schema does not have.
+    func locationsIfReadable(in context: any ConnectionContext) -> [FileLocation] {
+        (try? fileLocations(in: context)) ?? []
+    }
+
     /// The row of an id.
     ///
     /// - Throws: What ``Attachment/fromCursor(_:)`` throws for a row that is not an attachment.

@@ -245,7 +245,7 @@ import Testing
         for number in 0..<20 { #expect(try await service.write("a\(number)")) }
         await service.kill()
         let path = service.folder.path(file)
-        try DatabaseQueue(path: path).writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
+        try await DatabaseQueue(path: path).writeWithoutTransaction { db in _ = try db.checkpoint(.truncate) }
         try FileManager.default.copyItem(atPath: path, toPath: path + ".older")
         try #require(try await service.start().isReady)
         for number in 0..<400 { #expect(try await service.write("b\(number)")) }
