@@ -34,8 +34,8 @@ struct RowPublisher {
     private var written = WrittenTables.none
     private var unreadable = UnreadableRows()
     private var refused = RefusedRows()
-    /// Whether SQLite checks all foreign keys at the end of the transaction only.
-    private var defersForeignKeys = false
+    /// Whether a foreign key has refused a row that it may take at the end of the transaction.
+    private var mustDeferForeignKeys = false
     /// What foreign key actions change; `nil` when there are none.
     private var dependents: DependentRows?
     /// The table whose rows take others with them when they are deleted, if the rows of the current type are in one.
@@ -86,8 +86,17 @@ struct RowPublisher {
         if foreignKeys.contains(where: \.actsOnDelete) {
             dependents = DependentRows(foreignKeys, types: try typesByTable(&schema), db)
         }
+        if schema.mustDeferForeignKeys { try deferForeignKeys() }
         let savepoint = try Savepoint("powersync_publication", db)
         try writeAll(&schema)
+        if mustDeferForeignKeys, !schema.mustDeferForeignKeys {
+            schema.mustDeferForeignKeys = true
+            // Not before all rows are read: SQLite aborts statements at work when such a setting changes.
+            try deferForeignKeys()
+            try savepoint.undo()
+            (unreadable, refused) = (UnreadableRows(), RefusedRows())
+            try writeAll(&schema)
+        }
         while hasViolatedForeignKeys {
             try addExceptions(foreignKeys, &schema)
             try savepoint.undo()
@@ -97,6 +106,11 @@ struct RowPublisher {
         try savepoint.end()
     }
 
+    /// Has SQLite check all foreign keys at the end of the transaction, also those that are not declared so.
+    private func deferForeignKeys() throws {
+        try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
+    }
+
     private mutating func writeAll(_ schema: inout KnownSchema) throws {
         for (row, exception) in exceptions where exception.isDeleted {
             try write(row, data: nil, &schema)
@@ -104,6 +118,7 @@ struct RowPublisher {
         try rows.forEach(db) { row in
             try publish(type: row.type, id: row.id, data: row.data, mayBeOutdated: row.mayBeOutdated, &schema)
         }
+        if mustDeferForeignKeys, !schema.mustDeferForeignKeys { return noteWritten() }
         try settle(&schema)
         for _ in 0..<Self.depthOfDependents {
             guard let rows = dependents?.take(), !rows.isEmpty else { break }
@@ -205,12 +220,7 @@ extension RowPublisher {
         } catch {
             // A trigger that ends the transaction ends the publication with it.
             guard db.isInsideTransaction, let refusal = Refusal(error) else { throw error }
-            if refusal.isForeignKey, !defersForeignKeys {
-                // Until the end of the transaction, also for foreign keys that are not declared so.
-                defersForeignKeys = true
-                try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
-                return try write(type: type, id: id, data: data, to: destination)
-            }
+            if refusal.isForeignKey { mustDeferForeignKeys = true }
             let key = RowKey(type: Array(type), id: Array(id))
             refused.add(RefusedRows.Row(key: key, data: data.map { Array($0) }, refusal: refusal))
         }
