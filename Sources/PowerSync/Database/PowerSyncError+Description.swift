@@ -36,10 +36,18 @@ extension Error {
     ///
     /// Printed, it shows "(null)" in place of its text on Linux, and elsewhere its dictionary, which may hold anything.
     private var cocoaText: String? {
-        // On Apple platforms every error can be cast to an `NSError`.
-        guard type(of: self) is NSError.Type || self is any CustomNSError else { return nil }
+        let (domain, code): (String, Int)
+        if let custom = self as? any CustomNSError {
+            (domain, code) = (type(of: custom).errorDomain, custom.errorCode)
+        } else if type(of: self as Any) is NSError.Type {
+            // Not a cast: on Apple platforms every error can be cast to an `NSError`. Nor the type of `self`, which is `any Error`
+            // for an error that has passed through a continuation.
+            (domain, code) = (_domain, _code)
+        } else {
+            return nil
+        }
         let text = localizedDescription
-        return text.contains(_domain) ? text : "\(text) (\(_domain) \(_code))"
+        return text.contains(domain) ? text : "\(text) (\(domain) \(code))"
     }
 }
 

@@ -93,7 +93,7 @@ struct VirtualTables: Sendable, Equatable {
 }
 
 extension String {
-    /// Whether a name occurs which is not a part of a longer one.
+    /// Whether a name occurs that is not a part of a longer one, nor that of an option, as `content` in `content='notes'`.
     fileprivate func hasWord(_ name: String) -> Bool {
         func isPartOfName(_ character: Character) -> Bool {
             character.isLetter || character.isNumber || character == "_"
@@ -102,7 +102,8 @@ extension String {
         while let found = range(of: name, range: start..<endIndex) {
             let isBegun = found.lowerBound == startIndex || !isPartOfName(self[index(before: found.lowerBound)])
             let isEnded = found.upperBound == endIndex || !isPartOfName(self[found.upperBound])
-            if isBegun, isEnded { return true }
+            let isOption = self[found.upperBound...].first { $0 != " " } == "="
+            if isBegun, isEnded, !isOption { return true }
             start = index(after: found.lowerBound)
         }
         return false

@@ -24,13 +24,13 @@ extension ConflictClauseTests {
             plain = try DatabaseQueue(configuration: configuration)
             server = try DatabaseQueue()
             for queue in [plain, server] {
-                try queue.write { try $0.execute(sql: "\(create);\n\(indexes.joined(separator: ";\n"))") }
+                try queue.write { try $0.execute(sql: "\(create)\n;\n\(indexes.joined(separator: "\n;\n"))") }
             }
             let table: String
             if kind.isRaw {
                 table = "items"
                 local = try LocalTestDatabase(schema: ClientSchema())
-                try local.write("\(create);\n\(indexes.joined(separator: ";\n"))")
+                try local.write("\(create)\n;\n\(indexes.joined(separator: "\n;\n"))")
                 try Device.createTriggers(local, ClientTableOptions())
             } else {
                 table = "ps_data__items"

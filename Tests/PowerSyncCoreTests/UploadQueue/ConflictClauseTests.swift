@@ -74,7 +74,10 @@ import Testing
             inserted.map { "INSERT \(clause) INTO items (id, name, n) VALUES \($0)" }
                 + updates.map { "UPDATE \(clause) items SET \($0)" }
                 + upserts.map { "INSERT \(clause) INTO items (id, name, n) VALUES \($0)" }
-        } + ["REPLACE INTO items (id, name) SELECT 'z', name FROM items", "DELETE FROM items WHERE n > 1"]
+        } + [
+            "REPLACE INTO items (id, name) SELECT 'z', name FROM items ORDER BY name, id",
+            "DELETE FROM items WHERE n > 1",
+        ]
 
     @Test(arguments: kinds, [false, true])
     func oneStatement(_ kind: Kind, withTriggers: Bool) throws {

@@ -134,7 +134,8 @@ import Testing
         let backup = try backUp(scenario.storage.pool, of: scenario)
         var lost: [String: WriteCheckpoint] = [:]
         for key in ["u", "u", "new"] { lost[key] = try await issuer().create(userKey: key) }
-        try await insert(5..<50, into: source)
+        // So many that the source is told of a later position: before that, the storage goes on from its own.
+        try await insert(5..<1_200, into: source)
         try await scenario.replicate()
         try close(scenario, replacing: "buckets.db", by: backup)
         scenario = try SourceScenario(schema: [], folder: scenario.folder)

@@ -115,7 +115,7 @@ struct UploadExchange: Sendable {
         let redirect = HTTPRedirect(status: status, headers: headers, of: url)
         return HTTPBackendError(
             status == 401 ? .unauthorized : .status,
-            "POST \(url) was answered with status \(status): \(redirect?.sentence ?? Self.shown(body))",
+            "POST \(url) was answered with status \(status): \(Self.shown(body))\(redirect.map { ". \($0.sentence)" } ?? "")",
             httpStatus: status,
             retryAfter: headers.first(name: "Retry-After").flatMap(retryAfter)
         )
