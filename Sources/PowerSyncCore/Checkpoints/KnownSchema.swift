@@ -18,6 +18,8 @@ struct KnownSchema: Sendable {
     private var tables: [ExactText: Bool] = [:]
     private var triggers: [ExactText: Bool] = [:]
     private var additions: [ExactText: TableAdditions] = [:]
+    /// Whether foreign keys that are not declared as deferred have refused rows in the order in which they come.
+    var mustDeferForeignKeys = false
     /// `nil` before somebody asks.
     private var foreignKeys: [ForeignKey]?
     private var regions: [ExactText: DatabaseRegion] = [:]

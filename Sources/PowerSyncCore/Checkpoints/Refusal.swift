@@ -17,8 +17,10 @@ struct Refusal {
         case .SQLITE_CONSTRAINT, .SQLITE_MISMATCH: break
         default: return nil
         }
-        code = cause.extendedResultCode
-        switch cause.extendedResultCode {
+        // RESTRICT refuses a deletion as a trigger would, with this message.
+        let isRestriction = cause.message == "FOREIGN KEY constraint failed"
+        code = isRestriction ? .SQLITE_CONSTRAINT_FOREIGNKEY : cause.extendedResultCode
+        switch code {
         case .SQLITE_CONSTRAINT_TRIGGER, .SQLITE_CONSTRAINT_VTAB, .SQLITE_CONSTRAINT_FUNCTION:
             // Their messages are the app's, and may have values.
             reason = "a trigger refuses it"

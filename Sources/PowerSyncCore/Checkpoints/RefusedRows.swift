@@ -20,6 +20,8 @@ struct RefusedRows {
     private var byteCount = 0
 
     var isEmpty: Bool { rows.isEmpty }
+    /// How many rows there are, those beyond the limit included.
+    var count: Int { rows.count + others.count }
 
     /// Adds a row.
     mutating func add(_ row: Row) {

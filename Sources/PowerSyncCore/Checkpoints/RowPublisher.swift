@@ -34,8 +34,8 @@ struct RowPublisher {
     private var written = WrittenTables.none
     private var unreadable = UnreadableRows()
     private var refused = RefusedRows()
-    /// Whether SQLite checks all foreign keys at the end of the transaction only.
-    private var defersForeignKeys = false
+    /// Whether a foreign key has refused a row that it may take at the end of the transaction.
+    private var mustDeferForeignKeys = false
     /// What foreign key actions change; `nil` when there are none.
     private var dependents: DependentRows?
     /// The table whose rows take others with them when they are deleted, if the rows of the current type are in one.
@@ -86,15 +86,53 @@ struct RowPublisher {
         if foreignKeys.contains(where: \.actsOnDelete) {
             dependents = DependentRows(foreignKeys, types: try typesByTable(&schema), db)
         }
+        if schema.mustDeferForeignKeys { try deferForeignKeys() }
         let savepoint = try Savepoint("powersync_publication", db)
         try writeAll(&schema)
+        if mustDeferForeignKeys, !schema.mustDeferForeignKeys {
+            schema.mustDeferForeignKeys = true
+            // Not before all rows are read: SQLite aborts statements at work when such a setting changes.
+            try deferForeignKeys()
+            try savepoint.undo()
+            (unreadable, refused) = (UnreadableRows(), RefusedRows())
+            try writeAll(&schema)
+        }
         while hasViolatedForeignKeys {
             try addExceptions(foreignKeys, &schema)
             try savepoint.undo()
             (unreadable, refused) = (UnreadableRows(), RefusedRows())
             try writeAll(&schema)
         }
+        try reconsiderExceptions(&schema)
         try savepoint.end()
+    }
+
+    /// Writes the rows that were left out for the sake of foreign keys, but that the others leave room for.
+    ///
+    /// Where several rows violated foreign keys at once, one of them may have done so only for the sake of another one.
+    private mutating func reconsiderExceptions(_ schema: inout KnownSchema) throws {
+        let rows = exceptions.keys.sorted { ($0.typeName, $0.idText) < ($1.typeName, $1.idText) }
+        for row in rows.prefix(Self.reconsideredExceptions) {
+            let (exceptions, refused) = (self.exceptions, self.refused)
+            let savepoint = try Savepoint("powersync_exception", db)
+            self.exceptions[row] = nil
+            let isWritten = try evaluate(row, &schema)
+            try settle(&schema)
+            if !isWritten || hasViolatedForeignKeys || self.refused.count > refused.count {
+                try savepoint.undo()
+                (self.exceptions, self.refused) = (exceptions, refused)
+            }
+            try savepoint.end()
+        }
+        noteWritten()
+    }
+
+    /// How many rows are written once more; the next complete checkpoint tries the others.
+    private static let reconsideredExceptions = 1_000
+
+    /// Has SQLite check all foreign keys at the end of the transaction, also those that are not declared so.
+    private func deferForeignKeys() throws {
+        try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
     }
 
     private mutating func writeAll(_ schema: inout KnownSchema) throws {
@@ -104,27 +142,35 @@ struct RowPublisher {
         try rows.forEach(db) { row in
             try publish(type: row.type, id: row.id, data: row.data, mayBeOutdated: row.mayBeOutdated, &schema)
         }
+        if mustDeferForeignKeys, !schema.mustDeferForeignKeys { return noteWritten() }
         try settle(&schema)
-        for _ in 0..<Self.depthOfDependents {
-            guard let rows = dependents?.take(), !rows.isEmpty else { break }
-            for row in rows { try evaluate(row, &schema) }
-            try settle(&schema)
-        }
         noteWritten()
+    }
+
+    /// Writes the refused rows that the others leave room for, and the rows that went with others.
+    private mutating func settle(_ schema: inout KnownSchema) throws {
+        try settleRefused(&schema)
+        for _ in 0..<Self.depthOfDependents {
+            guard let rows = dependents?.take(), !rows.isEmpty else { return }
+            for row in rows { try evaluate(row, &schema) }
+            try settleRefused(&schema)
+        }
     }
 
     /// How often rows that were evaluated once more may take others with them.
     private static let depthOfDependents = 64
 
-    /// Writes the refused rows that the others leave room for.
-    private mutating func settle(_ schema: inout KnownSchema) throws {
+    private mutating func settleRefused(_ schema: inout KnownSchema) throws {
         guard !refused.isEmpty else { return }
         try retry(&schema)
         try exchange(&schema)
     }
 
-    /// Writes a row with its newest data, if there is any.
-    private mutating func evaluate(_ row: RowKey, _ schema: inout KnownSchema) throws {
+    /// Writes a row with its newest data.
+    ///
+    /// - Returns: Whether there is any.
+    @discardableResult
+    private mutating func evaluate(_ row: RowKey, _ schema: inout KnownSchema) throws -> Bool {
         let find = try PreparedStatement(db, sql: ChangedRows.publishedData)
         defer { find.reset() }
         try row.type.withUnsafeBytes { try find.bind(checkedText: $0, at: 1, .copied) }
@@ -132,10 +178,11 @@ struct RowPublisher {
         if let covered = rows.covered {
             try find.bind(checkedText: "[\(covered.map(String.init).joined(separator: ","))]", at: 3)
         }
-        guard try find.step(), let data = find.text(at: 0) else { return }
+        guard try find.step(), let data = find.text(at: 0) else { return false }
         try row.type.withUnsafeBytes { type in
             try row.id.withUnsafeBytes { try publish(type: type, id: $0, data: data, &schema) }
         }
+        return true
     }
 
     /// Publishes a row, unless it keeps its state.
@@ -205,12 +252,7 @@ extension RowPublisher {
         } catch {
             // A trigger that ends the transaction ends the publication with it.
             guard db.isInsideTransaction, let refusal = Refusal(error) else { throw error }
-            if refusal.isForeignKey, !defersForeignKeys {
-                // Until the end of the transaction, also for foreign keys that are not declared so.
-                defersForeignKeys = true
-                try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
-                return try write(type: type, id: id, data: data, to: destination)
-            }
+            if refusal.isForeignKey { mustDeferForeignKeys = true }
             let key = RowKey(type: Array(type), id: Array(id))
             refused.add(RefusedRows.Row(key: key, data: data.map { Array($0) }, refusal: refusal))
         }
@@ -303,6 +345,7 @@ extension RowPublisher {
     private mutating func exchange(_ rows: [RowKey], _ schema: inout KnownSchema) throws {
         let ignoresChecks = try Bool.fetchOne(db, sql: "PRAGMA ignore_check_constraints") == true
         try db.execute(sql: "PRAGMA ignore_check_constraints = ON")
+        try deferForeignKeys()
         do {
             for row in rows { try surrender(row, &schema) }
         } catch {
