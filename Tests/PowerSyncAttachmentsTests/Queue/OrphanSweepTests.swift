@@ -80,7 +80,6 @@ struct OrphanSweepTests {
     @Test
     func `Files of another queue in the same directory stay`() async throws {
         try await withScene { scene async throws in
-            try await scene.prepare()
             let other = scene.harness.makeQueue(
                 .test { $0.tableName = "document_files" },
                 directory: scene.folder("files"),

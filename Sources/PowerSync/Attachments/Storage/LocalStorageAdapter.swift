@@ -134,8 +134,12 @@ extension LocalStorageAdapter {
             try await linkFile(sourcePath: file, targetPath: path)
             source = file
         case .move(let file):
+            // Measured before: when a file has been moved, nothing may fail any more.
+            guard let size = try await fileSize(filePath: file) else {
+                throw PowerSyncAttachmentError.fileNotFound(file)
+            }
             try await moveFile(sourcePath: file, targetPath: path)
-            source = file
+            return size
         }
         guard let size = try await fileSize(filePath: path) else { throw PowerSyncAttachmentError.fileNotFound(source) }
         return size

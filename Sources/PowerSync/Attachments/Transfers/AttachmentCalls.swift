@@ -37,6 +37,7 @@ struct AttachmentCalls: Sendable {
         return try await AttachmentCallPart.$current.withValue(part) {
             try await call.run({ try await body(call) }) { _ in
                 isOverdue.withLockedValue { $0 = true }
+                part.becameOverdue()
                 let overdue = OverdueAttachmentCall(attachmentId: id, call: part.name, since: since)
                 context.progress.overdue(overdue)
                 context.log(
@@ -65,10 +66,19 @@ final class AttachmentCallPart: Sendable {
     @TaskLocal static var current: AttachmentCallPart?
 
     private let names: NIOLockedValueBox<[String]>
+    private let overdue = NIOLockedValueBox(false)
 
     /// Begins with the method that the queue calls.
     init(_ name: String) {
         names = NIOLockedValueBox([name])
+    }
+
+    /// Whether the call was cancelled because it has reached its limit: what it returns counts nevertheless.
+    var isOverdue: Bool { overdue.withLockedValue { $0 } }
+
+    /// The call was cancelled because it has reached its limit.
+    func becameOverdue() {
+        overdue.withLockedValue { $0 = true }
     }
 
     /// The innermost part, then what it is called by: `resolveUpload in upload`.

@@ -62,13 +62,13 @@ struct TransferAttempt: Sendable {
             if let directory = context.directory { try await context.localStorage.makeDir(path: directory) }
             throw Failure.localFileMissing(.fileNotFound(path))
         }
-        do {
-            let located = LocatedAttachment(attachment: attachment, localPath: path)
-            try await calls(context.takesWholeFiles ? "uploadFile" : "upload") { call in
+        let located = LocatedAttachment(attachment: attachment, localPath: path)
+        try await calls(context.takesWholeFiles ? "uploadFile" : "upload") { call in
+            do {
                 try await context.transport.upload(located, progress: report(call))
+            } catch AttachmentStorageError.alreadyExists {
+                // Files are immutable: an earlier attempt has brought it there.
             }
-        } catch AttachmentStorageError.alreadyExists {
-            // Files are immutable: an earlier attempt has brought it there.
         }
         return Completion(result: .uploaded)
     }
@@ -96,12 +96,12 @@ struct TransferAttempt: Sendable {
     }
 
     private func delete() async throws -> Completion {
-        do {
-            try await calls(context.takesWholeFiles ? "deleteFile" : "delete") { _ in
+        try await calls(context.takesWholeFiles ? "deleteFile" : "delete") { _ in
+            do {
                 try await context.transport.delete(attachment)
+            } catch AttachmentStorageError.notFound {
+                // That is what was wanted.
             }
-        } catch AttachmentStorageError.notFound {
-            // That is what was wanted.
         }
         try Task.checkCancellation()
         do {
