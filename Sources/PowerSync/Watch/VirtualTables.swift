@@ -11,8 +11,8 @@ struct VirtualTables: Sendable, Equatable {
     private struct Object: Sendable, Equatable {
         let name: String
         let isView: Bool
-        /// The declaration of a virtual table; `nil` for other tables and for views.
-        let declaration: String?
+        /// The names in the declaration of a virtual table; `nil` for other tables and for views.
+        let declaredNames: Set<String>?
     }
 
     private let objects: [Object]
@@ -36,13 +36,18 @@ struct VirtualTables: Sendable, Equatable {
                     """
             )
         ).map {
-            Object(name: ($0[0] as String).lowercased(), isView: $0[1], declaration: ($0[2] as String?)?.lowercased())
+            let declaration: String? = $0[2]
+            return Object(
+                name: ($0[0] as String).lowercased(),
+                isView: $0[1],
+                declaredNames: declaration?.lowercased().declaredNames
+            )
         }
     }
 
     /// The names of the virtual tables among tables, in lower case, and of their shadow tables.
     func names(among tables: Set<String>) -> Set<String> {
-        objects.filter { $0.declaration != nil }.reduce(into: []) { names, table in
+        objects.filter { $0.declaredNames != nil }.reduce(into: []) { names, table in
             let group = group(of: table.name)
             if !group.isDisjoint(with: tables) { names.formUnion(group) }
         }
@@ -61,13 +66,13 @@ struct VirtualTables: Sendable, Equatable {
         while !isComplete {
             isComplete = true
             for table in objects {
-                guard let declaration = table.declaration, !names.contains(table.name) else { continue }
+                guard let declared = table.declaredNames, !names.contains(table.name) else { continue }
                 let group = group(of: table.name)
                 guard group.contains(where: { region.isModified(byEventsOfKind: .delete(tableName: $0)) }) else {
                     continue
                 }
                 names.formUnion(group)
-                for other in objects where !group.contains(other.name) && declaration.hasWord(other.name) {
+                for other in objects where !group.contains(other.name) && declared.contains(other.name) {
                     // A view that is broken is no concern of this query.
                     let statement = try? db.makeStatement(sql: "SELECT * FROM \(other.name.quotedDatabaseIdentifier)")
                     if let statement { region.formUnion(statement.databaseRegion) }
@@ -82,9 +87,9 @@ struct VirtualTables: Sendable, Equatable {
     /// A virtual table and its shadow tables.
     private func group(of name: String) -> Set<String> {
         var group: Set = [name]
-        for other in objects where !other.isView && other.declaration == nil && other.name.hasPrefix(name + "_") {
+        for other in objects where !other.isView && other.declaredNames == nil && other.name.hasPrefix(name + "_") {
             // `fts_notes_data` belongs to `fts_notes`, not to `fts`.
-            let owner = objects.filter { $0.declaration != nil && other.name.hasPrefix($0.name + "_") }
+            let owner = objects.filter { $0.declaredNames != nil && other.name.hasPrefix($0.name + "_") }
                 .max { $0.name.utf8.count < $1.name.utf8.count }
             if owner?.name == name { group.insert(other.name) }
         }
@@ -93,19 +98,32 @@ struct VirtualTables: Sendable, Equatable {
 }
 
 extension String {
-    /// Whether a name occurs that is not a part of a longer one, nor that of an option, as `content` in `content='notes'`.
-    fileprivate func hasWord(_ name: String) -> Bool {
-        func isPartOfName(_ character: Character) -> Bool {
-            character.isLetter || character.isNumber || character == "_"
+    /// The names that a declaration may mean, each once: what is in quotes as a whole, and words outside of them, without those
+    /// of options, such as `content` in `content='notes'`.
+    fileprivate var declaredNames: Set<String> {
+        var names: Set<String> = []
+        var rest = self[...]
+        while let first = rest.first {
+            if let end = ["'": "'", "\"": "\"", "`": "`", "[": "]"][first] as Character? {
+                var name = ""
+                rest.removeFirst()
+                while let end = rest.firstIndex(of: end) {
+                    name += rest[..<end]
+                    let quote = rest[end]
+                    rest = rest[rest.index(after: end)...]
+                    // Two of them are one of the name.
+                    guard quote != "]", rest.first == quote else { break }
+                    name.append(quote)
+                    rest.removeFirst()
+                }
+                names.insert(name)
+            } else {
+                let word = rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" || $0 == "$" }
+                rest = rest.dropFirst(Swift.max(word.count, 1))
+                let isOption = rest.first { $0 != " " } == "="
+                if !word.isEmpty, !isOption { names.insert(String(word)) }
+            }
         }
-        var start = startIndex
-        while let found = range(of: name, range: start..<endIndex) {
-            let isBegun = found.lowerBound == startIndex || !isPartOfName(self[index(before: found.lowerBound)])
-            let isEnded = found.upperBound == endIndex || !isPartOfName(self[found.upperBound])
-            let isOption = self[found.upperBound...].first { $0 != " " } == "="
-            if isBegun, isEnded, !isOption { return true }
-            start = index(after: found.lowerBound)
-        }
-        return false
+        return names
     }
 }
