@@ -33,10 +33,9 @@ final class SubscriptionChanges: Sendable {
     ///
     /// - Parameters:
     ///   - clock: Measures the times.
-    ///   - pause: How long the stream stays as it is.
+    ///   - earliest: Until when the stream stays as it is.
     ///   - pass: Called for one or several changes.
-    func run(_ clock: ElapsedClock, after pause: Duration, _ pass: () -> Void) async {
-        let earliest = clock.now + pause
+    func run(_ clock: ElapsedClock, notBefore earliest: Duration, _ pass: () -> Void) async {
         do {
             while true {
                 _ = try await trigger.wait()

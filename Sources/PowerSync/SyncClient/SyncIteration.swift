@@ -92,16 +92,17 @@ final class SyncIteration: Sendable {
                 events.handled(bytes: handled.byteCount)
                 let heldBack = engine.heldBackCheckpoint?.rawValue
                 context.report { $0.checkpointHeldBack(heldBack, now: $1) }
+                // Before anybody can react to the step.
+                let now = context.clock.now
                 if let outcome = perform(step.actions, in: &tasks) {
-                    let lifetime = openedAt.map { context.clock.now - $0 } ?? .zero
+                    let lifetime = openedAt.map { now - $0 } ?? .zero
                     if case .restart = outcome { pause.streamReopens(after: lifetime) }
                     return outcome
                 }
                 if handled.contains(where: \.isStreamOpened) {
-                    let now = context.clock.now
                     openedAt = now
-                    let length = pause.length(afterOpeningFor: now - startedAt)
-                    tasks.addTask { await self.passSubscriptionChanges(after: length) }
+                    let earliest = now + pause.length(afterOpeningFor: now - startedAt)
+                    tasks.addTask { await self.passSubscriptionChanges(notBefore: earliest) }
                 }
                 reportSignsOfLife(in: handled, hasReceivedLine: &hasReceivedLine)
                 pending = pending.dropFirst(step.handledEvents)
@@ -227,8 +228,8 @@ extension SyncIteration {
 
 // The tasks of an iteration beside the one that handles events. They report through the queue.
 extension SyncIteration {
-    private func passSubscriptionChanges(after pause: Duration) async {
-        await subscriptionChanges.run(context.clock, after: pause) {
+    private func passSubscriptionChanges(notBefore earliest: Duration) async {
+        await subscriptionChanges.run(context.clock, notBefore: earliest) {
             events.send(.subscriptionsChanged(live: liveStreams()))
         }
     }

@@ -57,6 +57,8 @@ import Testing
             }
             if isOpen {
                 connectedTicks += 1
+                // A service is not silent for long, also when the request is as large as it may be and does not change any more.
+                if connectedTicks.isMultiple(of: 50) { stream.send(.checkpoint(Int64(streams), []), .done) }
             } else if openingTicks < pace.opening {
                 openingTicks += 1
             } else {

@@ -10,13 +10,13 @@ import Testing
 
     /// Runs a test with what is passed on: the times.
     private func whileRunning(
-        after pause: Duration = .zero,
+        notBefore earliest: Duration = .zero,
         _ body: (AsyncStream<Duration>) async throws -> Void
     ) async throws {
         let (passed, continuation) = AsyncStream.makeStream(of: Duration.self)
         let clock = ElapsedClock(source)
         let running = Task { [changes] in
-            await changes.run(clock, after: pause) { continuation.yield(clock.now) }
+            await changes.run(clock, notBefore: earliest) { continuation.yield(clock.now) }
         }
         try await body(passed)
         running.cancel()
@@ -71,7 +71,7 @@ import Testing
 
     @Test func changesFromBeforeArePassedOnAfterThePause() async throws {
         changes.note()
-        try await whileRunning(after: .seconds(4)) { passed in
+        try await whileRunning(notBefore: .seconds(4)) { passed in
             try await source.waitForTimer(of: .seconds(4))
             changes.note()
             source.advance(by: .seconds(4))

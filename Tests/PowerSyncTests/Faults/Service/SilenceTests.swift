@@ -33,15 +33,19 @@ import Testing
 
     /// Connects to a server that falls silent, and expects that its stream is given up and opened again.
     private func expectGivenUp(
-        _ database: SyncedDatabase,
+        _ transport: any SyncTransport,
         at url: String,
         isOpen: Bool,
         waitForConnections: (Int) async throws -> Void
     ) async throws {
         connector.onFetch { _ in PowerSyncCredentials(endpoint: url, token: "token") }
+        let transport = CountingTransport(transport)
+        let database = database(transport)
         try await database.connect(connector: connector, options: ConnectOptions())
         let status = try status(database)
         for attempt in 1...2 {
+            // Before the stream is asked for, nothing is awaited from the network.
+            try await transport.waitForStreams(attempt)
             try await waitForConnections(attempt)
             if isOpen {
                 try await status.wait { $0.connected }
@@ -62,7 +66,7 @@ import Testing
     @Test(arguments: SilentServer.Place.allCases) func aStreamOverHTTP(_ place: SilentServer.Place) async throws {
         let server = try await SilentServer(place)
         try await expectGivenUp(
-            database(HTTPStack.current.transport),
+            HTTPStack.current.transport,
             at: server.url,
             isOpen: [.body, .insideLine, .betweenLines].contains(place),
             waitForConnections: server.waitForConnections
@@ -74,7 +78,7 @@ import Testing
     func aWebSocketThatIsBeingOpened(_ place: SilentServer.Place) async throws {
         let server = try await SilentServer(place)
         try await expectGivenUp(
-            database(WebSocketTransport.shared),
+            WebSocketTransport.shared,
             at: server.url,
             isOpen: false,
             waitForConnections: server.waitForConnections
@@ -105,7 +109,7 @@ import Testing
             while try await peer.next() != nil {}
         } _: { port in
             try await expectGivenUp(
-                database(WebSocketTransport.shared),
+                WebSocketTransport.shared,
                 at: "http://127.0.0.1:\(port)",
                 // A part of the first line counts when it takes long.
                 isOpen: place == .betweenLines
