@@ -6,13 +6,19 @@ import Testing
 
 /// What a storage reads of a row: a value that is missing is an error, never 0, `false` or an empty text.
 @Suite(.timeLimit(.minutes(1))) struct BinaryRowTests {
-    private static func read<Value: Sendable>(
+    private let database: TestDatabase
+    private let pool: PostgresPool
+
+    init() throws {
+        database = try TestDatabase("SELECT 1")
+        pool = PostgresPool(database.connectionString, maximumConnections: 1)
+    }
+
+    private func read<Value: Sendable>(
         _ sql: String,
         _ read: @escaping @Sendable (BinaryRow) throws -> Value
     ) async throws -> Value {
-        let pool = PostgresPool(try TestDatabase("SELECT 1").connectionString, maximumConnections: 1)
-        defer { pool.close() }
-        return try await pool.withConnection { connection in
+        try await pool.withConnection { connection in
             try await connection.statements("testing", in: PostgresStorageSchema(name: "powersync")) { db in
                 try db.one(sql, [], read)
             }
@@ -26,34 +32,34 @@ import Testing
     ])
     func whatIsNoIntegerIsAnError(_ value: String, _ column: String) async throws {
         let error = await #expect(throws: BucketStorageError.self) {
-            _ = try await Self.read("SELECT \(value)") { try $0.integer(0) }
+            _ = try await read("SELECT \(value)") { try $0.integer(0) }
         }
         #expect(error?.code == .corrupted)
         #expect(error?.message.contains(column) == true, "\(String(describing: error))")
         if value.hasPrefix("NULL") {
-            #expect(try await Self.read("SELECT \(value)") { try $0.optionalInteger(0) } == nil)
+            #expect(try await read("SELECT \(value)") { try $0.optionalInteger(0) } == nil)
         } else {
             await #expect(throws: BucketStorageError.self) {
-                _ = try await Self.read("SELECT \(value)") { try $0.optionalInteger(0) }
+                _ = try await read("SELECT \(value)") { try $0.optionalInteger(0) }
             }
         }
     }
 
     @Test func missingTextsBytesAndBooleansAreErrors() async throws {
-        for read: @Sendable (BinaryRow) throws -> Void in [
+        for missing: @Sendable (BinaryRow) throws -> Void in [
             { _ = try $0.text(0) }, { _ = try $0.bytes(0) }, { _ = try $0.boolean(0) },
         ] {
-            await #expect(throws: BucketStorageError.self) { try await Self.read("SELECT NULL AS config", read) }
+            await #expect(throws: BucketStorageError.self) { try await read("SELECT NULL AS config", missing) }
         }
-        #expect(try await Self.read("SELECT NULL::text") { $0.optionalText(0) } == nil)
-        #expect(try await Self.read("SELECT ''::text") { try $0.text(0) } == "")
-        #expect(try await Self.read("SELECT -3::smallint") { try $0.integer(0) } == -3)
-        #expect(try await Self.read("SELECT true") { try $0.boolean(0) })
+        #expect(try await read("SELECT NULL::text") { $0.optionalText(0) } == nil)
+        #expect(try await read("SELECT ''::text") { try $0.text(0) } == "")
+        #expect(try await read("SELECT -3::smallint") { try $0.integer(0) } == -3)
+        #expect(try await read("SELECT true") { try $0.boolean(0) })
     }
 
     @Test func aQueryWithoutARowIsAnErrorWhereOneIsNeeded() async throws {
         let error = await #expect(throws: BucketStorageError.self) {
-            _ = try await Self.read("SELECT 1 WHERE false") { try $0.integer(0) }
+            _ = try await read("SELECT 1 WHERE false") { try $0.integer(0) }
         }
         #expect(error?.code == .corrupted)
     }
