@@ -214,9 +214,6 @@ enum TransactionMode: String {
 struct BinaryRow {
     fileprivate let row: LibPQ.Row
 
-    /// Whether a value is NULL.
-    func isNull(_ column: Int) -> Bool { row.withValue(column) { $0 == nil } }
-
     /// An integer or an OID of any size, or a boolean as 0 or 1.
     ///
     /// - Throws: ``BucketStorageError`` with code `corrupted` for NULL and for what is no integer.
