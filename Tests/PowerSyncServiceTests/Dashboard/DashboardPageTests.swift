@@ -68,25 +68,6 @@ struct DashboardPageTests {
 
     // MARK: Small
 
-    @Test func rowsThatAreNotSentAreCountedByTable() async throws {
-        try await Admin.run(configure: { configuration in
-            configuration.syncConfig = .content(
-                "config: {edition: 3}\nstreams: {a: {auto_subscribe: true, query: SELECT id AS code, value FROM settings}}"
-            )
-        }) { scenario in
-            let browser = try await Browser()
-            try await Self.signIn(browser, scenario)
-            try await browser.wait(until: "document.getElementById('state').textContent == 'Live'")
-            #expect(try await Self.facts("replication-facts", browser)["Without an id"] == nil)
-            try await scenario.write((0..<3).map { Scenario.put("settings", "s\($0)", ["value": "v"]) })
-            try await browser.wait(
-                until: "document.getElementById('replication-facts').textContent.includes('of main.settings, not sent')"
-            )
-            #expect(try await Self.facts("replication-facts", browser)["Without an id"]?.hasPrefix("3") == true)
-            #expect(browser.problems.isEmpty, "\(browser.problems)")
-        }
-    }
-
     @Test func everyPanelShowsWhatTheServiceSays() async throws {
         try await Admin.run { scenario in
             let rows = (0..<5).map { Scenario.put("lists", "l\($0)", ["owner_id": "anna", "name": "list"]) }

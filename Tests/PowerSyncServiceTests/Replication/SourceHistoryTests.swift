@@ -120,40 +120,6 @@ import Testing
         #expect(try await ids(scenario).count == 48 + newRows)
     }
 
-    @Test("the numbers of write checkpoints of a storage that was restored are above those that it has given and lost")
-    func olderStorageCountsOn() async throws {
-        var scenario = try SourceScenario()
-        let source = scenario.folder.path("source.db")
-        func issuer() -> WriteCheckpointIssuer {
-            WriteCheckpointIssuer(storage: scenario.storage, source: scenario.source)
-        }
-        try await insert(0..<5, into: source)
-        try await scenario.replicate()
-        let kept = try await issuer().create(userKey: "u")
-        try await scenario.replicate()
-        let backup = try backUp(scenario.storage.pool, of: scenario)
-        var lost: [String: WriteCheckpoint] = [:]
-        for key in ["u", "u", "new"] { lost[key] = try await issuer().create(userKey: key) }
-        // So many that the source is told of a later position: before that, the storage goes on from its own.
-        try await insert(5..<1_200, into: source)
-        try await scenario.replicate()
-        try close(scenario, replacing: "buckets.db", by: backup)
-        scenario = try SourceScenario(schema: [], folder: scenario.folder)
-        let old = try #require(scenario.storage.feed.current)
-        let running = scenario
-        let next = try await running.replicating { try await running.published { $0.streamID != old.streamID } }
-        // What is served until then is older than what the client has: it goes on waiting.
-        #expect(try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: old) == kept)
-        let visible = try #require(try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: next))
-        #expect(visible > lost["u"] ?? visible)
-        // One that the storage has forgotten counts above what it knows.
-        #expect(try await issuer().create(userKey: "new") > lost["new"] ?? visible)
-        // Once.
-        scenario = try scenario.reopened()
-        try await scenario.replicate()
-        #expect(try await issuer().create(userKey: "u") == WriteCheckpoint(visible.rawValue + 1))
-    }
-
     @Test("restored in place while it is replicated", arguments: [0, 20, 200])
     func rollbackWhileRunningIsNoticed(newRows: Int) async throws {
         let scenario = try SourceScenario()
