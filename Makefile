@@ -1,6 +1,8 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`. The rest is for people working on it.
 
-SWIFT ?= swift
+# SwiftPM hands the names of traits to the compiler in the order in which it finds them in a set; with another order than the last
+# time, everything is compiled once more. With hashes that are the same each time, a build serves the next one.
+SWIFT ?= env SWIFT_DETERMINISTIC_HASHING=1 swift
 
 # The service, and what tests with rows need; who uses only the client resolves and builds less (Package.swift).
 TRAITS = --enable-all-traits
