@@ -82,12 +82,17 @@ extension Target.Dependency {
 /// Where `URLSession` is a part of the system.
 let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
 
+/// Where it is not.
+let otherPlatforms: [Platform] = [.linux, .android, .windows, .wasi, .openbsd, .custom("freebsd")]
+
 let package = Package(
     name: "powersync-swift",
     platforms: [macOS, .iOS(.v16), .tvOS(.v16), .watchOS(.v9), .visionOS(.v1)],
     products: [
         .library(name: "PowerSync", targets: ["PowerSync"]),
+        .library(name: "PowerSyncUpload", targets: ["PowerSyncUpload"]),
         .library(name: "PowerSyncURLSession", targets: ["PowerSyncURLSession"]),
+        .library(name: "PowerSyncNIO", targets: ["PowerSyncNIO"]),
         .library(name: "PowerSyncGRDB", targets: ["PowerSyncGRDB"]),
         .library(name: "PowerSyncLogging", targets: ["PowerSyncLogging"]),
         .library(name: "PowerSyncS3", targets: ["PowerSyncS3"]),
@@ -172,20 +177,33 @@ let package = Package(
             swiftSettings: settings
         ),
         // One HTTP request: what the client's transports are made on, and what URLSession does for them.
-        .target(name: "PowerSyncHTTP", dependencies: [.nioCore, .nioHTTP1], swiftSettings: settings),
+        .target(name: "PowerSyncHTTP", dependencies: ["CZlib", .nioCore, .nioHTTP1, .nioSSL], swiftSettings: settings),
         .target(
             name: "PowerSyncURLSession",
             dependencies: ["PowerSyncHTTP", .nioConcurrencyHelpers, .nioCore, .nioHTTP1],
             swiftSettings: settings
         ),
+        // Whoever imports a module sees the members of all that it imports, and AsyncHTTPClient imports much. So PowerSync links this
+        // target without importing it, and reaches it by one C function.
+        .target(
+            name: "PowerSyncNIO",
+            dependencies: [
+                "PowerSyncHTTP", .asyncHTTPClient, .nioCore, .nioHTTP1, .nioHTTPCompression, .nioSSL,
+            ],
+            swiftSettings: settings
+        ),
+        .target(name: "CPowerSyncNIO"),
         .target(
             name: "PowerSync",
             dependencies: [
                 "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket",
                 // Elsewhere it would bring FoundationNetworking, and with that libcurl.
-                .target(name: "PowerSyncURLSession", condition: .when(platforms: applePlatforms)), .grdb,
-                .grdbSQLite, .asyncHTTPClient, .crypto, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket,
+                .target(name: "PowerSyncURLSession", condition: .when(platforms: applePlatforms)),
+                // On Apple platforms `URLSession` does it; there `PowerSyncNIO` is for apps that ask for it.
+                .target(name: "PowerSyncNIO", condition: .when(platforms: otherPlatforms)),
+                .target(name: "CPowerSyncNIO", condition: .when(platforms: otherPlatforms)), .grdb,
+                .grdbSQLite, .crypto, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioPosix, .nioSSL, .nioWebSocket,
             ],
             swiftSettings: sdkSettings
         ),
@@ -350,7 +368,9 @@ let package = Package(
         ),
         .target(
             name: "HTTPStackTestSupport",
-            dependencies: ["PowerSync", "PowerSyncHTTP", "PowerSyncURLSession", .asyncHTTPClient, .nioCore],
+            dependencies: [
+                "PowerSync", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncURLSession", .asyncHTTPClient, .nioCore,
+            ],
             path: "Tests/HTTPStackTestSupport",
             swiftSettings: settings
         ),
@@ -398,7 +418,8 @@ let package = Package(
             name: "PowerSyncTests",
             dependencies: [
                 "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport",
-                "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting", "PowerSyncURLSession",
+                "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting",
+                "PowerSyncUpload", "PowerSyncURLSession",
                 "RSocket", "TestSupport", .asyncHTTPClient, .grdb, .grdbSQLite,
                 .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ],
@@ -407,7 +428,8 @@ let package = Package(
         .testTarget(
             name: "PowerSyncAttachmentsTests",
             dependencies: [
-                "HTTPStackTestSupport", "PowerSync", "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient,
+                "HTTPStackTestSupport", "PowerSync", "PowerSyncNIO", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
+                .asyncHTTPClient,
                 .crypto, .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ],
             swiftSettings: settings

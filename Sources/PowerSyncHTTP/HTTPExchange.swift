@@ -1,4 +1,5 @@
 package import NIOCore
+package import NIOSSL
 
 /// Sends HTTP requests, each once: nothing is repeated, and no redirect is followed.
 ///
@@ -16,6 +17,17 @@ package protocol HTTPExchange: AnyObject, Sendable {
     /// - Throws: ``HTTPExchangeError``, what reading the body of the request throws, or `CancellationError`. A request that was
     ///   cancelled takes its connection with it.
     func send(_ request: HTTPExchangeRequest) async throws -> HTTPExchangeResponse
+
+    /// The same exchange with other authorities for certificates than those that the system trusts.
+    ///
+    /// - Parameter configuration: Names the authorities.
+    /// - Returns: The exchange; `nil` when this kind always trusts those of the system.
+    func trusting(_ configuration: TLSConfiguration) -> (any HTTPExchange)?
+}
+
+extension HTTPExchange {
+    /// No exchange: this kind trusts the authorities of the system only.
+    package func trusting(_ configuration: TLSConfiguration) -> (any HTTPExchange)? { nil }
 }
 
 /// The body of an answer, pulled by one task.

@@ -12,9 +12,7 @@ package struct HTTPExchangeError: Error, Sendable {
         case untrustedCertificate
         /// The certificate names another host.
         case certificateOfAnotherHost
-        /// The body became too long when it was decompressed.
-        case overcompressed
-        /// The body is not what its content coding says, or has several members, which the exchange cannot read.
+        /// The body is not what its content coding says, or a file has several members, which the exchange cannot read.
         case malformedCompression
         /// The body has more than so many bytes.
         case tooLong(Int)
@@ -48,7 +46,6 @@ extension HTTPExchangeError: CustomStringConvertible {
         case .closedEarly: "the connection was closed before the end of the answer"
         case .untrustedCertificate: "the certificate is not trusted"
         case .certificateOfAnotherHost: "the certificate is for another host"
-        case .overcompressed: "the answer is compressed too much"
         case .malformedCompression: "the answer is compressed in a way that cannot be read"
         case .tooLong(let limit): "the answer has more than \(limit) bytes"
         case .unread(let limit):

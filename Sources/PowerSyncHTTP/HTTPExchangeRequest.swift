@@ -52,7 +52,7 @@ package struct HTTPExchangeFile: Sendable {
     package var path: String
     /// How many bytes it has.
     package var size: Int64
-    /// Reads bytes at an offset, at most so many; none at the end of the file.
+    /// Reads bytes at an offset, at most so many, and throws when the file has none there.
     package var read: @Sendable (_ offset: Int64, _ count: Int) async throws -> ByteBuffer
     /// Takes the number of bytes that are on their way.
     package var progress: @Sendable (Int64) -> Void

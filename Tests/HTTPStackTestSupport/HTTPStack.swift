@@ -4,6 +4,7 @@ package import Testing
 import AsyncHTTPClient
 import NIOCore
 import PowerSyncHTTP
+import PowerSyncNIO
 import PowerSyncURLSession
 
 #if canImport(FoundationNetworking)

@@ -96,7 +96,7 @@ package struct WorkerAttachments: Sendable {
             AttachmentDeath.reached(.deleteCommitted, of: task.death)
             say(Line.deleted + id)
         case .settle:
-            for try await work in try queue.db.watch(
+            for try await work in try await queue.db.watch(
                 WorkerAttachments.remainingWork,
                 mapper: { try $0.getInt(index: 0) }
             ) {

@@ -38,6 +38,61 @@ import Testing
         #expect(SQLText.changesRows(sql) == changesRows)
     }
 
+    @Test(arguments: [
+        ("INSERT INTO t VALUES (1)", "t"), (" insert or ignore into main.\"a\"\"b\" (x) values (1)", "a\"b"),
+        ("REPLACE INTO [t x] DEFAULT VALUES", "t x"), ("UPDATE `t` SET a = 1", "t"),
+        ("update or fail 't' set a = 1", "t"),
+        ("DELETE FROM t", "t"), ("/* a */ DELETE -- b\n FROM t;", "t"), (";;DELETE FROM t", "t"),
+        ("WITH a AS (SELECT 1), b(x) AS (DELETE FROM no) INSERT INTO t SELECT 1", "t"),
+        ("WITH a AS (SELECT 1) SELECT 2", nil),
+        ("WITH a AS (SELECT 1", nil), ("WITH", nil), ("SELECT 1", nil), ("PRAGMA a", nil), ("CREATE TABLE t (a)", nil),
+        ("", nil),
+        ("EXPLAIN DELETE FROM t", nil), ("VALUES (1)", nil), ("INSERT", nil), ("DELETE FROM", nil),
+    ])
+    func changedTable(_ sql: String, _ table: String?) {
+        #expect(SQLText.changedTable(sql) == table)
+    }
+
+    @Test(
+        arguments: [
+            ("SELECT 1", ["SELECT 1"]), ("SELECT 1;", ["SELECT 1"]),
+            (" ; -- a\n;SELECT ';' /* ; */ ; ;", ["SELECT ';'"]), ("", []),
+            ("SELECT 1; SELECT \"a;b\"; SELECT [;]", ["SELECT 1", "SELECT \"a;b\"", "SELECT [;]"]),
+            (
+                "CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE 1 WHEN 1 THEN 2 END; SELECT 2; END; SELECT 3",
+                [
+                    "CREATE TEMP TRIGGER t AFTER INSERT ON a BEGIN SELECT CASE 1 WHEN 1 THEN 2 END; SELECT 2; END",
+                    "SELECT 3",
+                ]
+            ),
+            ("CREATE TABLE trigger (a); END; SELECT 1", ["CREATE TABLE trigger (a)", "END", "SELECT 1"]),
+            ("SELECT 'open; SELECT 2", ["SELECT 'open; SELECT 2"]), ("SELECT 1 /* open; SELECT 2", ["SELECT 1"]),
+        ] as [(String, [String])]
+    )
+    func statementsOfAText(_ sql: String, _ statements: [String]) {
+        #expect(SQLText.statements(sql).map(String.init) == statements)
+    }
+
+    @Test(
+        arguments: [
+            (
+                "CREATE UNIQUE INDEX i ON t (a, \"b,\" DESC, lower(c, 'x)') COLLATE nocase ASC)",
+                ["a", "\"b,\"", "lower(c, 'x)') COLLATE nocase"], nil
+            ),
+            ("CREATE UNIQUE INDEX \"on (\" on [t (](/* ( */ a -- )\n) WHERE b > 1 -- end", ["a"], "b > 1"),
+        ] as [(String, [String], String?)]
+    )
+    func partsOfAnIndex(_ sql: String, _ terms: [String], _ condition: String?) {
+        #expect(SQLText.indexParts(sql) == SQLText.IndexParts(terms: terms, condition: condition))
+    }
+
+    @Test(arguments: [
+        "", "SELECT 1", "CREATE UNIQUE INDEX i ON t", "CREATE UNIQUE INDEX i ON t (a", "CREATE INDEX i ON t (a,,b)",
+    ])
+    func noIndex(_ sql: String) {
+        #expect(SQLText.indexParts(sql) == nil)
+    }
+
     /// As SQLite does it.
     @Test func onlyTheCaseOfASCIILettersIsIgnored() {
         let text = ExactText(ignoringCaseOf: "@AZ[`az{ÄZ\u{212a}").text

@@ -18,7 +18,7 @@ final class CheckpointRequests: Sendable {
     }
 
     /// How long the service may take to answer: 40 s, as for a silent stream.
-    private static let answerLimit = Duration.seconds(40)
+    static let answerLimit = Duration.seconds(40)
 
     /// After how long a request is posted again.
     private let retryInterval: Duration
@@ -37,7 +37,7 @@ final class CheckpointRequests: Sendable {
     ///   - retryInterval: After how long a request is posted again.
     ///   - database: Holds the counter.
     ///   - clock: Measures the interval.
-    ///   - post: Posts a number and returns the one that the service holds then.
+    ///   - post: Posts a number and returns the one that the service holds then. Fails when there is no answer in time.
     init(
         retryInterval: Duration,
         database: LocalDatabase,
@@ -86,16 +86,7 @@ final class CheckpointRequests: Sendable {
     }
 
     private func posted(_ id: WriteCheckpoint) async throws -> WriteCheckpoint {
-        let clientID = try await database.read { try KeyValueStore.clientID($0) }
-        return try await clock.withAnswerLimit(
-            CheckpointRequests.answerLimit,
-            otherwise: SyncTransportError(
-                .idle,
-                message: "A checkpoint request was not answered in \(CheckpointRequests.answerLimit)."
-            )
-        ) { [post] in
-            try await post(id, clientID)
-        }
+        try await post(id, try await database.read { try KeyValueStore.clientID($0) })
     }
 
     /// Waits until somebody needs an iteration; at once when that is so already.

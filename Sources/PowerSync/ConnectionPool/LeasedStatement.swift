@@ -1,5 +1,6 @@
 import GRDB
 import GRDBSQLite
+import PowerSyncCore
 import PowerSyncSQLite
 
 /// A statement of the app on a connection that is not GRDB's, with the SDK's values and errors.
@@ -13,11 +14,16 @@ final class LeasedStatement {
     private var cursor: RowCursor?
     private let sql: String
 
-    private init(_ connection: OpaquePointer, sql: String) throws {
-        let statement = try LeasedStatement.reportingErrors(of: sql, on: connection) {
-            try PreparedStatement(preparing: sql, on: connection)
-        }
+    /// Prepares the only statement of a text.
+    private convenience init(_ connection: OpaquePointer, sql: String) throws {
+        var rest = sql[...]
+        let statement = try LeasedStatement.prepare(&rest, of: sql, on: connection)
         guard let statement else { throw PowerSyncError.noStatement(in: sql) }
+        guard SQLText.statements(String(rest)).isEmpty else { throw PowerSyncError.severalStatements(in: sql) }
+        self.init(statement, connection, sql: sql)
+    }
+
+    private init(_ statement: PreparedStatement, _ connection: OpaquePointer, sql: String) {
         self.connection = connection
         self.statement = statement
         self.sql = sql
@@ -26,9 +32,47 @@ final class LeasedStatement {
     /// Whether there is no need to step to the end: nothing is written on the way.
     var isReadonly: Bool { statement.map { sqlite3_stmt_readonly($0.handle) != 0 } ?? true }
 
-    /// Runs a callback with the first statement of a text, which ends with the callback.
+    /// Prepares the next statement of a text; `nil` when there is none.
+    private static func prepare(
+        _ rest: inout Substring,
+        of sql: String,
+        on connection: OpaquePointer
+    ) throws -> PreparedStatement? {
+        try reportingErrors(of: sql, on: connection) {
+            try PreparedStatement(preparingFirstOf: &rest, on: connection)
+        }
+    }
+
+    /// Runs all statements of a text; each takes as many of the values as it has parameters.
     ///
-    /// - Throws: ``PowerSyncError``, also for a text without a statement, and what the callback throws.
+    /// - Returns: How many rows they have changed.
+    /// - Throws: ``PowerSyncError``, also for a text without a statement.
+    static func run(_ connection: OpaquePointer, sql: String, parameters: [PowerSyncDataType?]) throws -> Int64 {
+        var rest = sql[...]
+        var values = parameters[...]
+        var changes: Int64?
+        while let prepared = try prepare(&rest, of: sql, on: connection) {
+            let statement = LeasedStatement(prepared, connection, sql: sql)
+            defer { statement.end() }
+            let count = prepared.parameterCount
+            try statement.bind(Array(values.prefix(count)))
+            values = values.dropFirst(count)
+            let text = sqlite3_sql(prepared.handle).map { String(cString: $0) }
+            let counted = RowChanges(of: text.flatMap(SQLText.changedTable), on: connection)
+            while try statement.step() {}
+            changes = (changes ?? 0) + counted.count
+        }
+        guard let changes else { throw PowerSyncError.noStatement(in: sql) }
+        guard values.isEmpty else {
+            let expected = parameters.count - values.count
+            throw PowerSyncError.parameterCount(parameters.count, insteadOf: expected, sql: sql)
+        }
+        return changes
+    }
+
+    /// Runs a callback with the only statement of a text, which ends with the callback.
+    ///
+    /// - Throws: ``PowerSyncError``, also for a text without a statement or with several, and what the callback throws.
     static func use<R>(
         _ connection: OpaquePointer,
         sql: String,
@@ -43,6 +87,10 @@ final class LeasedStatement {
 
     private func bind(_ parameters: [PowerSyncDataType?]) throws {
         guard let statement else { return }
+        let count = statement.parameterCount
+        guard parameters.count == count else {
+            throw PowerSyncError.parameterCount(parameters.count, insteadOf: count, sql: sql)
+        }
         for (index, parameter) in parameters.enumerated() {
             let code = parameter.bind(to: statement, at: CInt(index + 1))
             guard code == SQLITE_OK else {
@@ -93,14 +141,11 @@ extension LeasedStatement: SQLiteStatementIteratorProtocol {
 }
 
 extension SQLiteConnectionLease {
-    /// Runs the first statement of a text to its end, through ``pointer``.
+    /// Runs the statements of a text to their ends, through ``pointer``.
     ///
     /// - Throws: ``PowerSyncError``.
     public func execute(sql: String, parameters: [PowerSyncDataType?]) throws -> Int64 {
-        try LeasedStatement.use(pointer, sql: sql, parameters: parameters) { statement in
-            while try statement.step() {}
-            return Int64(sqlite3_changes64(pointer))
-        }
+        try LeasedStatement.run(pointer, sql: sql, parameters: parameters)
     }
 
     /// Runs a callback that reads the rows of a query, through ``pointer``.

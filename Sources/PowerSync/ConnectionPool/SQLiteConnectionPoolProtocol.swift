@@ -42,14 +42,14 @@ public protocol SQLiteConnectionLease {
     /// The `sqlite3 *` of the connection.
     var pointer: OpaquePointer { borrowing get }
 
-    /// Runs the first statement of a text to its end.
+    /// Runs the statements of a text to their ends, one after the other.
     ///
     /// The default implementation uses ``pointer``.
     ///
     /// - Parameters:
-    ///   - sql: The statement.
-    ///   - parameters: Values for `?`; `nil` and missing ones are NULL.
-    /// - Returns: The number of changed rows.
+    ///   - sql: The statements.
+    ///   - parameters: Values for `?`; `nil` is NULL. Each statement takes as many as it has parameters.
+    /// - Returns: The number of changed rows, also those of a view.
     /// - Throws: ``PowerSyncError``.
     func execute(sql: String, parameters: [PowerSyncDataType?]) throws -> Int64
 
@@ -58,8 +58,8 @@ public protocol SQLiteConnectionLease {
     /// The default implementation uses ``pointer``.
     ///
     /// - Parameters:
-    ///   - sql: The query.
-    ///   - parameters: Values for `?`; `nil` and missing ones are NULL.
+    ///   - sql: The query, one statement.
+    ///   - parameters: Values for `?`, as many as there are parameters; `nil` is NULL.
     ///   - callback: Gets an iterator that is valid until it returns.
     /// - Returns: What the callback returns.
     /// - Throws: ``PowerSyncError``, or what the callback throws.

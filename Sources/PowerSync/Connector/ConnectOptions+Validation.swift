@@ -5,6 +5,8 @@ extension ConnectOptions {
     func validate() throws {
         try Argument.check(seconds: crudThrottle, "crudThrottle")
         try Argument.check(seconds: retryDelay, "retryDelay")
+        try Argument.check(limit: answerLimit, "answerLimit")
+        try Argument.check(limit: uploadLimit, "uploadLimit")
         if case .requests(let delay?) = checkpointMode, delay.isNaN {
             throw PowerSyncError.operationFailed(message: "checkpointRequestRetryDelay is not a number.")
         }

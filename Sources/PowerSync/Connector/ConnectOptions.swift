@@ -2,7 +2,7 @@ public import Foundation
 
 /// How a database connects.
 ///
-/// Times are in seconds.
+/// Times without a unit in their type are in seconds.
 public struct ConnectOptions: Sendable {
     /// The default of ``crudThrottle``: 1 s.
     public static let DefaultCrudThrottle: TimeInterval = 1
@@ -33,6 +33,25 @@ public struct ConnectOptions: Sendable {
     public var checkpointMode: CheckpointMode
     /// What becomes of local writes that the backend will never accept.
     public var uploadRejectionPolicy: UploadRejectionPolicy
+    /// How long ``PowerSyncBackendConnectorProtocol/fetchCredentials()`` and
+    /// ``CustomCheckpointRequestConnector/postCheckpointRequest(_:clientId:)`` may take: 60 s by default.
+    ///
+    /// After that the call is cancelled and has failed with an ``OverdueCallError``, and is tried again like after any other error,
+    /// also while the first call has not returned. What a call returns after its limit is ignored. The time in which the app was
+    /// suspended does not count.
+    ///
+    /// ```swift
+    /// var options = ConnectOptions()
+    /// options.answerLimit = .seconds(20)
+    /// ```
+    public var answerLimit: Duration = .seconds(60)
+    /// How long ``PowerSyncBackendConnectorProtocol/uploadData(database:)`` may go on without progress: 10 minutes by default.
+    ///
+    /// Progress is an access to the database from inside the call, by its task or one that it has started. A request of
+    /// ``HTTPBackendConnector`` counts until it has ended. After the limit the call is cancelled; the status shows an
+    /// ``OverdueCallError`` and ``SyncWait/Reason/overdueCall(_:)``. Uploads go on when the call has returned, and not before;
+    /// everything else goes on meanwhile.
+    public var uploadLimit: Duration = .seconds(600)
 
     /// Creates options.
     ///
@@ -108,6 +127,12 @@ extension ConnectOptions {
 
     /// ``retryDelay`` as a duration.
     var retryInterval: Duration { ConnectOptions.duration(seconds: retryDelay) }
+
+    /// How long a call may take that is waited for because of its answer.
+    var limitOfAnswers: AppCallLimit { AppCallLimit(answerLimit, option: "ConnectOptions.answerLimit") }
+
+    /// How long an upload may go on without progress.
+    var limitOfUploads: AppCallLimit { AppCallLimit(uploadLimit, option: "ConnectOptions.uploadLimit") }
 
     /// How sync lines travel.
     var transport: SyncTransportMethod { clientConfiguration?.transport ?? .http }

@@ -25,7 +25,8 @@ public protocol PowerSyncBackendConnectorProtocol: Sendable {
     /// Fetches a token for the sync service.
     ///
     /// The SDK keeps the result and asks again before the token expires, and when the service refuses it. Return a
-    /// fresh token from every call; do not cache.
+    /// fresh token from every call; do not cache. After ``ConnectOptions/answerLimit`` the call is cancelled and has failed; what it
+    /// returns later is ignored.
     ///
     /// - Throws: Anything. The error is shown in the status, and the connection is tried again later.
     /// - Returns: `nil` when nobody is signed in. The connection is then tried again after the retry delay.
@@ -34,7 +35,8 @@ public protocol PowerSyncBackendConnectorProtocol: Sendable {
     /// Uploads local writes: one batch or one transaction, finished with `complete()`.
     ///
     /// Called while the client is connected and the upload queue is not empty; again at once until the queue is
-    /// empty, and after the retry delay when it throws. Calls never overlap within one connection. An entry that the
+    /// empty, and after the retry delay when it throws. Calls never overlap within one connection: one that does not touch the database
+    /// for ``ConnectOptions/uploadLimit`` is cancelled, and the next one waits until it has returned. An entry that the
     /// backend can never accept blocks everything behind it. Throw an ``UploadRejectionError`` to leave it to
     /// ``ConnectOptions/uploadRejectionPolicy``, or complete it all the same:
     /// ``CrudTransaction/complete(rejecting:writeCheckpoint:)`` keeps it aside.
@@ -54,7 +56,7 @@ public protocol CustomCheckpointRequestConnector: PowerSyncBackendConnectorProto
     /// - Parameters:
     ///   - checkpointRequestId: The number that a checkpoint has to repeat. Posting it again has no effect.
     ///   - clientId: The id of the database, to which numbers belong.
-    /// - Returns: The number that the backend holds now: the greatest one of this client.
+    /// - Returns: The number that the backend holds now: the greatest one of this client. Ignored after ``ConnectOptions/answerLimit``.
     /// - Throws: ``CheckpointRequestError`` is passed on as it is.
     func postCheckpointRequest(_ checkpointRequestId: Int64, clientId: String) async throws -> Int64
 }

@@ -27,6 +27,15 @@ enum Argument {
         }
     }
 
+    /// Checks how long something may take.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when nothing could ever be done in that time.
+    static func check(limit: Duration, _ name: String) throws {
+        guard limit > .zero else {
+            throw PowerSyncError.operationFailed(message: "\(name) is a time of more than 0, not \(limit).")
+        }
+    }
+
     /// Checks a text that names something.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when it is empty, has a NUL, which ends texts

@@ -3,12 +3,13 @@
 /// Valid only inside the callback and on the thread that runs it; later or elsewhere every method throws. Mappers may run
 /// further statements on the same context.
 public protocol ConnectionContext: Sendable {
-    /// Runs one statement to its end.
+    /// Runs a statement to its end, or several, one after the other.
     ///
     /// - Parameters:
-    ///   - sql: The statement. Text after its end is ignored.
-    ///   - parameters: Values for `?`. Missing ones are NULL.
-    /// - Returns: The number of changed rows; 0 for a view whose triggers did the work.
+    ///   - sql: The statements, with `;` between them.
+    ///   - parameters: Values for `?`, as many as there are parameters. Of several statements, each takes as many as it has, in order.
+    /// - Returns: The number of changed rows, also of a view, without those that triggers of the app change; 0 for statements of
+    ///   other kinds.
     /// - Throws: ``PowerSyncError``.
     @discardableResult func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64
 

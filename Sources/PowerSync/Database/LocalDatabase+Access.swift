@@ -83,7 +83,7 @@ extension LocalDatabase {
 
     private func wrappingErrors<T>(_ body: () async throws -> T) async throws -> T {
         do {
-            return try await body()
+            return try await AppCall.whileWorking(body)
         } catch {
             throw PowerSyncError.wrapping(error)
         }
@@ -100,15 +100,17 @@ extension LocalDatabase {
     /// Runs a callback alone on the writing connection, outside a transaction.
     func writeLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
         let writer = try await writer()
-        if case .pool(let pool) = source {
-            return try await pool.write { [logger] lease in
+        return try await AppCall.whileWorking {
+            if case .pool(let pool) = source {
+                return try await pool.write { [logger] lease in
+                    try self.checkIsOpen()
+                    return Transfer(try LeasedConnection.use(lease, logger: logger, callback))
+                }.value
+            }
+            return try await DatabaseAccess.write(to: writer) { [logger] db in
                 try self.checkIsOpen()
-                return Transfer(try LeasedConnection.use(lease, logger: logger, callback))
-            }.value
-        }
-        return try await DatabaseAccess.write(to: writer) { [logger] db in
-            try self.checkIsOpen()
-            return try LocalConnection.use(db, logger: logger, callback)
+                return try LocalConnection.use(db, logger: logger, callback)
+            }
         }
     }
 
@@ -116,10 +118,12 @@ extension LocalDatabase {
     func readLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
         if case .pool(let pool) = source {
             _ = try await writer()
-            return try await pool.read { [logger] lease in
-                try self.checkIsOpen()
-                return Transfer(try LeasedConnection.use(lease, logger: logger, callback))
-            }.value
+            return try await AppCall.whileWorking {
+                try await pool.read { [logger] lease in
+                    try self.checkIsOpen()
+                    return Transfer(try LeasedConnection.use(lease, logger: logger, callback))
+                }.value
+            }
         }
         return try await observingReadLock(callback)
     }
@@ -127,9 +131,11 @@ extension LocalDatabase {
     /// Runs a callback on a reading connection of GRDB, which knows what statements read.
     func observingReadLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
         let writer = try await writer()
-        return try await DatabaseAccess.read(from: writer) { [logger] db in
-            try self.checkIsOpen()
-            return try LocalConnection.use(db, logger: logger, callback)
+        return try await AppCall.whileWorking {
+            try await DatabaseAccess.read(from: writer) { [logger] db in
+                try self.checkIsOpen()
+                return try LocalConnection.use(db, logger: logger, callback)
+            }
         }
     }
 }

@@ -20,7 +20,11 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     /// - Throws: `CancellationError`, or ``PowerSyncError`` when the database is closed.
     func waitForFirstSync() async throws
 
-    /// Replaces the schema: views, triggers and indexes. Rows stay readable under the new schema.
+    /// Replaces the schema: views, triggers and indexes. Synced rows stay readable under the new schema.
+    ///
+    /// Rows of a synced table that the new schema does not have are kept, and are there again with the table. Rows of a local-only
+    /// table that the new schema does not have, or has as a synced one, are deleted: an older version of the app that is opened
+    /// once in between removes what it does not know. Copy what must stay into a table that remains.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` while connected.
     func updateSchema(schema: any SchemaProtocol) async throws
@@ -46,6 +50,9 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     func getPowerSyncVersion() async throws -> String
 
     /// Ends the sync and waits for its end. Does nothing when not connected.
+    ///
+    /// Rows and local writes stay. When a user signs out, call ``disconnectAndClear()`` instead: the next user would see the rows and
+    /// upload the writes.
     func disconnect() async throws
 
     /// Ends the sync and deletes the data of the user.
@@ -184,7 +191,7 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
 
     /// Says that the credentials in use are not valid any more, for example because the user's rights have changed.
     ///
-    /// The SDK calls `fetchCredentials` again, also when a call is under way already. The sync stream stays open until the
+    /// The SDK calls `fetchCredentials` again, also when a call is under way already, which may hang and is ignored then. The sync stream stays open until the
     /// new credentials are there, and is then opened again at once. If they cannot be got, the stream is closed and the
     /// error is shown as that of any connection. A second call within ``ConnectOptions/retryDelay`` takes effect after it.
     ///

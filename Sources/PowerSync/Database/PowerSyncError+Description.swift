@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncCore
+import PowerSyncHTTP
 
 extension PowerSyncError: CustomStringConvertible {
     /// The text for people in one line, and without the data of a row that ``errorDescription`` may have.
@@ -27,7 +28,26 @@ extension Error {
     /// What a status or a log shows of the error: its own text in one line.
     var lineOfText: String {
         if let error = self as? PowerSyncError { return error.description }
-        return ((self as? any LocalizedError)?.errorDescription ?? "\(self)").inOneLine
+        if let cause = (self as? HTTPExchangeError)?.underlyingError { return cause.lineOfText }
+        return ((self as? any LocalizedError)?.errorDescription ?? cocoaText ?? "\(self)").inOneLine
+    }
+
+    /// The text of an error of Foundation, such as an `NSError` or a `URLError`, with its domain and code; `nil` for others.
+    ///
+    /// Printed, it shows "(null)" in place of its text on Linux, and elsewhere its dictionary, which may hold anything.
+    private var cocoaText: String? {
+        let (domain, code): (String, Int)
+        if let custom = self as? any CustomNSError {
+            (domain, code) = (type(of: custom).errorDomain, custom.errorCode)
+        } else if type(of: self as Any) is NSError.Type {
+            // Not a cast: on Apple platforms every error can be cast to an `NSError`. Nor the type of `self`, which is `any Error`
+            // for an error that has passed through a continuation.
+            (domain, code) = (_domain, _code)
+        } else {
+            return nil
+        }
+        let text = localizedDescription
+        return text.contains(domain) ? text : "\(text) (\(domain) \(code))"
     }
 }
 

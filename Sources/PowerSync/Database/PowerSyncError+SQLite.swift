@@ -11,10 +11,11 @@ extension PowerSyncError {
     ///   - offset: The byte offset of the error in the statement, when SQLite knows it.
     init(_ error: DatabaseError, sql: String? = nil, offset: Int32? = nil) {
         let code = error.extendedResultCode.rawValue
+        let hint = PowerSyncError.hint(code: code, message: error.message ?? "", sql: sql ?? error.sql ?? "")
         self = .sqliteError(
             extendedResultCode: code,
             offset: offset,
-            message: error.message,
+            message: hint.map { "\(error.message ?? ""); \($0)" } ?? error.message,
             errorString: sqlite3_errstr(code).map { String(cString: $0) },
             sql: sql ?? error.sql
         )

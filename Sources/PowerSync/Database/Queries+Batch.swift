@@ -13,9 +13,9 @@ extension Queries {
     /// The statement is prepared once. All or nothing is written; without parameter sets nothing is done.
     ///
     /// - Parameters:
-    ///   - sql: The statement. Text after its end is ignored.
-    ///   - parameterSets: Values for `?`, one array for each run of the statement. Missing ones are NULL.
-    /// - Returns: The sum of the changed rows; 0 for a view whose triggers did the work.
+    ///   - sql: The statement: one, not several.
+    ///   - parameterSets: Values for `?`, one array for each run of the statement, each with as many as there are parameters.
+    /// - Returns: The sum of the changed rows.
     /// - Throws: ``PowerSyncError``. When a run fails, it is
     ///   ``PowerSyncError/operationFailed(message:underlyingError:)`` with the index of the parameter set in its message,
     ///   and the error of the run below it.

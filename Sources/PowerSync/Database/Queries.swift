@@ -56,20 +56,27 @@ extension Queries {
         }
     }
 
-    /// Runs one statement on the writing connection.
+    /// Runs a statement on the writing connection, or several, one after the other.
     ///
-    /// Of an `INSERT`, `UPDATE` or `DELETE` that fails nothing remains, in whatever way it fails.
+    /// Of an `INSERT`, `UPDATE` or `DELETE` that fails nothing remains, in whatever way it fails. Nor does anything of several
+    /// statements when one of them fails, unless one is `PRAGMA`, `VACUUM`, `ATTACH`, `DETACH` or about a transaction: then each is
+    /// committed by itself.
+    ///
+    /// ```swift
+    /// let count = try await database.execute(sql: "DELETE FROM lists WHERE owner_id = ?", parameters: [owner])
+    /// ```
     ///
     /// - Parameters:
-    ///   - sql: The statement. Text after its end is ignored.
-    ///   - parameters: Values for `?`. Missing ones are NULL.
-    /// - Returns: The number of changed rows; 0 for a view whose triggers did the work.
+    ///   - sql: The statements, with `;` between them.
+    ///   - parameters: Values for `?`, as many as there are parameters. Of several statements, each takes as many as it has, in order.
+    /// - Returns: The number of changed rows, also of a view, without those that triggers of the app change; 0 for statements of
+    ///   other kinds.
     /// - Throws: ``PowerSyncError``.
     @discardableResult
     public func execute(sql: String, parameters: [(any Sendable)?]?) async throws -> Int64 {
-        let changesRows = SQLText.changesRows(sql)
+        let isWhole = SQLText.isAllOrNothing(sql)
         return try await writeLock { context in
-            guard changesRows else { return try context.execute(sql: sql, parameters: parameters) }
+            guard isWhole else { return try context.execute(sql: sql, parameters: parameters) }
             // The triggers of views fail with FAIL, which keeps the rows that come before.
             return try TransactionContext.whole(on: context) { try $0.execute(sql: sql, parameters: parameters) }
         }
@@ -116,7 +123,7 @@ extension Queries {
         }
     }
 
-    /// Runs one statement without parameters on the writing connection.
+    /// Runs statements without parameters on the writing connection.
     @discardableResult
     public func execute(_ sql: String) async throws -> Int64 {
         try await execute(sql: sql, parameters: [])

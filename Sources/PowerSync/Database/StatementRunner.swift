@@ -7,29 +7,55 @@ import PowerSyncSQLite
 /// Runs the app's statements on one GRDB connection.
 ///
 /// Statements are prepared and stepped by GRDB, so that its observation sees their effects; parameters are bound and
-/// columns read through the C API, because GRDB insists on the exact number of parameters and cuts texts at a NUL.
+/// columns read through the C API, because GRDB cuts texts at a NUL.
 struct StatementRunner {
     let db: Database
     let logger: any LoggerProtocol
 
-    /// Runs a statement to its end.
+    /// Runs all statements of a text to their ends, one after the other; each takes as many of the values as it has parameters.
     ///
-    /// - Returns: What `sqlite3_changes64` tells: the rows changed by the statement itself, not by its triggers.
+    /// - Returns: How many rows they have changed, without those of the app's triggers.
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {
-        let statement = try prepare(sql, parameters)
-        defer { letGoOfValues(statement) }
-        try running(statement, sql: sql) { try statement.execute() }
-        return Int64(sqlite3_changes64(db.sqliteConnection))
+        guard StatementRunner.mayHoldSeveralStatements(sql) else {
+            let statement = try bind(parameters ?? [], to: try keptStatement(sql), sql: sql)
+            defer { letGoOfValues(statement) }
+            return try run(statement, sql: sql, table: SQLText.changedTable(sql))
+        }
+        let statements = try db.allStatements(sql: sql)
+        var values = (parameters ?? [])[...]
+        var changes: Int64?
+        // Each is compiled when those before it have run.
+        while let statement = try reportingErrors(of: sql, { try statements.next() }) {
+            let count = PreparedStatement(borrowing: statement.sqliteStatement).parameterCount
+            let bound = try bind(Array(values.prefix(count)), to: statement, sql: sql)
+            changes = (changes ?? 0) + (try run(bound, sql: sql, table: SQLText.changedTable(statement.sql)))
+            values = values.dropFirst(count)
+        }
+        guard let changes else { throw PowerSyncError.noStatement(in: sql) }
+        guard values.isEmpty else {
+            let count = parameters?.count ?? 0
+            throw PowerSyncError.parameterCount(count, insteadOf: count - values.count, sql: sql)
+        }
+        return changes
     }
 
     /// Prepares a statement to run it again and again like ``execute(sql:parameters:)``.
+    ///
+    /// - Throws: ``PowerSyncError``, also for a text with several statements.
     func preparedRun(sql: String) throws -> ([(any Sendable)?]) throws -> Int64 {
-        let statement = try firstStatement(of: sql)
+        let statement = try onlyStatement(of: sql)
+        let table = SQLText.changedTable(sql)
         return { parameters in
-            let statement = try bind(parameters, to: statement, sql: sql)
-            try running(statement, sql: sql) { try statement.execute() }
-            return Int64(sqlite3_changes64(db.sqliteConnection))
+            try run(try bind(parameters, to: statement, sql: sql), sql: sql, table: table)
         }
+    }
+
+    /// Runs a statement whose parameters have their values.
+    private func run(_ statement: Statement, sql: String, table: String?) throws -> Int64 {
+        guard let connection = db.sqliteConnection else { throw PowerSyncError.databaseIsClosed }
+        let changes = RowChanges(of: table, on: connection)
+        try running(statement, sql: sql) { try statement.execute() }
+        return changes.count
     }
 
     /// Maps rows.
@@ -47,7 +73,7 @@ struct StatementRunner {
         limit: Int? = nil,
         mapper: (any SqlCursor) throws -> Row
     ) throws -> [Row] {
-        let statement = try prepare(sql, parameters)
+        let statement = try bind(parameters ?? [], to: try keptStatement(sql), sql: sql)
         defer { letGoOfValues(statement) }
         return try rows(of: statement, sql: sql, limit: limit, mapper: mapper)
     }
@@ -59,6 +85,9 @@ struct StatementRunner {
         limit: Int? = nil,
         mapper: (any SqlCursor) throws -> Row
     ) throws -> [Row] {
+        #if DEBUG
+        if statement.isReadonly { SlowJoins(db: db, logger: logger).look(at: sql) }
+        #endif
         let steps = try running(statement, sql: sql) { try GRDB.Row.fetchCursor(statement) }
         var rowCursor: RowCursor?
         defer { rowCursor?.end() }
@@ -74,6 +103,7 @@ struct StatementRunner {
             do {
                 rows.append(try mapper(cursor))
             } catch {
+                explain(error, cursor, sql: sql)
                 // What has been written is committed all the same, and GRDB tells of it at the end only.
                 if !statement.isReadonly { while (try? running(statement, sql: sql, { try steps.next() })) != nil {} }
                 throw error
@@ -84,17 +114,34 @@ struct StatementRunner {
         return rows
     }
 
-    /// Prepares a statement that is not kept: what it reads is what the schema says now.
-    func prepareUncached(_ sql: String, _ parameters: [(any Sendable)?]?) throws -> Statement {
-        try bind(parameters, to: try firstStatement(of: sql), sql: sql)
+    /// Logs which statement a mapper has asked for a column that it does not have: the error, which is for the app, has only the name.
+    private func explain(_ error: any Error, _ cursor: RowCursor, sql: String) {
+        guard case SqlCursorError.columnNotFound(let name)? = error as? SqlCursorError else { return }
+        logger.warning(
+            """
+            A mapper has asked for the column '\(name)', and the statement has the columns '\(cursor.names.joined(separator: "', '"))'. \
+            Add the column to the statement, or give it this name with AS: \(sql)
+            """,
+            tag: LogTag.database
+        )
     }
 
-    private func prepare(_ sql: String, _ parameters: [(any Sendable)?]?) throws -> Statement {
-        guard !StatementRunner.mayHoldSeveralStatements(sql) else { return try prepareUncached(sql, parameters) }
-        let statement = try reportingErrors(of: sql) {
+    /// Prepares a statement that is not kept: what it reads is what the schema says now.
+    func prepareUncached(_ sql: String, _ parameters: [(any Sendable)?]?) throws -> Statement {
+        try bind(parameters ?? [], to: try onlyStatement(of: sql), sql: sql)
+    }
+
+    /// Checks that a text is one statement that SQLite understands.
+    func check(_ sql: String) throws {
+        _ = try onlyStatement(of: sql)
+    }
+
+    /// The statement of a text, which is kept for the next time if that is possible.
+    private func keptStatement(_ sql: String) throws -> Statement {
+        guard !StatementRunner.mayHoldSeveralStatements(sql) else { return try onlyStatement(of: sql) }
+        return try reportingErrors(of: sql) {
             try AppStatements.of(db)?.statement(sql: sql, db) ?? db.makeStatement(sql: sql)
         }
-        return try bind(parameters, to: statement, sql: sql)
     }
 
     /// Whether the text needs to be looked at statement by statement: it is empty or has a `;` before its end.
@@ -104,24 +151,29 @@ struct StatementRunner {
         return sql.utf8[..<end].contains(UInt8(ascii: ";"))
     }
 
-    private func firstStatement(of sql: String) throws -> Statement {
+    private func onlyStatement(of sql: String) throws -> Statement {
         let statements = try db.allStatements(sql: sql)
         guard let statement = try reportingErrors(of: sql, { try statements.next() }) else {
             throw PowerSyncError.noStatement(in: sql)
         }
-        // A second statement that does not compile is ignored as well.
-        if (try? statements.next()) != nil {
-            logger.warning("Only the first statement runs of: \(sql)", tag: LogTag.database)
+        do {
+            guard try statements.next() == nil else { throw PowerSyncError.severalStatements(in: sql) }
+        } catch is DatabaseError {
+            throw PowerSyncError.severalStatements(in: sql)
         }
         return statement
     }
 
-    private func bind(_ parameters: [(any Sendable)?]?, to statement: Statement, sql: String) throws -> Statement {
+    private func bind(_ parameters: [(any Sendable)?], to statement: Statement, sql: String) throws -> Statement {
         // Resets the statement and tells GRDB that its parameters are taken care of.
         statement.setUncheckedArguments(StatementArguments())
         do {
             let parameterised = PreparedStatement(borrowing: statement.sqliteStatement)
-            for (index, parameter) in (parameters ?? []).enumerated() {
+            let count = parameterised.parameterCount
+            guard parameters.count == count else {
+                throw PowerSyncError.parameterCount(parameters.count, insteadOf: count, sql: sql)
+            }
+            for (index, parameter) in parameters.enumerated() {
                 let code = try PowerSyncDataType.value(of: parameter).bind(to: parameterised, at: CInt(index + 1))
                 guard code == SQLITE_OK else {
                     throw PowerSyncError(DatabaseError(code, reportedBy: db.sqliteConnection, sql: sql), sql: sql)

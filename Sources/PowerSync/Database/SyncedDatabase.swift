@@ -118,7 +118,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         do {
             try schema.validate()
         } catch {
-            logger.warning("The schema has a problem: \(error)", tag: LogTag.schema)
+            logger.warning("The schema has a problem: \(error.lineOfText)", tag: LogTag.schema)
         }
     }
 

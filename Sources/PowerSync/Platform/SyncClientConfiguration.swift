@@ -17,7 +17,8 @@ public struct SyncClientConfiguration: Sendable {
     public let transport: SyncTransportMethod
     /// The only authorities whose certificates the sync service may have; `nil` for those that the system trusts.
     ///
-    /// With authorities, `PowerSyncHTTPClient.nio` sends the requests, whatever ``httpClient`` is.
+    /// With authorities, `PowerSyncHTTPClient.nio` sends the requests, whatever ``httpClient`` is; on Apple platforms ``httpClient`` has to
+    /// be it (product `PowerSyncNIO`), or requests over HTTP fail.
     public var trustedAuthorities: TrustedAuthorities?
 
     /// Creates a configuration.

@@ -19,7 +19,7 @@ public enum PendingStatementParameter: Sendable {
 public struct PendingStatement: Sendable {
     /// The SQL text.
     ///
-    /// Only its first statement runs.
+    /// One statement: with more, syncing fails and says so.
     public let sql: String
     /// The values of the parameters, in order.
     public let parameters: [PendingStatementParameter]

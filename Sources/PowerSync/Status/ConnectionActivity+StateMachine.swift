@@ -49,6 +49,8 @@ extension ConnectionActivity {
         private(set) var connections: UInt64 = 0
         /// ``completedSyncs`` when the connection began.
         private var earlierSyncs: UInt64 = 0
+        /// Whether writes of another user than the connected one wait.
+        private var hasWritesOfAnotherUser = false
         /// Grows with every change.
         private(set) var version: UInt64 = 0
 
@@ -57,7 +59,11 @@ extension ConnectionActivity {
             switch state {
             case .stopped: ConnectionActivity()
             case .running(let download, let upload):
-                ConnectionActivity(download: download?.wait, upload: upload?.wait)
+                ConnectionActivity(
+                    download: download?.wait,
+                    upload: upload?.wait,
+                    hasWritesOfAnotherUser: hasWritesOfAnotherUser
+                )
             }
         }
     }
@@ -86,6 +92,7 @@ extension ConnectionActivity.StateMachine {
     mutating func started() {
         connections += 1
         earlierSyncs = completedSyncs
+        hasWritesOfAnotherUser = false
         change(to: .running(download: nil, upload: nil))
     }
 
@@ -183,6 +190,19 @@ extension ConnectionActivity.StateMachine {
         return announcement
     }
 
+    /// The app uploads, was told to stop, and does not.
+    ///
+    /// - Parameters:
+    ///   - call: The method that has not returned.
+    ///   - since: When it made progress last.
+    /// - Returns: Nothing to announce: the loop says more.
+    mutating func uploadOverdue(_ call: String, since: Date) -> SyncWait? {
+        guard case .running(let download, var lane?) = state else { return nil }
+        lane.wait = SyncWait(reason: .overdueCall(call), since: since)
+        change(to: .running(download: download, upload: lane))
+        return nil
+    }
+
     /// The service is asked for a write checkpoint.
     mutating func requestingWriteCheckpoint(now: Date) -> SyncWait? {
         upload(.requesting, .writeCheckpointRequest, now)
@@ -215,6 +235,12 @@ extension ConnectionActivity.StateMachine {
     mutating func uploadFinished() {
         guard case .running(let download, .some) = state else { return }
         change(to: .running(download: download, upload: nil))
+    }
+
+    /// It was noticed whose writes wait.
+    mutating func writesAreOfAnotherUser(_ isSo: Bool) {
+        hasWritesOfAnotherUser = isSo
+        version += 1
     }
 
     private mutating func upload(_ phase: Phase, _ reason: SyncWait.Reason, _ now: Date) -> SyncWait? {

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// What the connection of a database waits for, at one moment.
 ///
 /// ```swift
@@ -8,7 +10,7 @@
 /// }
 /// ```
 ///
-/// Both parts are `nil` while the database is disconnected.
+/// Waits are `nil` while the database is disconnected.
 public struct ConnectionActivity: Sendable {
     /// What keeps the sync stream from being open, its lines from arriving, or the newest checkpoint from being shown.
     ///
@@ -18,20 +20,29 @@ public struct ConnectionActivity: Sendable {
     ///
     /// `nil` when there are none, and for at most ``ConnectOptions/crudThrottle`` after a new one.
     public let upload: SyncWait?
+    /// Whether local writes of another user wait for their upload, which is done with the present user's rights.
+    ///
+    /// Users are told apart by the `sub` of their tokens. The writes belong to the user who was connected when the upload queue was
+    /// empty last. So somebody has signed out without ``PowerSyncDatabaseProtocol/disconnectAndClear()``. `false` again when the
+    /// queue has been empty.
+    public let hasWritesOfAnotherUser: Bool
 
     /// Creates an activity; by default one that waits for nothing.
-    init(download: SyncWait? = nil, upload: SyncWait? = nil) {
+    init(download: SyncWait? = nil, upload: SyncWait? = nil, hasWritesOfAnotherUser: Bool = false) {
         self.download = download
         self.upload = upload
+        self.hasWritesOfAnotherUser = hasWritesOfAnotherUser
     }
 }
 
-/// A status that knows what its connection waits for.
+/// A status that knows what its connection waits for, and which checkpoints were applied.
 ///
 /// A protocol of its own, because apps conform types of theirs to ``SyncStatusData``.
 protocol ActivityReporting {
     /// What the connection waits for.
     var connectionActivity: ConnectionActivity { get }
+    /// The greatest write checkpoint, or checkpoint request, that a complete checkpoint has repeated since the data was cleared.
+    var appliedCheckpoint: WriteCheckpoint? { get }
 }
 
 /// A status whose activity can be followed.
@@ -47,6 +58,13 @@ extension SyncStatusData {
     /// when it was made. Use ``SyncStatus/activities()`` to follow it. A status that is not of this SDK waits for nothing.
     public var activity: ConnectionActivity {
         (self as? any ActivityReporting)?.connectionActivity ?? ConnectionActivity()
+    }
+
+    /// The number of the newest checkpoint request that a complete checkpoint has answered in this process; `nil` before one has.
+    ///
+    /// With ``CheckpointMode/legacy`` it is the service's number of a write checkpoint. A status that is not of this SDK has none.
+    public var lastAppliedCheckpointRequestId: Int64? {
+        (self as? any ActivityReporting)?.appliedCheckpoint?.rawValue
     }
 }
 
@@ -74,7 +92,8 @@ extension ConnectionActivity: CustomStringConvertible {
 
     /// What the connection waits for; `nil` for nothing.
     var waits: String? {
-        let parts = [download.map { "download \($0)" }, upload.map { "upload \($0)" }].compactMap(\.self)
+        let foreign = hasWritesOfAnotherUser ? "uploading writes of another user" : nil
+        let parts = [download.map { "download \($0)" }, upload.map { "upload \($0)" }, foreign].compactMap(\.self)
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 }

@@ -7,8 +7,6 @@ package import PowerSyncProtocol
 package final class LiveSyncStatus: SyncStatus {
     private let flow = StatusFlow()
     @MainActor private var observableStatus: ObservableSyncStatus?
-    /// The greatest write checkpoint that a complete checkpoint has repeated since the data was cleared.
-    private let applied = NIOLockedValueBox<WriteCheckpoint?>(nil)
 
     private struct Owner {
         weak var database: SyncedDatabase?
@@ -54,7 +52,7 @@ package final class LiveSyncStatus: SyncStatus {
 
     /// Whether a complete checkpoint that repeats this write checkpoint, or a greater one, was applied.
     package func hasApplied(_ checkpoint: WriteCheckpoint) -> Bool {
-        applied.withLockedValue { $0.map { $0 >= checkpoint } == true }
+        snapshot.applied.map { $0 >= checkpoint } == true
     }
 
     /// Waits for a status.
@@ -104,10 +102,8 @@ extension LiveSyncStatus {
     ///   - download: The new download part.
     ///   - clearsError: Whether a complete checkpoint was applied, which clears the download error in the same element.
     func downloadChanged(to download: DownloadStatus, clearsError: Bool = false) {
-        if let checkpoint = download.lastApplied {
-            applied.withLockedValue { $0 = max($0 ?? checkpoint, checkpoint) }
-        }
         flow.update { status in
+            if let checkpoint = download.lastApplied { status.applied = max(status.applied ?? checkpoint, checkpoint) }
             let hasNews = status.download != download || (clearsError && status.lastDownloadError != nil)
             status.download = download
             if download.isConnected { status.activityState.streamOpened() }
@@ -182,6 +178,14 @@ extension LiveSyncStatus {
         }
     }
 
+    /// A call of the app's `uploadData` was told to stop, and does not: the upload goes on, and has failed already.
+    func uploadOverdue(_ error: OverdueCallError) {
+        flow.update { status in
+            status.lastUploadError = error
+            return true
+        }
+    }
+
     /// An upload attempt ended without success.
     ///
     /// - Parameter error: What went wrong; `nil` when it was only interrupted.
@@ -198,8 +202,8 @@ extension LiveSyncStatus {
     ///
     /// Before the database is opened the status says nothing, and that stays so.
     func syncStateWasReset(to download: DownloadStatus) {
-        applied.withLockedValue { $0 = nil }
         flow.update { status in
+            status.applied = nil
             guard status.download.hasSynced != nil else { return false }
             defer { status.download = download }
             return status.download != download
@@ -225,8 +229,20 @@ extension LiveSyncStatus {
     }
 }
 
+// MARK: - Subscriptions
+
+extension LiveSyncStatus {
+    /// A subscription was stored while no connection was active.
+    ///
+    /// - Parameter stream: What the database says of it.
+    func subscriptionStored(_ stream: StreamStatus) {
+        flow.update { $0.download.show(stream) }
+    }
+}
+
 extension LiveSyncStatus: ActivityReporting, ActivityFollowing {
     var connectionActivity: ConnectionActivity { snapshot.connectionActivity }
+    var appliedCheckpoint: WriteCheckpoint? { snapshot.applied }
 
     func followActivities() -> AsyncStream<ConnectionActivity> {
         // The flow and not the status, which ends when its database goes away.

@@ -75,6 +75,8 @@ public final class ObservableSyncStatus {
     public var downloadError: Any? { snapshot.downloadError }
     /// ``downloadError``, else ``uploadError``.
     public var anyError: Any? { snapshot.anyError }
+    /// The synced rows that the local database refuses, in the order of table and id.
+    public var setAsideRows: [SetAsideRow] { snapshot.setAsideRows }
     /// The last syncs per priority, the most urgent first.
     public var priorityStatusEntries: [PriorityStatusEntry] { snapshot.priorityStatusEntries }
     /// The streams that are subscribed to or synced by default; `nil` while the database has not been opened.

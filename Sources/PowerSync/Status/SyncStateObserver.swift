@@ -29,7 +29,7 @@ final class SyncStateObserver: TransactionObserver, Sendable {
             action(try DownloadStatus.offline(db))
         } catch {
             // The transaction is committed: there is nobody left to throw to.
-            logger.error("The sync state cannot be read: \(error)", tag: LogTag.database)
+            logger.error("The sync state cannot be read: \(error.lineOfText)", tag: LogTag.database)
         }
     }
 

@@ -6,6 +6,8 @@ import PowerSyncProtocol
 package struct SyncStatusSnapshot: Sendable {
     /// The part that belongs to the download: connection, progress, last syncs, streams.
     package var download = DownloadStatus()
+    /// The greatest write checkpoint that a complete checkpoint has repeated since the data was cleared.
+    var applied: WriteCheckpoint?
     /// Whether local writes are being uploaded.
     package var isUploading = false
     /// The error of the last connection.
@@ -65,6 +67,7 @@ extension SyncStatusSnapshot: SyncStatusData {
 
 extension SyncStatusSnapshot: ActivityReporting {
     var connectionActivity: ConnectionActivity { activityState.activity }
+    var appliedCheckpoint: WriteCheckpoint? { applied }
 }
 
 extension SyncStatusSnapshot: CustomStringConvertible {
@@ -78,6 +81,7 @@ extension SyncStatusSnapshot: CustomStringConvertible {
         } else if hasSynced != nil {
             parts.append("never synced")
         }
+        if !download.setAside.isEmpty { parts.append("\(download.setAside.count) rows set aside") }
         if let activity = activity.waits { parts.append(activity) }
         if let lastDownloadError { parts.append("download error: \(lastDownloadError.lineOfText)") }
         if let lastUploadError { parts.append("upload error: \(lastUploadError.lineOfText)") }
@@ -123,7 +127,8 @@ extension SyncStreamStatus {
                 hasExplicitSubscription: status.hasExplicitSubscription,
                 expiresAt: status.expiresAt.map { Date($0).timeIntervalSince1970 },
                 lastSyncedAt: status.lastSyncedAt.map { Date($0).timeIntervalSince1970 },
-                unknownStream: status.unknown.map(UnknownSyncStreamError.init)
+                unknownStream: status.unknown.map(UnknownSyncStreamError.init),
+                isLeftOut: status.isLeftOut
             )
         )
     }

@@ -16,6 +16,9 @@ public struct SyncWait: Sendable {
         case stream(entries: Int)
         /// The app's `uploadData`, which has not returned yet; this many local writes are queued.
         case upload(entries: Int)
+        /// The app's method with this name, `uploadData`, which was cancelled after its limit and has not returned: local writes wait
+        /// for it, see ``ConnectOptions/uploadLimit``.
+        case overdueCall(String)
         /// The service's answer to the request for a write checkpoint: everything is uploaded.
         case writeCheckpointRequest
         /// A checkpoint that contains this write checkpoint, and thereby everything that was uploaded.
@@ -52,6 +55,7 @@ extension SyncWait.Reason: CustomStringConvertible {
         case .service: "the sync service to open the sync stream"
         case .stream(let entries): "the sync stream, to upload \(SyncWait.Reason.writes(entries))"
         case .upload(let entries): "the app to upload \(SyncWait.Reason.writes(entries))"
+        case .overdueCall(let call): "the app's \(call) to return, which was cancelled"
         case .writeCheckpointRequest: "the sync service to make a write checkpoint"
         case .writeCheckpoint(let id): "a checkpoint that contains write checkpoint \(id)"
         case .bufferedStream(nil): "the lines of the sync stream, which a proxy seems to buffer"
@@ -72,8 +76,8 @@ extension SyncWait.Reason {
 
     /// What the reasons of different cases differ in, for messages that are told once.
     enum Kind: Hashable, Sendable {
-        case credentials, service, stream, bufferedStream, upload, writeCheckpointRequest, writeCheckpoint, localWrites
-        case retry
+        case credentials, service, stream, bufferedStream, upload, overdueCall, writeCheckpointRequest, writeCheckpoint
+        case localWrites, retry
     }
 
     /// The case.
@@ -83,6 +87,7 @@ extension SyncWait.Reason {
         case .service: .service
         case .stream: .stream
         case .upload: .upload
+        case .overdueCall: .overdueCall
         case .writeCheckpointRequest: .writeCheckpointRequest
         case .writeCheckpoint: .writeCheckpoint
         case .bufferedStream: .bufferedStream

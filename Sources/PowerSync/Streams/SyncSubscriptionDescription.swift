@@ -21,6 +21,12 @@ public struct SyncSubscriptionDescription: SyncStreamDescription {
     ///
     /// A stream that is named rightly and denied, because a parameter is missing for example, is not unknown.
     public let unknownStream: UnknownSyncStreamError?
+    /// Whether the subscription is not synced because there are too many.
+    ///
+    /// A client asks for 1,000 subscriptions at most, and for less where the service refuses that many: first for those that the app
+    /// holds, then for those that it held last. The others keep their time to live. They are synced again when the app subscribes to
+    /// them again, or when there is room.
+    public let isLeftOut: Bool
 
     /// Whether the stream was ever synced completely.
     public var hasSynced: Bool { lastSyncedAt != nil }
@@ -40,6 +46,7 @@ extension SyncSubscriptionDescription: CustomStringConvertible {
         var parts = [identityText]
         if isDefault { parts.append("by default") }
         if hasExplicitSubscription { parts.append("subscribed") }
+        if isLeftOut { parts.append("left out, because there are too many subscriptions") }
         if unknownStream != nil {
             parts.append("not known to the service")
         } else if !active {

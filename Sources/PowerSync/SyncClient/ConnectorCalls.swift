@@ -18,11 +18,60 @@ final class ConnectorCalls: Sendable {
     @TaskLocal static var session: SyncGroup.SessionID?
 
     private let session: SyncGroup.SessionID
+    private let clock: ElapsedClock
     private let state = NIOLockedValueBox(State())
 
     /// Creates the calls of a session.
-    init(of session: SyncGroup.SessionID) {
+    ///
+    /// - Parameters:
+    ///   - session: The session.
+    ///   - clock: Measures how long methods take.
+    init(of session: SyncGroup.SessionID, clock: ElapsedClock) {
         self.session = session
+        self.clock = clock
+    }
+
+    /// Runs a method for its answer.
+    ///
+    /// After the limit, or when the task is cancelled, the method is cancelled and no longer waited for: its answer is ignored.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the method.
+    ///   - limit: How long it may take.
+    ///   - method: Calls the connector.
+    /// - Returns: What it returns.
+    /// - Throws: What it throws, ``OverdueCallError``, or `CancellationError`.
+    func answer<Value: Sendable>(
+        to name: String,
+        within limit: AppCallLimit,
+        _ method: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await clock.withAnswerLimit(limit.duration, otherwise: OverdueCallError(call: name, limit: limit)) {
+            try await self.run(method)
+        }
+    }
+
+    /// Runs a method for its effect.
+    ///
+    /// After the limit the method is cancelled, and waited for all the same. When the task is cancelled, the method is cancelled
+    /// and no longer waited for.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the method.
+    ///   - limit: How long it may go on without progress.
+    ///   - method: Calls the connector.
+    ///   - whenOverdue: Called when the limit was reached, while the method may go on.
+    /// - Returns: What it returns.
+    /// - Throws: What it throws, ``OverdueCallError`` when it throws after the limit, or `CancellationError`.
+    func perform<Value: Sendable>(
+        _ name: String,
+        within limit: AppCallLimit,
+        _ method: @escaping @Sendable () async throws -> Value,
+        whenOverdue: @escaping @Sendable (OverdueCallError) -> Void
+    ) async throws -> Value {
+        try await run { [clock] in
+            try await AppCall(name, limit: limit, clock: clock).run(method, whenOverdue: whenOverdue)
+        }
     }
 
     /// Runs a method.

@@ -11,8 +11,8 @@ extension CredentialsCache {
     ///    └──────────────────── rejected ─────────────────┘
     /// ```
     ///
-    /// At most one fetch is in flight. When the app invalidates credentials during a fetch, its result does not count, and
-    /// another fetch follows (`refetching`). Nothing leaves `stopped`.
+    /// At most one fetch counts. When the app invalidates credentials during a fetch, that fetch does not count any more, and
+    /// another one begins at once for those who wait: the first may never return. Nothing leaves `stopped`.
     struct StateMachine<Waiter: Sendable>: Sendable {
         /// Somebody who waits for a fetch.
         struct Entry: Sendable {
@@ -24,25 +24,31 @@ extension CredentialsCache {
             /// Nothing is known; nobody asked.
             case empty
             /// A fetch is in flight and there is nothing to use meanwhile.
-            case fetching([Entry])
+            case fetching(FetchID, [Entry])
             /// Credentials to use.
             case cached(ServiceCredentials)
             /// Credentials to use while newer ones are being fetched.
-            case refreshing(ServiceCredentials, [Entry])
-            /// A fetch is in flight that began before the app invalidated all credentials.
-            case refetching([Entry])
+            case refreshing(ServiceCredentials, FetchID, [Entry])
             /// The connection is over.
             case stopped
         }
 
         private var state = State.empty
+        private var fetches: UInt64 = 0
+        /// The service that the last credentials were for.
+        private var endpoint: ServiceEndpoint?
+
+        private mutating func newFetch() -> FetchID {
+            fetches += 1
+            return FetchID(number: fetches)
+        }
 
         /// What to do for somebody who wants credentials.
         enum WantAction: Sendable {
             /// Use these.
             case use(ServiceCredentials)
             /// Wait, and start a fetch.
-            case fetch
+            case fetch(FetchID)
             /// Wait for the fetch in flight.
             case wait
             /// The connection is over.
@@ -53,15 +59,13 @@ extension CredentialsCache {
         mutating func credentialsWanted(by entry: Entry) -> WantAction {
             switch state {
             case .empty:
-                state = .fetching([entry])
-                return .fetch
-            case .fetching(let entries):
-                state = .fetching(entries + [entry])
+                let fetch = newFetch()
+                state = .fetching(fetch, [entry])
+                return .fetch(fetch)
+            case .fetching(let fetch, let entries):
+                state = .fetching(fetch, entries + [entry])
                 return .wait
-            case .refetching(let entries):
-                state = .refetching(entries + [entry])
-                return .wait
-            case .cached(let credentials), .refreshing(let credentials, _):
+            case .cached(let credentials), .refreshing(let credentials, _, _):
                 return .use(credentials)
             case .stopped:
                 return .fail
@@ -69,9 +73,9 @@ extension CredentialsCache {
         }
 
         /// What to do for somebody who wants newer credentials.
-        enum RefreshAction: Sendable {
+        enum RefreshAction: Equatable, Sendable {
             /// Wait, and start a fetch.
-            case fetch
+            case fetch(FetchID)
             /// A fetch is in flight already, or has ended; whoever started it hears of its end.
             case none
         }
@@ -87,12 +91,14 @@ extension CredentialsCache {
             case .cached(let credentials) where expiring != nil && credentials != expiring:
                 return .none
             case .empty:
-                state = .fetching([entry])
-                return .fetch
+                let fetch = newFetch()
+                state = .fetching(fetch, [entry])
+                return .fetch(fetch)
             case .cached(let credentials):
-                state = .refreshing(credentials, [entry])
-                return .fetch
-            case .fetching, .refreshing, .refetching, .stopped:
+                let fetch = newFetch()
+                state = .refreshing(credentials, fetch, [entry])
+                return .fetch(fetch)
+            case .fetching, .refreshing, .stopped:
                 return .none
             }
         }
@@ -104,77 +110,77 @@ extension CredentialsCache {
             switch state {
             case .cached(let credentials) where credentials == rejected:
                 state = .empty
-            case .refreshing(let credentials, let entries) where credentials == rejected:
-                state = .fetching(entries)
-            case .empty, .fetching, .cached, .refreshing, .refetching, .stopped:
+            case .refreshing(let credentials, let fetch, let entries) where credentials == rejected:
+                state = .fetching(fetch, entries)
+            case .empty, .fetching, .cached, .refreshing, .stopped:
                 break
             }
         }
 
         /// The app says that no credentials from before this moment are to be used.
-        mutating func invalidated() {
+        ///
+        /// - Returns: The fetch to start for those who wait, if there are any.
+        mutating func invalidated() -> FetchID? {
             switch state {
             case .cached:
                 state = .empty
-            case .fetching(let entries), .refreshing(_, let entries):
-                state = .refetching(entries)
-            case .empty, .refetching, .stopped:
+            case .fetching(_, let entries), .refreshing(_, _, let entries):
+                guard !entries.isEmpty else {
+                    state = .empty
+                    return nil
+                }
+                let fetch = newFetch()
+                state = .fetching(fetch, entries)
+                return fetch
+            case .empty, .stopped:
                 break
             }
+            return nil
         }
 
         /// The credentials to use, if there are any.
         var current: ServiceCredentials? {
             switch state {
-            case .cached(let current), .refreshing(let current, _): current
-            case .empty, .fetching, .refetching, .stopped: nil
+            case .cached(let current), .refreshing(let current, _, _): current
+            case .empty, .fetching, .stopped: nil
             }
         }
 
-        /// What to do after a fetch.
-        enum FetchAction: Sendable {
-            /// These get its result.
-            case resume([Entry])
-            /// The result does not count; fetch once more.
-            case fetch
+        /// The credentials of a fetch that counts.
+        struct News: Sendable {
+            /// Who gets them.
+            var entries: [Entry]
+            /// Whether they are for another service than those before, or the first ones.
+            var isOtherEndpoint: Bool
         }
 
-        /// The fetch in flight succeeded.
+        /// A fetch succeeded.
         ///
-        /// - Returns: Who gets the credentials.
-        mutating func fetched(_ credentials: ServiceCredentials) -> FetchAction {
+        /// - Returns: Who gets the credentials; `nil` when the fetch does not count.
+        mutating func fetched(_ credentials: ServiceCredentials, by fetch: FetchID) -> News? {
             switch state {
-            case .fetching(let entries), .refreshing(_, let entries):
+            case .fetching(fetch, let entries), .refreshing(_, fetch, let entries):
                 state = .cached(credentials)
-                return .resume(entries)
-            case .refetching(let entries):
-                state = .fetching(entries)
-                return .fetch
-            case .stopped:
-                return .resume([])
-            case .empty, .cached:
-                preconditionFailure("Credentials arrived that nobody fetched")
+                defer { endpoint = credentials.endpoint }
+                return News(entries: entries, isOtherEndpoint: endpoint != credentials.endpoint)
+            case .empty, .fetching, .cached, .refreshing, .stopped:
+                return nil
             }
         }
 
-        /// The fetch in flight failed.
+        /// A fetch failed.
         ///
-        /// - Returns: Who gets the error.
-        mutating func fetchFailed() -> FetchAction {
+        /// - Returns: Who gets the error: nobody when the fetch does not count.
+        mutating func failed(_ fetch: FetchID) -> [Entry] {
             switch state {
-            case .fetching(let entries):
+            case .fetching(fetch, let entries):
                 state = .empty
-                return .resume(entries)
-            case .refreshing(let credentials, let entries):
+                return entries
+            case .refreshing(let credentials, fetch, let entries):
                 state = .cached(credentials)
-                return .resume(entries)
-            case .refetching(let entries):
-                state = .fetching(entries)
-                return .fetch
-            case .stopped:
-                return .resume([])
-            case .empty, .cached:
-                preconditionFailure("A fetch of credentials failed that nobody started")
+                return entries
+            case .empty, .fetching, .cached, .refreshing, .stopped:
+                return []
             }
         }
 
@@ -185,20 +191,15 @@ extension CredentialsCache {
         /// - Returns: Who it is; `nil` when the wait was over already.
         mutating func cancelled(id: UInt64) -> Entry? {
             switch state {
-            case .fetching(var entries):
+            case .fetching(let fetch, var entries):
                 guard let index = entries.firstIndex(where: { $0.id == id }) else { return nil }
                 let entry = entries.remove(at: index)
-                state = .fetching(entries)
+                state = .fetching(fetch, entries)
                 return entry
-            case .refreshing(let credentials, var entries):
+            case .refreshing(let credentials, let fetch, var entries):
                 guard let index = entries.firstIndex(where: { $0.id == id }) else { return nil }
                 let entry = entries.remove(at: index)
-                state = .refreshing(credentials, entries)
-                return entry
-            case .refetching(var entries):
-                guard let index = entries.firstIndex(where: { $0.id == id }) else { return nil }
-                let entry = entries.remove(at: index)
-                state = .refetching(entries)
+                state = .refreshing(credentials, fetch, entries)
                 return entry
             case .empty, .cached, .stopped:
                 return nil
@@ -211,9 +212,14 @@ extension CredentialsCache {
         mutating func stopped() -> [Entry] {
             defer { state = .stopped }
             switch state {
-            case .fetching(let entries), .refreshing(_, let entries), .refetching(let entries): return entries
+            case .fetching(_, let entries), .refreshing(_, _, let entries): return entries
             case .empty, .cached, .stopped: return []
             }
         }
+    }
+
+    /// A call of the app's `fetchCredentials`.
+    struct FetchID: Hashable, Sendable {
+        fileprivate let number: UInt64
     }
 }

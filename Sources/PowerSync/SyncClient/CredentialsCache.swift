@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 /// The credentials of one connection: fetched when first needed, kept, renewed, dropped when the service refuses them.
 ///
 /// Requests of the download and the upload share one fetch. Fetching happens in ``run()``, so that a fetch survives
-/// the request that asked for it.
+/// the request that asked for it. A fetch that was overtaken by an invalidation goes on beside its successor, and is ignored.
 final class CredentialsCache: Sendable {
     /// Resumed with `nil` when there is nothing to wait for.
     private typealias Waiter = CheckedContinuation<ServiceCredentials?, any Error>
@@ -15,8 +15,8 @@ final class CredentialsCache: Sendable {
     private let lastID = NIOLockedValueBox<UInt64>(0)
     /// Asks ``run()`` to fetch once more.
     ///
-    /// Coalescing: there is at most one fetch in flight.
-    private let fetchRequests: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)
+    /// Coalescing: only the newest fetch counts.
+    private let fetchRequests: (stream: AsyncStream<FetchID>, continuation: AsyncStream<FetchID>.Continuation)
 
     /// Creates an empty cache.
     ///
@@ -37,21 +37,16 @@ final class CredentialsCache: Sendable {
 
     /// Fetches whenever it is asked to, until the task is cancelled.
     func run() async {
-        let additionalHeaders = configuration?.httpClient.exchange.additionalHeaders ?? [:]
-        var endpoint: ServiceEndpoint?
-        for await _ in fetchRequests.stream {
-            do {
-                var credentials = try ServiceCredentials(try await fetch())
-                credentials.additionalHeaders = additionalHeaders
-                credentials.trustedAuthorities = configuration?.trustedAuthorities
-                credentials.httpClient = configuration?.httpClient
-                if credentials.endpoint != endpoint {
-                    endpoint = credentials.endpoint
-                    endpointChanged(credentials.endpoint)
+        await withTaskGroup(of: Step.self) { steps in
+            steps.addTask { await self.nextRequest() }
+            for await step in steps {
+                guard case .requested(let id) = step else { continue }
+                // Those that do not count any more go on until their limit: they may be in the middle of renewing a session.
+                steps.addTask {
+                    await self.fetch(id)
+                    return .fetched
                 }
-                perform(state.withLockedValue { $0.fetched(credentials) }, with: .success(credentials))
-            } catch {
-                perform(state.withLockedValue { $0.fetchFailed() }, with: .failure(error))
+                steps.addTask { await self.nextRequest() }
             }
         }
         for entry in state.withLockedValue({ $0.stopped() }) {
@@ -59,15 +54,28 @@ final class CredentialsCache: Sendable {
         }
     }
 
-    private func perform(
-        _ action: StateMachine<Waiter>.FetchAction,
-        with result: Result<ServiceCredentials?, any Error>
-    ) {
-        switch action {
-        case .resume(let entries):
-            for entry in entries { entry.waiter.resume(with: result) }
-        case .fetch:
-            fetchRequests.continuation.yield()
+    private enum Step: Sendable {
+        case requested(FetchID)
+        case fetched
+        case cancelled
+    }
+
+    private func nextRequest() async -> Step {
+        for await id in fetchRequests.stream { return .requested(id) }
+        return .cancelled
+    }
+
+    private func fetch(_ id: FetchID) async {
+        do {
+            var credentials = try ServiceCredentials(try await fetch())
+            credentials.additionalHeaders = configuration?.httpClient.exchange.additionalHeaders ?? [:]
+            credentials.trustedAuthorities = configuration?.trustedAuthorities
+            credentials.httpClient = configuration?.httpClient
+            guard let news = state.withLockedValue({ $0.fetched(credentials, by: id) }) else { return }
+            if news.isOtherEndpoint { endpointChanged(credentials.endpoint) }
+            for entry in news.entries { entry.waiter.resume(returning: credentials) }
+        } catch {
+            for entry in state.withLockedValue({ $0.failed(id) }) { entry.waiter.resume(throwing: error) }
         }
     }
 
@@ -79,7 +87,7 @@ final class CredentialsCache: Sendable {
         let credentials = try await wait { state, entry in
             switch state.credentialsWanted(by: entry) {
             case .use(let credentials): .resume(credentials)
-            case .fetch: .fetch
+            case .fetch(let id): .fetch(id)
             case .wait: .wait
             case .fail: .fail
             }
@@ -111,7 +119,7 @@ final class CredentialsCache: Sendable {
     func refresh(replacing expiring: ServiceCredentials?) async throws -> ServiceCredentials? {
         try await wait { state, entry in
             switch state.refreshWanted(by: entry, replacing: expiring) {
-            case .fetch: .fetch
+            case .fetch(let id): .fetch(id)
             case .none: .resume(nil)
             }
         }
@@ -119,7 +127,7 @@ final class CredentialsCache: Sendable {
 
     private enum WaitAction {
         case resume(ServiceCredentials?)
-        case fetch
+        case fetch(FetchID)
         case wait
         case fail
     }
@@ -139,7 +147,7 @@ final class CredentialsCache: Sendable {
                 }
                 switch action {
                 case .resume(let credentials): waiter.resume(returning: credentials)
-                case .fetch: fetchRequests.continuation.yield()
+                case .fetch(let id): fetchRequests.continuation.yield(id)
                 case .wait: break
                 case .fail: waiter.resume(throwing: CancellationError())
                 }
@@ -149,9 +157,9 @@ final class CredentialsCache: Sendable {
         }
     }
 
-    /// Drops all credentials; those of a fetch in flight will not be used either.
+    /// Drops all credentials; those of a fetch in flight will not be used either, and who waits for it gets those of another one.
     func invalidate() {
-        state.withLockedValue { $0.invalidated() }
+        if let id = state.withLockedValue({ $0.invalidated() }) { fetchRequests.continuation.yield(id) }
     }
 
     /// The credentials to use, if there are any.

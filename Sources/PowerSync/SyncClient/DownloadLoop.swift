@@ -29,13 +29,18 @@ final class DownloadLoop: Sendable {
         buffering = BufferingWatch(context: context)
     }
 
-    /// Tells the running iteration about something.
+    /// Tells the running iteration about something; the next one looks for itself.
+    func send(_ event: SyncEventQueue.LocalEvent) {
+        iteration.withLockedValue { $0 }?.send(event)
+    }
+
+    /// The app's stream handles or the subscription table changed.
     ///
-    /// - Returns: Whether there is one. If not, the next one looks for itself.
-    @discardableResult
-    func send(_ event: SyncEventQueue.LocalEvent) -> Bool {
+    /// - Parameter stored: The subscription that was stored, if one was.
+    /// - Returns: Whether an iteration runs that deals with it. If not, the next one looks for itself.
+    func subscriptionsChanged(_ stored: StreamStatus?) -> Bool {
         guard let iteration = iteration.withLockedValue({ $0 }) else { return false }
-        iteration.send(event)
+        iteration.subscriptionsChanged(stored)
         return true
     }
 
@@ -49,10 +54,11 @@ final class DownloadLoop: Sendable {
     /// Syncs until the task is cancelled.
     func run() async {
         var engine = SyncEngine()
+        var pause = ReopeningPause()
         while !Task.isCancelled {
             let occasions = context.retryOccasions
             do {
-                switch try await runIteration(&engine) {
+                switch try await runIteration(&engine, &pause) {
                 case .restart:
                     continue
                 case .ended:
@@ -62,6 +68,10 @@ final class DownloadLoop: Sendable {
                     await waitForNextAttempt(delay, occasions)
                 }
             } catch {
+                if leaveOutSubscriptions(after: error, &engine) {
+                    await stop(&engine)
+                    continue
+                }
                 let delay = report(error)
                 await stop(&engine)
                 await waitForNextAttempt(delay, occasions)
@@ -74,24 +84,35 @@ final class DownloadLoop: Sendable {
         context.status.disconnected()
     }
 
-    private func runIteration(_ engine: inout SyncEngine) async throws -> SyncIteration.Outcome {
-        let iteration = SyncIteration(context: context, uploadTrigger: uploadTrigger, buffering: buffering)
-        // Registered before the live streams are read: a subscription in between is sent as an event.
+    private func runIteration(
+        _ engine: inout SyncEngine,
+        _ pause: inout ReopeningPause
+    ) async throws -> SyncIteration.Outcome {
+        let iteration = SyncIteration(
+            context: context,
+            uploadTrigger: uploadTrigger,
+            buffering: buffering,
+            liveStreams: liveStreams
+        )
+        // Registered before the live streams are read: a subscription in between is a change.
         self.iteration.withLockedValue { $0 = iteration }
         context.checkpointRequests?.iterationBegan()
         defer {
             context.checkpointRequests?.iterationEnded()
             self.iteration.withLockedValue { $0 = nil }
         }
-        return try await iteration.run(
-            SyncStart(
-                parameters: JSONObject(context.options.params),
-                includeDefaultStreams: context.options.includeDefaultStreams,
-                liveStreams: liveStreams(),
-                appMetadata: context.options.appMetadata
-            ),
-            engine: &engine
-        )
+        return try await iteration.run(engine: &engine, pause: &pause)
+    }
+
+    /// Leaves out subscriptions of the next request if the service has refused this one because of them.
+    ///
+    /// - Returns: Whether the next request is another one, which is worth trying at once.
+    private func leaveOutSubscriptions(after error: any Error, _ engine: inout SyncEngine) -> Bool {
+        guard !Task.isCancelled, let error = error as? SyncTransportError, error.refusesSubscriptions,
+            let message = engine.subscriptionsRefused(at: SyncInstant(context.environment.now()))
+        else { return false }
+        context.log(.info, "\(message) \(error)")
+        return true
     }
 
     /// Ends what is left of an iteration that failed or was cancelled.
@@ -110,7 +131,7 @@ final class DownloadLoop: Sendable {
         do {
             try await stopping.value
         } catch {
-            context.log(.debug, "The end of the sync iteration could not be noted: \(error)")
+            context.log(.debug, "The end of the sync iteration could not be noted: \(error.lineOfText)")
         }
     }
 
@@ -126,7 +147,7 @@ final class DownloadLoop: Sendable {
             return delay
         }
         let delay = nextDelay(after: error)
-        context.log(.error, "Syncing failed: \(error)")
+        context.log(.error, "Syncing failed: \(error.lineOfText)")
         context.status.disconnected(error: PowerSyncError.describing(error))
         return delay
     }

@@ -93,7 +93,10 @@ final class OfflineStatusFollower: Sendable {
                 if status.offlineStateLoaded(offline.keepingDetails(of: known), ifDownloadVersionIs: version) { return }
             } catch {
                 if !Task.isCancelled, !database.isClosed {
-                    database.logger.warning("Cannot see what others have synced: \(error)", tag: LogTag.database)
+                    database.logger.warning(
+                        "Cannot see what others have synced: \(error.lineOfText)",
+                        tag: LogTag.database
+                    )
                 }
                 return
             }

@@ -209,8 +209,7 @@ extension SyncClient {
     func subscribe(to key: StreamKey, lifetime: Int64?, priority: Priority?) async throws -> LiveStreams.Share {
         try await openDatabase()
         let now = SyncInstant(environment.now())
-        let version = status.downloadVersion
-        let (share, offline) = try await database.write { [liveStreams = group.liveStreams] db in
+        return try await database.write { [liveStreams = group.liveStreams, stored = subscriptionStored] db in
             // Counted before it is committed: an iteration that starts in between must not delete a subscription without time to
             // live. And counted here, because a clear, or the end of all subscriptions, counts before or after this transaction.
             let share = liveStreams.retain(key)
@@ -219,48 +218,42 @@ extension SyncClient {
                 _ = liveStreams.release(share)
             }
             try StreamSubscriptions.subscribe(key, timeToLive: lifetime, priority: priority, now: now, db)
-            return (share, try DownloadStatus.offline(db))
-        }
-        do {
-            try await subscriptionsChanged(to: offline, since: version)
+            let status = try StreamSubscriptions.status(of: key, db)
+            db.afterNextTransaction { _ in stored(status) }
             return share
-        } catch {
-            _ = group.liveStreams.release(share)
-            throw error
         }
     }
 
     /// Ends all subscriptions of a stream.
     func unsubscribeAll(from key: StreamKey) async throws {
         try await openDatabase()
-        let version = status.downloadVersion
-        let offline = try await database.write { [liveStreams = group.liveStreams] db in
+        try await database.write { [liveStreams = group.liveStreams, stored = subscriptionStored] db in
             try StreamSubscriptions.unsubscribeAll(key, db)
-            // After the table: a session that hears of it must find the table changed.
-            db.afterNextTransaction { _ in liveStreams.forget(key) }
-            return try DownloadStatus.offline(db)
+            let status = try StreamSubscriptions.status(of: key, db)
+            db.afterNextTransaction { _ in
+                // After the table: a session that hears of it must find the table changed.
+                liveStreams.forget(key)
+                stored(status)
+            }
         }
-        try await subscriptionsChanged(to: offline, since: version)
     }
 
     /// A handle has ended.
     func release(_ share: LiveStreams.Share) {
         if group.liveStreams.release(share) {
             // The table has not changed: data stays until the time to live is over.
-            _ = group.subscriptionsChanged(by: member)
+            group.subscriptionsChanged(by: member)
         }
     }
 
-    /// Tells the running iteration, or else shows what is in the table now.
-    private func subscriptionsChanged(to offline: DownloadStatus, since version: UInt64) async throws {
-        var (offline, version) = (offline, version)
-        while !group.subscriptionsChanged(by: member) {
-            let known = status.snapshot.download
-            let isPublished = status.offlineStateLoaded(offline.keepingDetails(of: known), ifDownloadVersionIs: version)
-            if isPublished || group.isClosed(member) { return }
-            // Somebody else has published, perhaps another subscription: look again.
-            version = status.downloadVersion
-            offline = try await database.read { try DownloadStatus.offline($0) }
+    /// Tells the running iteration of a subscription, or else shows what is in the table now.
+    ///
+    /// To be called when the transaction was committed, before another one begins: so subscriptions are shown in the order of their
+    /// transactions, each at the same cost, however many there are.
+    private var subscriptionStored: @Sendable (StreamStatus?) -> Void {
+        { [group, member, status] stream in
+            if group.subscriptionsChanged(by: member, stored: stream) { return }
+            if let stream { status.subscriptionStored(stream) }
         }
     }
 }

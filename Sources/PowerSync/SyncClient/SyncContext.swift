@@ -32,6 +32,8 @@ struct SyncContext: Sendable {
     let checkpointRequests: CheckpointRequests?
     /// The tokens of this connection.
     let credentials: CredentialsCache
+    /// Notices whose local writes wait.
+    let writers: WriterWatch
     /// The outside world.
     let environment: SyncEnvironment
     /// Measures delays, throttles and timeouts.
@@ -63,21 +65,24 @@ struct SyncContext: Sendable {
         let (environment, options) =
             (connector as? any EnvironmentConnector)?.adapt(environment, options) ?? (environment, options)
         self.options = options
+        writers = WriterWatch(database: database)
         self.status = status
         self.environment = environment
         self.logger = logger
-        let calls = ConnectorCalls(of: session)
+        let clock = ElapsedClock(environment.clock)
+        self.clock = clock
+        let calls = ConnectorCalls(of: session, clock: clock)
         connectorCalls = calls
         let credentials = CredentialsCache(configuration: options.clientConfiguration) {
-            try await calls.run { try await connector.fetchCredentials() }
+            try await calls.answer(to: "fetchCredentials", within: options.limitOfAnswers) {
+                try await connector.fetchCredentials()
+            }
         } endpointChanged: { endpoint in
             if endpoint.isPlaintext {
                 logger.warning("Tokens and data are sent to \(endpoint) unencrypted.", tag: SyncContext.logTag)
             }
         }
         self.credentials = credentials
-        let clock = ElapsedClock(environment.clock)
-        self.clock = clock
         let requestLog = SyncRequestLog(options.clientConfiguration?.requestLogger)
         self.requestLog = requestLog
         let transport = environment.transport(for: options.transport)
@@ -86,19 +91,27 @@ struct SyncContext: Sendable {
             CheckpointRequests(retryInterval: interval, database: database, clock: clock) { id, clientID in
                 if let connector = connector as? any CustomCheckpointRequestConnector {
                     return WriteCheckpoint(
-                        try await calls.run {
+                        try await calls.answer(to: "postCheckpointRequest", within: options.limitOfAnswers) {
                             try await connector.postCheckpointRequest(id.rawValue, clientId: clientID)
                         }
                     )
                 }
                 return try await credentials.withCredentials { credentials in
-                    try await clock.repeatingUnanswered {
-                        try await transport.requestCheckpoint(
-                            id,
-                            clientID: clientID,
-                            credentials: credentials,
-                            log: requestLog
+                    try await clock.withAnswerLimit(
+                        CheckpointRequests.answerLimit,
+                        otherwise: SyncTransportError(
+                            .idle,
+                            message: "A checkpoint request was not answered in \(CheckpointRequests.answerLimit)."
                         )
+                    ) {
+                        try await clock.repeatingUnanswered {
+                            try await transport.requestCheckpoint(
+                                id,
+                                clientID: clientID,
+                                credentials: credentials,
+                                log: requestLog
+                            )
+                        }
                     }
                 }
             }
@@ -113,6 +126,29 @@ struct SyncContext: Sendable {
         let now = environment.now()
         if let wait = status.activityChanged({ change(&$0, now) }) {
             log(.info, "Waiting for \(wait.reason).")
+        }
+    }
+
+    /// Shows whose local writes wait, and logs when they are another user's.
+    ///
+    /// - Parameter look: Looks for what is new. Its problems are told, and are no reason not to sync.
+    func reportWriters(_ look: () async throws -> WriterWatch.Finding?) async {
+        do {
+            guard let finding = try await look() else { return }
+            report { activity, _ in
+                activity.writesAreOfAnotherUser(finding != .own)
+                return nil
+            }
+            guard case .foreign(let count) = finding else { return }
+            log(
+                .warning,
+                "\(count) local writes that wait for their upload were made by another user than the one who is connected now, "
+                    + "with whose rights they are uploaded. Call disconnectAndClear() when a user signs out."
+            )
+        } catch {
+            if !Task.isCancelled {
+                log(.debug, "It could not be looked who has made the local writes: \(error.lineOfText)")
+            }
         }
     }
 

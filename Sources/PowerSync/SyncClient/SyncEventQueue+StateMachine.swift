@@ -139,6 +139,8 @@ extension SyncEventQueue {
     enum LocalEvent: Sendable {
         /// The upload queue was drained.
         case uploadCompleted
+        /// The app has stored a subscription.
+        case subscriptionStored(StreamStatus)
         /// The app's stream handles or subscriptions changed.
         case subscriptionsChanged(live: [StreamKey])
         /// The service has answered a keepalive of the connection.
@@ -149,9 +151,10 @@ extension SyncEventQueue {
 
     /// Local events that wait.
     ///
-    /// Each kind waits once: all of them mean "look again".
+    /// Each kind waits once, since it means "look again"; only what was stored is news of its own.
     private struct LocalEvents: Sendable {
         private var uploadCompleted = false
+        private var storedSubscriptions: [StreamStatus] = []
         private var liveStreams: [StreamKey]?
         private var keepaliveAnswered = false
         private var tokenRefreshed = false
@@ -159,6 +162,7 @@ extension SyncEventQueue {
         mutating func insert(_ event: LocalEvent) {
             switch event {
             case .uploadCompleted: uploadCompleted = true
+            case .subscriptionStored(let stream): storedSubscriptions.append(stream)
             case .subscriptionsChanged(let live): liveStreams = live
             case .keepaliveAnswered: keepaliveAnswered = true
             case .tokenRefreshed: tokenRefreshed = true
@@ -167,13 +171,14 @@ extension SyncEventQueue {
 
         mutating func take() -> [SyncEvent] {
             defer { self = LocalEvents() }
-            return [
-                uploadCompleted ? .uploadCompleted : nil,
-                liveStreams.map { .subscriptionsChanged(live: $0) },
-                keepaliveAnswered ? .keepaliveAnswered : nil,
-                // Last, because it ends the iteration.
-                tokenRefreshed ? .tokenRefreshed : nil,
-            ].compactMap(\.self)
+            return storedSubscriptions.map(SyncEvent.subscriptionStored)
+                + [
+                    uploadCompleted ? .uploadCompleted : nil,
+                    liveStreams.map { .subscriptionsChanged(live: $0) },
+                    keepaliveAnswered ? .keepaliveAnswered : nil,
+                    // Last, because it ends the iteration.
+                    tokenRefreshed ? .tokenRefreshed : nil,
+                ].compactMap(\.self)
         }
     }
 }

@@ -77,7 +77,7 @@ final class SyncGroup: Sendable {
         let statuses = statuses.withLockedValue { $0.values.compactMap(\.status) }
         // Under the lock, so that no session starts and publishes in between.
         guarded.withLockedValue { guarded in
-            if let session = guarded.session, session.subscriptionsChanged(live: liveStreams.keys) { return }
+            if let session = guarded.session, session.subscriptionsChanged() { return }
             for status in statuses { status.syncStateWasReset(to: offline) }
         }
     }
@@ -104,12 +104,15 @@ final class SyncGroup: Sendable {
 
     /// Tells the session that handles or subscriptions changed.
     ///
+    /// - Parameters:
+    ///   - member: The database whose handles or subscriptions changed.
+    ///   - stored: The subscription that was stored, if one was.
     /// - Returns: Whether this member has an iteration that deals with it and will publish the result.
-    func subscriptionsChanged(by member: MemberID) -> Bool {
-        // Under the lock, so that of two concurrent changes the one that is sent last has read the handles last.
+    @discardableResult
+    func subscriptionsChanged(by member: MemberID, stored: StreamStatus? = nil) -> Bool {
         guarded.withLockedValue { guarded in
             guard let session = guarded.session else { return false }
-            let isHandled = session.subscriptionsChanged(live: liveStreams.keys)
+            let isHandled = session.subscriptionsChanged(stored)
             return isHandled && guarded.machine.running?.member == member
         }
     }

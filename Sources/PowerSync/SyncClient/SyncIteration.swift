@@ -41,6 +41,7 @@ final class SyncIteration: Sendable {
     private let uploadTrigger: UploadTrigger
     private let watchdog: IdleWatchdog
     private let buffering: BufferingWatch
+    private let liveStreams: @Sendable () -> [StreamKey]
     /// The token that the stream was opened with.
     private let usedCredentials = NIOLockedValueBox<ServiceCredentials?>(nil)
 
@@ -50,8 +51,15 @@ final class SyncIteration: Sendable {
     ///   - context: What the connection consists of.
     ///   - uploadTrigger: Fired for what is a reason to upload: the first line, and keepalives.
     ///   - buffering: What is known of earlier streams.
-    init(context: SyncContext, uploadTrigger: UploadTrigger, buffering: BufferingWatch) {
+    ///   - liveStreams: The streams for which the app holds handles.
+    init(
+        context: SyncContext,
+        uploadTrigger: UploadTrigger,
+        buffering: BufferingWatch,
+        liveStreams: @escaping @Sendable () -> [StreamKey]
+    ) {
         self.context = context
+        self.liveStreams = liveStreams
         self.uploadTrigger = uploadTrigger
         self.buffering = buffering
         watchdog = IdleWatchdog(clock: context.clock)
@@ -60,15 +68,22 @@ final class SyncIteration: Sendable {
     /// Runs the iteration.
     ///
     /// - Parameters:
-    ///   - start: What it is started with.
     ///   - engine: The engine, idle. After an error it may be in the middle of the iteration.
+    ///   - pause: How long the stream stays as it is, whatever is subscribed to.
     /// - Returns: Why it ended, if not by an error.
     /// - Throws: Why the iteration failed, or `CancellationError`.
-    func run(_ start: SyncStart, engine: inout SyncEngine) async throws -> Outcome {
+    func run(engine: inout SyncEngine, pause: inout ReopeningPause) async throws -> Outcome {
         defer { events.close() }
+        let startedAt = context.clock.now
+        var openedAt: Duration?
+        let start = SyncStart(
+            parameters: JSONObject(context.options.params),
+            includeDefaultStreams: context.options.includeDefaultStreams,
+            liveStreams: liveStreams(),
+            appMetadata: context.options.appMetadata
+        )
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             defer { tasks.cancelAll() }
-            tasks.addTask { await self.passSubscriptionChanges() }
             var hasReceivedLine = false
             var pending: ArraySlice<SyncEvent> = [.start(start)]
             while true {
@@ -77,7 +92,18 @@ final class SyncIteration: Sendable {
                 events.handled(bytes: handled.byteCount)
                 let heldBack = engine.heldBackCheckpoint?.rawValue
                 context.report { $0.checkpointHeldBack(heldBack, now: $1) }
-                if let outcome = perform(step.actions, in: &tasks) { return outcome }
+                // Before anybody can react to the step.
+                let now = context.clock.now
+                if let outcome = perform(step.actions, in: &tasks) {
+                    let lifetime = openedAt.map { now - $0 } ?? .zero
+                    if case .restart = outcome { pause.streamReopens(after: lifetime) }
+                    return outcome
+                }
+                if handled.contains(where: \.isStreamOpened) {
+                    openedAt = now
+                    let earliest = now + pause.length(afterOpeningFor: now - startedAt)
+                    tasks.addTask { await self.passSubscriptionChanges(notBefore: earliest) }
+                }
                 reportSignsOfLife(in: handled, hasReceivedLine: &hasReceivedLine)
                 pending = pending.dropFirst(step.handledEvents)
                 // Between transactions local events overtake lines that wait.
@@ -114,7 +140,7 @@ final class SyncIteration: Sendable {
             } catch {
                 guard error.isDatabaseBusy, retries < SyncIteration.maximumRetries else { throw error }
                 retries += 1
-                context.log(.debug, "The database is busy; trying again: \(error)")
+                context.log(.debug, "The database is busy; trying again: \(error.lineOfText)")
             }
         }
     }
@@ -176,10 +202,18 @@ extension SyncIteration {
     ///
     /// Dropped after the end of the iteration.
     func send(_ event: SyncEventQueue.LocalEvent) {
-        switch event {
-        case .subscriptionsChanged(let live): subscriptionChanges.note(live: live)
-        case .uploadCompleted, .keepaliveAnswered, .tokenRefreshed: events.send(event)
-        }
+        events.send(event)
+    }
+
+    /// The app's stream handles or the subscription table changed; from anywhere.
+    ///
+    /// After the end of the iteration the next one looks for itself.
+    ///
+    /// - Parameter stored: The subscription that was stored, if one was. The status shows it at once, however long the stream stays as it
+    ///   is.
+    func subscriptionsChanged(_ stored: StreamStatus?) {
+        if let stored { events.send(.subscriptionStored(stored)) }
+        subscriptionChanges.note()
     }
 
     /// All credentials were invalidated: reopens a stream that was opened with others.
@@ -194,8 +228,10 @@ extension SyncIteration {
 
 // The tasks of an iteration beside the one that handles events. They report through the queue.
 extension SyncIteration {
-    private func passSubscriptionChanges() async {
-        await subscriptionChanges.run(context.clock) { events.send(.subscriptionsChanged(live: $0)) }
+    private func passSubscriptionChanges(notBefore earliest: Duration) async {
+        await subscriptionChanges.run(context.clock, notBefore: earliest) {
+            events.send(.subscriptionsChanged(live: liveStreams()))
+        }
     }
 
     /// Opens the stream and reads it to its end.
@@ -203,6 +239,7 @@ extension SyncIteration {
         do {
             context.report { $0.connecting(.credentials, now: $1) }
             let credentials = try await takeCredentials()
+            await context.reportWriters { try await context.writers.tokenIsUsed(credentials.token) }
             context.report { $0.connecting(.service, now: $1) }
             let stream = try await watchdog.watch {
                 try await context.transport.openStream(
@@ -291,7 +328,7 @@ extension SyncIteration {
             events.send(.tokenRefreshed)
         } catch {
             guard !Task.isCancelled else { return }
-            context.log(.warning, "Fetching new credentials failed; the old ones stay in use: \(error)")
+            context.log(.warning, "Fetching new credentials failed; the old ones stay in use: \(error.lineOfText)")
         }
     }
 }
@@ -302,6 +339,12 @@ extension ArraySlice<SyncEvent> {
         reduce(0) { sum, event in
             if case .line(let line) = event { sum + line.byteCount } else { sum }
         }
+    }
+}
+
+extension SyncEvent {
+    fileprivate var isStreamOpened: Bool {
+        if case .streamOpened = self { true } else { false }
     }
 }
 

@@ -21,6 +21,10 @@ final class SyncSession: Sendable {
     /// Coalescing: one look at the cache serves all requests before it.
     private let invalidations = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let invalidation = NIOLockedValueBox(Invalidation())
+    /// Asks for the credentials that replace invalidated ones.
+    ///
+    /// Coalescing, as well. Apart from the invalidations, one of which may have to wait while a fetch takes long.
+    private let replacements = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let loops = NIOLockedValueBox<Task<Void, Never>?>(nil)
     /// Finishes when no loop runs any more.
     private let loopsEnd = AsyncStream.makeStream(of: Void.self)
@@ -103,9 +107,10 @@ final class SyncSession: Sendable {
 
     /// The app's stream handles or the subscription table changed.
     ///
+    /// - Parameter stored: The subscription that was stored, if one was.
     /// - Returns: Whether an iteration runs that deals with it.
-    func subscriptionsChanged(live: [StreamKey]) -> Bool {
-        download.send(.subscriptionsChanged(live: live))
+    func subscriptionsChanged(_ stored: StreamStatus? = nil) -> Bool {
+        download.subscriptionsChanged(stored)
     }
 
     /// Drops the credentials; the stream stays open until there are new ones, or none can be got.
@@ -168,9 +173,15 @@ final class SyncSession: Sendable {
         context.credentials.invalidate()
     }
 
-    private func replaceInvalidatedCredentials() async {
+    private func invalidateWhenTimeHasCome() async {
         for await _ in invalidations.stream {
             guard (try? await awaitInvalidation()) != nil else { return }
+            replacements.continuation.yield()
+        }
+    }
+
+    private func replaceInvalidatedCredentials() async {
+        for await _ in replacements.stream {
             let credentials = try? await context.credentials.credentials()
             if Task.isCancelled { return }
             download.restart(unlessUsing: credentials)
@@ -190,11 +201,12 @@ final class SyncSession: Sendable {
             if let requests {
                 tasks.addTask { [context] in
                     await requests.repost(unless: context.status.hasApplied) { error in
-                        context.log(.warning, "A checkpoint request could not be repeated: \(error)")
+                        context.log(.warning, "A checkpoint request could not be repeated: \(error.lineOfText)")
                     }
                 }
             }
             tasks.addTask { await self.context.credentials.run() }
+            tasks.addTask { await self.invalidateWhenTimeHasCome() }
             tasks.addTask { await self.replaceInvalidatedCredentials() }
             tasks.addTask { await self.upload.run() }
             tasks.addTask { await self.download.run() }

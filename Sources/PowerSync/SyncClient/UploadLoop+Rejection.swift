@@ -23,7 +23,7 @@ extension UploadLoop {
             return true
         } catch {
             try Task.checkCancellation()
-            context.log(.error, "Rejected local writes could not be taken out of the upload queue: \(error)")
+            context.log(.error, "Rejected local writes could not be taken out of the upload queue: \(error.lineOfText)")
             return false
         }
     }

@@ -158,11 +158,10 @@ final class UploadLoop: Sendable {
                     context.status.uploadStarted()
                     if !hasUploaded { rejection = nil }
                     hasUploaded = true
-                    try await context.connectorCalls.run { [context] in
-                        try await context.connector.uploadData(database: context.app)
-                    }
+                    try await uploadData()
                     context.status.uploadSucceeded(isUploading: true, rejection: rejection)
                 case .finish:
+                    await context.reportWriters { try await context.writers.queueIsEmpty() }
                     try await obtainWriteCheckpoint()
                     context.status.uploadSucceeded(isUploading: false, rejection: rejection)
                     return true
@@ -188,6 +187,18 @@ final class UploadLoop: Sendable {
         return false
     }
 
+    /// Calls the app's `uploadData`, and returns when that has.
+    private func uploadData() async throws {
+        try await context.connectorCalls.perform("uploadData", within: context.options.limitOfUploads) { [context] in
+            try await context.connector.uploadData(database: context.app)
+        } whenOverdue: { [context] overdue in
+            let since = context.date(after: .zero - overdue.limit)
+            context.report { activity, _ in activity.uploadOverdue(overdue.call, since: since) }
+            context.log(.warning, "\(overdue) Local writes wait until it returns; downloads go on.")
+            context.status.uploadOverdue(overdue)
+        }
+    }
+
     /// The rejection whose writes were set aside last; `nil` after a successful upload.
     private var shownRejection: UploadRejectionError? {
         guard context.options.uploadRejectionPolicy != .retry else { return nil }
@@ -209,7 +220,7 @@ final class UploadLoop: Sendable {
         if isCancellation {
             context.status.uploadEnded(error: nil)
         } else {
-            context.log(.error, "Uploading local writes failed; trying again in \(delay): \(error)")
+            context.log(.error, "Uploading local writes failed; trying again in \(delay): \(error.lineOfText)")
             context.status.uploadEnded(error: error)
         }
         try await context.wait(delay, toRetry: .upload, after: occasions)

@@ -225,7 +225,7 @@ public final class TableDiff: Sendable {
             try Task.checkCancellation()
             guard isRunning else { return }
             database.logger.error(
-                "Handling the table diff of '\(view)' failed. It will be tried again with the next change: \(error)",
+                "Handling the table diff of '\(view)' failed. It will be tried again with the next change: \(error.lineOfText)",
                 tag: LogTag.database
             )
         }

@@ -18,7 +18,6 @@ final class HTTPLineStream: SyncLineStream {
     private var state: State
     private var lineLog: LineLog
     private let url: String
-    private let refusals: CompressionRefusals
     private let log: SyncRequestLog
     let via: String?
 
@@ -29,21 +28,18 @@ final class HTTPLineStream: SyncLineStream {
     ///   - format: How the body is split into lines.
     ///   - url: Where the body comes from, for messages.
     ///   - via: Who has passed it on.
-    ///   - refusals: Where it is noted that the body was compressed too much.
     ///   - log: Where lines are logged.
     init(
         body: any HTTPExchangeBody,
         format: SyncLineFormat,
         url: String,
         via: String?,
-        refusals: CompressionRefusals,
         log: SyncRequestLog
     ) {
         state = .reading(SyncLineReader(format: format), body)
         lineLog = LineLog(format: format, log: log)
         self.url = url
         self.via = via
-        self.refusals = refusals
         self.log = log
     }
 
@@ -80,10 +76,6 @@ final class HTTPLineStream: SyncLineStream {
             return try await body.next()
         } catch let error as HTTPExchangeError where error.code == .closedEarly {
             return nil
-        } catch let error as HTTPExchangeError where error.code == .overcompressed {
-            let error = refusals.refuse(url)
-            log.failed(error)
-            throw error
         } catch {
             try Task.checkCancellation()
             log.failed(error)

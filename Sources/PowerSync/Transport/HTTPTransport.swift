@@ -21,7 +21,6 @@ package struct HTTPTransport: SyncTransport {
         "\(SyncLineFormat.bson.mediaType);q=0.9,\(SyncLineFormat.ndjson.mediaType);q=0.8"
 
     private let client: PowerSyncHTTPClient
-    private let refusals = CompressionRefusals()
 
     /// Creates a transport.
     ///
@@ -43,7 +42,7 @@ package struct HTTPTransport: SyncTransport {
         var httpRequest = makeRequest(.POST, url: url, credentials: credentials)
         httpRequest.headers.add(name: "Content-Type", value: "application/json")
         httpRequest.headers.add(name: "Accept", value: HTTPTransport.acceptedMediaTypes)
-        httpRequest.headers.add(name: "Accept-Encoding", value: refusals.contains(url) ? "identity" : "gzip")
+        httpRequest.headers.add(name: "Accept-Encoding", value: "gzip")
         httpRequest.body = .bytes(body)
         httpRequest.purpose = .stream
         let response = try await execute(httpRequest, credentials, log: log, body: String(buffer: body))
@@ -61,7 +60,6 @@ package struct HTTPTransport: SyncTransport {
             format: format,
             url: url,
             via: via,
-            refusals: refusals,
             log: log
         )
     }
@@ -176,7 +174,8 @@ package struct HTTPTransport: SyncTransport {
             log.responseBody(String(buffer: body))
             let error = SyncTransportError(
                 .status,
-                message: "\(target) failed with status \(status): \(HTTPTransport.explanation(of: status, body))",
+                message: "\(target) failed with status \(status): "
+                    + HTTPTransport.explanation(of: response, to: request, body),
                 httpStatus: status,
                 serviceCode: HTTPTransport.serviceCode(in: body)
             )
@@ -196,9 +195,16 @@ package struct HTTPTransport: SyncTransport {
         return ErrorCode(rawValue: code)
     }
 
-    /// What the service says, or else what a status without a word means and what can be done about it.
-    private static func explanation(of status: Int, _ body: ByteBuffer) -> String {
-        guard body.readableBytes == 0, let advice = SyncTransportError.advice(onStatus: status) else {
+    /// Where the answer redirects to, what the service says, or else what a status without a word means and what can be done about it.
+    private static func explanation(
+        of response: HTTPExchangeResponse,
+        to request: HTTPExchangeRequest,
+        _ body: ByteBuffer
+    ) -> String {
+        if let redirect = HTTPRedirect(status: response.status, headers: response.headers, of: request.url) {
+            return redirect.sentence
+        }
+        guard body.readableBytes == 0, let advice = SyncTransportError.advice(onStatus: response.status) else {
             return shortened(body)
         }
         return advice

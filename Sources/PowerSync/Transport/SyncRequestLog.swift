@@ -86,7 +86,7 @@ package struct SyncRequestLog: Sendable {
     /// The exchange failed.
     package func failed(_ error: any Error) {
         guard logsRequests else { return }
-        configuration?.log("Error: \(error)")
+        configuration?.log("Error: \(error.lineOfText)")
     }
 
     private func log(_ headers: some Sequence<(name: String, value: String)>) {

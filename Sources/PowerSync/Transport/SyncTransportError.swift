@@ -55,6 +55,18 @@ package struct SyncTransportError: Error, Sendable {
 }
 
 extension SyncTransportError {
+    /// Whether the service refuses a request because of its subscriptions: they have too many buckets, the body is too long, or they
+    /// are too many.
+    ///
+    /// The last of these has no code of its own: it is an error of the parameters that names the subscriptions.
+    var refusesSubscriptions: Bool {
+        if serviceCode == .bucketLimit || httpStatus == 413 { return true }
+        let isAboutParameters = httpStatus == 400 || serviceCode == .generic
+        return isAboutParameters && message.contains("subscriptions")
+    }
+}
+
+extension SyncTransportError {
     /// What a status means, and what can be done about it, for an answer that says nothing else; `nil` for those that speak
     /// for themselves.
     static func advice(onStatus status: Int) -> String? {
@@ -73,6 +85,6 @@ extension SyncTransportError: LocalizedError, CustomStringConvertible {
     /// The message and the cause.
     package var description: String {
         guard let underlyingError else { return message }
-        return "\(message): \(underlyingError)"
+        return "\(message): \(underlyingError.lineOfText)"
     }
 }

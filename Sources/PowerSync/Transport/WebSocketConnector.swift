@@ -12,8 +12,8 @@ struct WebSocketConnector: Sendable {
     enum Answer: Sendable {
         /// The connection speaks RSocket.
         case stream(RequesterStream)
-        /// Another HTTP status.
-        case refused(EventLoopFuture<HTTPResponseStatus>)
+        /// Another HTTP status, with the head of the answer.
+        case refused(EventLoopFuture<HTTPResponseHead>)
     }
 
     private static let extensions = "Sec-WebSocket-Extensions"
@@ -120,9 +120,9 @@ struct WebSocketConnector: Sendable {
                 upgraders: [upgrader],
                 notUpgradingCompletionHandler: { channel in
                     channel.eventLoop.makeCompletedFuture {
-                        let status = channel.eventLoop.makePromise(of: HTTPResponseStatus.self)
-                        try channel.pipeline.syncOperations.addHandler(RefusedUpgradeHandler(status))
-                        return .refused(status.futureResult)
+                        let head = channel.eventLoop.makePromise(of: HTTPResponseHead.self)
+                        try channel.pipeline.syncOperations.addHandler(RefusedUpgradeHandler(head))
+                        return .refused(head.futureResult)
                     }
                 }
             )
@@ -159,28 +159,28 @@ private final class ConnectionAttempt: Sendable {
     }
 }
 
-/// Notes the status of a response and closes the channel.
+/// Notes the head of a response and closes the channel.
 private final class RefusedUpgradeHandler: ChannelInboundHandler {
     typealias InboundIn = HTTPClientResponsePart
 
-    private let status: EventLoopPromise<HTTPResponseStatus>
+    private let head: EventLoopPromise<HTTPResponseHead>
 
-    init(_ status: EventLoopPromise<HTTPResponseStatus>) {
-        self.status = status
+    init(_ head: EventLoopPromise<HTTPResponseHead>) {
+        self.head = head
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         guard case .head(let head) = unwrapInboundIn(data) else { return }
-        status.succeed(head.status)
+        self.head.succeed(head)
         context.close(promise: nil)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        status.fail(error)
+        head.fail(error)
         context.close(promise: nil)
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        status.fail(ChannelError.eof)
+        head.fail(ChannelError.eof)
     }
 }

@@ -1,6 +1,7 @@
 package import NIOCore
 import NIOHTTP1
 import NIOPosix
+import PowerSyncHTTP
 package import PowerSyncProtocol
 import RSocket
 
@@ -119,9 +120,11 @@ package struct WebSocketTransport: SyncTransport {
         switch answer {
         case .stream(let stream):
             return stream
-        case .refused(let status):
-            let status = Int(try await status.get().code)
-            let advice = SyncTransportError.advice(onStatus: status).map { ". \($0)" } ?? ""
+        case .refused(let head):
+            let head = try await head.get()
+            let status = Int(head.status.code)
+            let redirect = HTTPRedirect(status: status, headers: head.headers, of: address.url)?.sentence
+            let advice = (redirect ?? SyncTransportError.advice(onStatus: status)).map { ". \($0)" } ?? ""
             throw SyncTransportError(
                 .status,
                 message: "\(address.url) answered with status \(status) instead of opening a WebSocket\(advice)",

@@ -1,9 +1,12 @@
-import PowerSyncUpload
+public import PowerSyncUpload
 
 extension UploadEntry {
     /// What a backend gets of a local write.
     ///
     /// ```swift
+    /// import PowerSync
+    /// import PowerSyncUpload
+    ///
     /// let request = UploadRequest(
     ///     clientID: try await database.getClientId(),
     ///     entries: transaction.crud.map(UploadEntry.init)

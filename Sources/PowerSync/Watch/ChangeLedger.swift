@@ -45,6 +45,8 @@ struct ChangeLedger {
     private struct Target: Equatable {
         let id: ObjectIdentifier
         let position: Int?
+        /// Whether rows of such a change may not be reported: a full-text index writes them when the transaction ends.
+        var isUnreported = false
     }
 
     private struct KnownKind {
@@ -169,6 +171,9 @@ struct ChangeLedger {
                 possible[target.id, default: InterestingChanges()].insert(target.position)
             }
         }
+        for target in targets where target.isUnreported {
+            possible[target.id, default: InterestingChanges()].insert(target.position)
+        }
         // The answer for a deletion decides about later executions of the statement as well.
         let isObserved = kind.operation == .delete ? !targets.isEmpty : targets.contains { !isNoted($0) }
         guard isObserved || (kind.appendsToUploadQueue && !hasAppended) else { return false }
@@ -279,7 +284,7 @@ struct ChangeLedger {
                 continue
             }
             for (position, interest) in interests.enumerated() where interest.isAffected(by: event) {
-                found.append(Target(id: id, position: position))
+                found.append(Target(id: id, position: position, isUnreported: interest.isOfVirtualTable(event)))
             }
         }
         kinds[kind] = KnownKind(targets: found, transaction: transaction)

@@ -167,7 +167,7 @@ final class ExternalCommits: Sendable {
         } catch is CancellationError {
             // The loop ends with its stream.
         } catch {
-            logger.warning("Cannot see whether another process has written: \(error)", tag: LogTag.database)
+            logger.warning("Cannot see whether another process has written: \(error.lineOfText)", tag: LogTag.database)
         }
     }
 

@@ -53,7 +53,7 @@ struct QueryWatch<RowType>: Sendable {
     private func checkQuery() async throws {
         let sql = "EXPLAIN " + options.sql
         try await database.read { [logger = database.logger] db in
-            _ = try StatementRunner(db: db, logger: logger).prepareUncached(sql, nil)
+            try StatementRunner(db: db, logger: logger).check(sql)
         }
     }
 
@@ -63,10 +63,11 @@ struct QueryWatch<RowType>: Sendable {
             return try TransactionContext.read(on: context) { transaction in
                 // The state is fixed here: what begins to commit now is not in it.
                 let commits = SeenCommits(contained: contained, possible: database.changes.seenCommits.possible)
-                let runner = StatementRunner(db: try LocalConnection.database(of: transaction), logger: database.logger)
+                let db = try LocalConnection.database(of: transaction)
+                let runner = StatementRunner(db: db, logger: database.logger)
                 // Prepared anew each time: after a schema change the same query may read other tables.
                 let statement = try runner.prepareUncached(options.sql, options.parameters)
-                database.changes.track([interest(of: statement)], for: listener)
+                database.changes.track([try interest(of: statement, db)], for: listener)
                 var digest = ResultDigest(statement)
                 let rows = try runner.rows(of: statement, sql: options.sql) { cursor in
                     digest.addRow()
@@ -77,9 +78,15 @@ struct QueryWatch<RowType>: Sendable {
         }
     }
 
-    private func interest(of statement: Statement) -> ChangeInterest {
-        guard let views = options.triggerOnTables else { return .region(statement.databaseRegion) }
-        return .tables(views.reduce(into: []) { $0.formUnion(database.tableNames(of: $1)) })
+    private func interest(of statement: Statement, _ db: Database) throws -> ChangeInterest {
+        let virtualTables = try VirtualTables(db)
+        guard let views = options.triggerOnTables else {
+            var region = statement.databaseRegion
+            let names = try virtualTables?.dependencies(of: &region, db) ?? []
+            return .region(region, virtualTables: names)
+        }
+        let names = views.reduce(into: Set()) { $0.formUnion(database.tableNames(of: $1)) }
+        return .tables(names, virtualTables: virtualTables?.names(among: names) ?? [])
     }
 }
 

@@ -9,6 +9,8 @@ final class TableWatch: Sendable {
     private let throttle: Throttle
     private let listener: ChangeListener
     private let mustBeginEmpty: NIOLockedValueBox<Bool>
+    /// The virtual tables of the schema when it was read; `nil` before.
+    private let virtualTables = NIOLockedValueBox<VirtualTables??>(nil)
 
     /// Begins to listen.
     init(_ database: LocalDatabase, views: Set<String>, throttle: Duration, triggerImmediately: Bool) {
@@ -26,7 +28,22 @@ final class TableWatch: Sendable {
     }
 
     private var interests: [ChangeInterest] {
-        views.map { .tables(database.tableNames(of: $0)) }
+        let virtualTables = virtualTables.withLockedValue { $0 ?? nil }
+        return views.map { view in
+            let names = database.tableNames(of: view)
+            return .tables(names, virtualTables: virtualTables?.names(among: names) ?? [])
+        }
+    }
+
+    /// Reads which tables are virtual, and listens to those; does nothing when the database has been closed.
+    private func readVirtualTables() async throws {
+        do {
+            let found = try await database.read { try VirtualTables($0) }
+            virtualTables.withLockedValue { $0 = .some(found) }
+            database.changes.track(interests, for: listener)
+        } catch {
+            guard database.isClosed else { throw error }
+        }
     }
 
     /// Waits for the next change, and for the throttle after it.
@@ -42,6 +59,7 @@ final class TableWatch: Sendable {
         guard !database.isClosed else { return nil }
         // An unopened database hears nothing of what other processes commit.
         _ = try await database.writer()
+        if virtualTables.withLockedValue({ $0 == nil }) { try await readVirtualTables() }
         var signals = listener.signals.makeAsyncIterator()
         while await signals.next() != nil {
             try await throttle.wait()
@@ -49,6 +67,8 @@ final class TableWatch: Sendable {
             // Before the changes are taken: what the old names miss is announced as a change of everything.
             database.changes.track(interests, for: listener)
             let changes = listener.takeNews().changes
+            // The schema may have another virtual table.
+            if changes.mayBeAll { try await readVirtualTables() }
             let changed = changes.mayBeAll ? views : changes.positions.map { views[$0] }
             if !changed.isEmpty { return Set(changed) }
         }

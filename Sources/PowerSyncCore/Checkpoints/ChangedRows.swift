@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncProtocol
 import PowerSyncSQLite
 
 /// The rows that an apply has to evaluate again, with their newest data (docs/client-sync.md "Publishing rows").
@@ -17,22 +18,36 @@ enum ChangedRows {
     /// Partial checkpoint: only what the covered buckets say, and no deletions of earlier rows.
     ///
     /// What other buckets have published counts, too: nothing older takes its place, since the next complete checkpoint has no
-    /// reason to look at the row again.
+    /// reason to look at the row again. What was published may be gone from `ps_oplog`, because a newer operation has taken its
+    /// place that is not published yet, or none; then the data may be older than what is shown, see ``Element/mayBeOutdated``.
     ///
     /// - unapplied: The ids of those among `covered` that can have such operations.
-    case partial(covered: [Int64], unapplied: [Int64])
+    /// - published: The highest op id that was published, if a published operation may be gone; otherwise zero.
+    /// - beforeReset: The op id up to which operations of any bucket may have been published, although it does not say so.
+    case partial(covered: [Int64], unapplied: [Int64], published: OpID, beforeReset: OpID)
     /// Partial checkpoint without indexes: the changed ones among the rows of some operations.
     ///
-    /// The operations are given as ranges of row ids, which contain all those about a changed row that are covered or published.
-    case partialAmong([ClosedRange<Int64>], covered: [Int64])
+    /// The operations are given as ranges of row ids, which contain all those about a changed row that are covered, that are
+    /// published, or that have taken the place of published ones.
+    case partialAmong([ClosedRange<Int64>], covered: [Int64], published: OpID, beforeReset: OpID)
+    /// No checkpoint: the rows of a type that wait in `ps_untyped`, see ``WaitingRows``.
+    case waiting(type: String, table: RowTable)
+
+    /// A row to evaluate, whose texts are valid while the closure of ``ChangedRows/forEach(_:_:)`` runs.
+    struct Element {
+        /// The name of the table.
+        let type: UnsafeRawBufferPointer
+        let id: UnsafeRawBufferPointer
+        /// The newest data; `nil` when the row is to be deleted.
+        let data: UnsafeRawBufferPointer?
+        /// Whether the row may be shown with newer data than this, which no operation has any more.
+        ///
+        /// The next complete checkpoint evaluates it again.
+        let mayBeOutdated: Bool
+    }
 
     /// Calls a closure with every changed row, ordered by type in each of the statements.
-    ///
-    /// The closure gets the type, the id and the data, which are valid during the call.
-    func forEach(
-        _ db: Database,
-        _ body: (UnsafeRawBufferPointer, UnsafeRawBufferPointer, UnsafeRawBufferPointer?) throws -> Void
-    ) throws {
+    func forEach(_ db: Database, _ body: (Element) throws -> Void) throws {
         for (sql, arguments) in statements {
             let rows = try PreparedStatement(db, sql: sql)
             defer { rows.reset() }
@@ -41,8 +56,16 @@ enum ChangedRows {
             }
             while try rows.step() {
                 guard let type = rows.text(at: 0), let id = rows.text(at: 1) else { continue }
-                try body(type, id, rows.text(at: 2))
+                let mayBeOutdated = isPartial && rows.integer(at: 3) != 0
+                try body(Element(type: type, id: id, data: rows.text(at: 2), mayBeOutdated: mayBeOutdated))
             }
+        }
+    }
+
+    private var isPartial: Bool {
+        switch self {
+        case .everything, .complete, .waiting: false
+        case .partial, .partialAmong: true
         }
     }
 
@@ -53,10 +76,21 @@ enum ChangedRows {
         case .complete(unapplied: nil): [(Self.changedRowsOfAllBuckets, [])]
         case .complete(unapplied: let ids?) where ids.count == 1: [(Self.changedRowsOfBucket, [String(ids[0])])]
         case .complete(unapplied: let ids?): [(Self.changedRowsOfBuckets, [Self.list(ids)])]
-        case .partial(let covered, let unapplied):
-            [(Self.changedRowsOfCoveredBuckets, [Self.list(unapplied), Self.list(covered)])]
-        case .partialAmong(let operations, let covered):
-            [(Self.changedRowsAmongOperations, [Self.list(operations), Self.list(covered)])]
+        case .partial(let covered, let unapplied, let published, let beforeReset):
+            [
+                (
+                    Self.changedRowsOfCoveredBuckets,
+                    [Self.list(unapplied), Self.list(covered), "\(published.rawValue)", "\(beforeReset.rawValue)"]
+                )
+            ]
+        case .partialAmong(let operations, let covered, let published, let beforeReset):
+            [
+                (
+                    Self.changedRowsAmongOperations,
+                    [Self.list(operations), Self.list(covered), "\(published.rawValue)", "\(beforeReset.rawValue)"]
+                )
+            ]
+        case .waiting(let type, let table): [(WaitingRows.sql(table), [type])]
         }
     }
 
@@ -139,30 +173,75 @@ extension ChangedRows {
         WITH unapplied (id) AS MATERIALIZED (SELECT value FROM json_each(?1)),
         covered (id) AS MATERIALIZED (SELECT value FROM json_each(?2)),
         changed AS (
-            SELECT o.row_type, o.row_id
+            SELECT o.row_type, o.row_id, max(o.op_id) AS op_id
             FROM unapplied
             CROSS JOIN ps_buckets AS b ON b.id = unapplied.id
             CROSS JOIN ps_oplog AS o INDEXED BY ps_oplog_opid ON o.bucket = b.id AND o.op_id > b.last_applied_op
+            GROUP BY o.row_type, o.row_id
         )
         SELECT row_type, row_id, (
             \(newestData) AND (
                 r.bucket IN (SELECT id FROM covered)
                 OR r.op_id <= (SELECT last_applied_op FROM ps_buckets WHERE id = r.bucket)
             )
-        ) FROM changed
-        GROUP BY row_type, row_id
+        ), iif(op_id <= CAST(?3 AS INTEGER), \(isUpdated) OR EXISTS (
+            SELECT 1 FROM ps_oplog AS r INDEXED BY ps_oplog_row
+            CROSS JOIN ps_buckets AS b ON b.id = r.bucket
+            WHERE r.row_type = changed.row_type AND r.row_id = changed.row_id
+                AND r.bucket NOT IN (SELECT id FROM covered)
+                AND r.op_id > b.last_applied_op
+                AND iif(r.op_id <= CAST(?4 AS INTEGER), r.op_id, b.last_applied_op) >= changed.op_id
+        ), 0)
+        FROM changed
+        """
+
+    /// Whether a published operation of a row was removed; the row is then in `ps_updated_rows`.
+    private static let isUpdated = """
+        EXISTS (
+            SELECT 1 FROM ps_updated_rows AS updated
+            WHERE updated.row_type = changed.row_type AND updated.row_id = changed.row_id
+        )
         """
 
     /// Reads each operation once and sorts all of them; only the changed rows come out.
+    ///
+    /// An operation that is neither covered nor published may have taken the place of one that its bucket has published.
     private static let changedRowsAmongOperations = """
-        WITH covered (id) AS MATERIALIZED (SELECT value FROM json_each(?2))
-        SELECT o.row_type, o.row_id, iif(max(o.op_id), o.data, NULL)
-        FROM json_each(?1) AS range
-        CROSS JOIN ps_oplog AS o ON o.rowid BETWEEN range.value ->> 0 AND range.value ->> 1
-        CROSS JOIN ps_buckets AS b ON b.id = o.bucket
-        WHERE (o.bucket IN (SELECT id FROM covered) OR o.op_id <= b.last_applied_op)
-            AND o.row_type IS NOT NULL AND o.row_id IS NOT NULL
-        GROUP BY o.row_type, o.row_id
-        HAVING count(*) FILTER (WHERE o.op_id > b.last_applied_op) > 0
+        WITH covered (id) AS MATERIALIZED (SELECT value FROM json_each(?2)),
+        changed AS (
+            SELECT o.row_type, o.row_id, o.data, max(iif(\(isUsable), o.op_id, NULL)) AS op_id,
+                json_group_array(iif(o.op_id <= CAST(?4 AS INTEGER), o.op_id, b.last_applied_op))
+                    FILTER (WHERE NOT \(isUsable)) AS replaced
+            FROM json_each(?1) AS range
+            CROSS JOIN ps_oplog AS o ON o.rowid BETWEEN range.value ->> 0 AND range.value ->> 1
+            CROSS JOIN ps_buckets AS b ON b.id = o.bucket
+            WHERE o.row_type IS NOT NULL AND o.row_id IS NOT NULL
+            GROUP BY o.row_type, o.row_id
+            HAVING count(*) FILTER (WHERE o.op_id > b.last_applied_op AND \(isUsable)) > 0
+        )
+        SELECT row_type, row_id, iif(op_id, data, NULL), iif(op_id <= CAST(?3 AS INTEGER), \(isUpdated) OR EXISTS (
+            SELECT 1 FROM json_each(changed.replaced) AS published WHERE published.value >= changed.op_id
+        ), 0)
+        FROM changed
         """
+
+    private static let isUsable = "(o.bucket IN (SELECT id FROM covered) OR o.op_id <= b.last_applied_op)"
+
+    /// The newest data of the row `?2` of the type `?1`: over the covered buckets, a JSON array of ids, and what is published; over
+    /// all buckets without it.
+    static let publishedData = """
+        SELECT iif(max(r.op_id), r.data, NULL) FROM ps_oplog AS r CROSS JOIN ps_buckets AS b ON b.id = r.bucket
+        WHERE r.row_type = ?1 AND r.row_id = ?2 AND (
+            ?3 IS NULL OR r.op_id <= b.last_applied_op OR r.bucket IN (SELECT value FROM json_each(?3))
+        )
+        """
+
+    /// The buckets whose operations count, besides published ones; `nil` for all.
+    var covered: [Int64]? {
+        switch self {
+        case .everything, .complete: nil
+        case .partial(let covered, _, _, _), .partialAmong(_, let covered, _, _): covered
+        case .waiting: []
+        }
+    }
 }

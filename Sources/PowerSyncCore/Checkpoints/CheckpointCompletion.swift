@@ -9,7 +9,8 @@ struct CheckpointCompletion {
     enum Outcome {
         /// Buckets with wrong checksums were deleted; nothing else happened.
         case invalid([ChecksumMismatch])
-        /// Valid, so that the next download continues from here; but local writes must not be overwritten.
+        /// Valid, so that the next download continues from here; but local writes must not be overwritten. A complete
+        /// checkpoint with nothing but buckets of priority 0 was published as a partial one of that priority.
         case heldBack
         /// Nothing is published yet: an index was created, see ``OplogAccess/useIndexes(_:)``. Validation and the decision of
         /// the gate are for the next transaction to make again.
@@ -22,12 +23,16 @@ struct CheckpointCompletion {
     private(set) var checkpoint: TrackedCheckpoint
     /// Which part of the checkpoint is complete.
     let completion: Completion
+    /// Which part was published, if any.
+    private(set) var published: Completion?
     /// Where rows of the types that have no table of ours go.
     let rawTables: [ClientRawTable]
     /// The time to record.
     let now: SyncInstant
     /// The rows that could only be published without values.
     private(set) var unreadableRows = UnreadableRows()
+    /// The rows that constraints of the app have refused.
+    private(set) var setAsideRows = SetAsideRows()
 
     /// Creates a completion.
     init(
@@ -63,14 +68,23 @@ struct CheckpointCompletion {
         if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
             try LocalWriteGate.setLastSeen(writeCheckpoint, db)
         }
-        // Priority 0 is published even over local writes.
-        guard try completion == .partial(.highest) || LocalWriteGate.isOpen(db) else { return .heldBack }
+        guard let publishable = try publishable(db) else { return .heldBack }
 
-        if completion == .complete {
+        if publishable == .complete {
             guard try access.useIndexes(db) else { return .indexing }
         }
-        try apply(involved, &buckets, &access, &schema, db)
-        return .applied
+        try publish(publishable, involved, &buckets, &access, &schema, db)
+        return publishable == completion ? .applied : .heldBack
+    }
+
+    /// What the local write gate lets through.
+    ///
+    /// Priority 0 does not wait for local writes. For a checkpoint with nothing else, the service sends no partial completion.
+    private func publishable(_ db: Database) throws -> Completion? {
+        if try completion == .partial(.highest) || LocalWriteGate.isOpen(db) { return completion }
+        let isOfHighestPriority =
+            !checkpoint.buckets.isEmpty && checkpoint.buckets.allSatisfy { $0.priority == .highest }
+        return completion == .complete && isOfHighestPriority ? .partial(.highest) : nil
     }
 
     private static func mismatches(
@@ -89,7 +103,8 @@ struct CheckpointCompletion {
         }
     }
 
-    private mutating func apply(
+    private mutating func publish(
+        _ completion: Completion,
         _ involved: [TrackedCheckpoint.Bucket],
         _ buckets: inout BucketTable,
         _ access: inout OplogAccess,
@@ -98,41 +113,64 @@ struct CheckpointCompletion {
     ) throws {
         if buckets.mustFlushBeforeApply { try buckets.flush(db) }
         try schema.revalidate(db)
-        let parked = try ParkedRows.fetch(&schema, db)
-        let changed = try changedRows(involved, buckets, &access, db)
-        unreadableRows = try RowPublisher.publish(changed, except: parked, rawTables: rawTables, &schema, db)
+        var kept = try KeptRows.fetch(&schema, db)
+        let changed = try changedRows(completion, involved, buckets, &access, db)
+        let outcome = try RowPublisher.publish(changed, except: &kept, rawTables: rawTables, &schema, db)
+        (unreadableRows, setAsideRows) = (outcome.unreadable, outcome.setAside)
 
         if completion != .complete {
             for bucket in involved { buckets.markApplied(bucket.slot) }
         } else {
             // Rows of buckets that are not tracked were published, too: a later partial completion must not go back to them.
             buckets.markAllApplied()
-            buckets.noteAllApplied()
+            try buckets.noteAllApplied(db)
             try Self.forgetUpdatedRows(db)
             for bucket in involved {
                 guard let count = bucket.count else { continue }
                 buckets.resetCounters(at: bucket.slot, count: count)
             }
         }
-        if !parked.isEmpty { try ParkedWrites.markRows(db) }
+        try kept.markRows(db)
+        try setAsideRows.mark(db)
         try SyncState.record(completion.priority, at: now, db)
-        let synced = checkpoint.markSubscriptionsSynced(by: completion, at: now)
+        let (synced, lost) = checkpoint.markSubscriptionsSynced(by: completion, at: now)
         try StreamSubscriptions.markSynced(synced, at: now, db)
+        try StreamSubscriptions.markNotSynced(lost, db)
         if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
             try LocalWriteGate.setLastApplied(writeCheckpoint, db)
         }
+        published = completion
     }
 
     /// Empties `ps_updated_rows`, all of which was published.
     ///
     /// Usually there is nothing in it; a DELETE without condition would write its page nevertheless.
     private static func forgetUpdatedRows(_ db: Database) throws {
-        let exists = try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ps_updated_rows)")
-        guard try Bool.fetchOne(exists) == true else { return }
+        guard try hasUpdatedRows(db) else { return }
         try db.cachedStatement(sql: "DELETE FROM ps_updated_rows").execute()
     }
 
+    private static func hasUpdatedRows(_ db: Database) throws -> Bool {
+        try Bool.fetchOne(db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ps_updated_rows)")) ?? false
+    }
+
+    /// Whether operations that a partial completion does not cover may have taken the place of published ones, or whether
+    /// published ones may have been removed.
+    private func publishedOperationsMayBeGone(
+        _ covered: [TrackedCheckpoint.Bucket],
+        _ buckets: BucketTable,
+        _ db: Database
+    ) throws -> Bool {
+        if try buckets.storedPublishedOp > .zero || Self.hasUpdatedRows(db) { return true }
+        let covered = Set(covered.map(\.slot))
+        return buckets.rows.indices.contains { slot in
+            let row = buckets[slot]
+            return row.mayHaveUnappliedOps && row.lastAppliedOp > .zero && !covered.contains(slot)
+        }
+    }
+
     private func changedRows(
+        _ completion: Completion,
         _ involved: [TrackedCheckpoint.Bucket],
         _ buckets: BucketTable,
         _ access: inout OplogAccess,
@@ -144,10 +182,21 @@ struct CheckpointCompletion {
         case .partial:
             let rows = involved.map { buckets[$0.slot] }
             let covered = rows.compactMap(\.id)
+            let published = try publishedOperationsMayBeGone(involved, buckets, db) ? buckets.publishedOp : .zero
             if let operations = try access.changedRows(of: covered, besides: buckets.appliedBucketIDs, db) {
-                return .partialAmong(operations, covered: covered)
+                return .partialAmong(
+                    operations,
+                    covered: covered,
+                    published: published,
+                    beforeReset: buckets.storedPublishedOp
+                )
             }
-            return .partial(covered: covered, unapplied: rows.compactMap { $0.mayHaveUnappliedOps ? $0.id : nil })
+            return .partial(
+                covered: covered,
+                unapplied: rows.compactMap { $0.mayHaveUnappliedOps ? $0.id : nil },
+                published: published,
+                beforeReset: buckets.storedPublishedOp
+            )
         }
     }
 }

@@ -17,8 +17,11 @@ struct KnownSchema: Sendable {
     private var version: Version?
     private var tables: [ExactText: Bool] = [:]
     private var triggers: [ExactText: Bool] = [:]
-    /// The tables that foreign keys refer to, without case; `nil` before somebody asks.
-    private var referencedTables: Set<ExactText>?
+    private var additions: [ExactText: TableAdditions] = [:]
+    /// Whether foreign keys that are not declared as deferred have refused rows in the order in which they come.
+    var mustDeferForeignKeys = false
+    /// `nil` before somebody asks.
+    private var foreignKeys: [ForeignKey]?
     private var regions: [ExactText: DatabaseRegion] = [:]
 
     /// Forgets everything if the schema is not the one that was asked about.
@@ -54,25 +57,23 @@ struct KnownSchema: Sendable {
         }
     }
 
-    /// Whether a table of the app has a foreign key to a table, and SQLite enforces it.
-    mutating func isReferenced(_ table: String, _ db: Database) throws -> Bool {
-        let tables = try referencedTables ?? Self.referencedTables(db)
-        referencedTables = tables
-        guard tables.contains(ExactText(ignoringCaseOf: table)) else { return false }
-        // An app may turn them on and off between transactions.
-        return try Bool.fetchOne(db.cachedStatement(sql: "PRAGMA foreign_keys")) == true
+    /// What of the app's keeps a table's rows from being replaced without further thought.
+    mutating func additions(to table: String, _ db: Database) throws -> TableAdditions {
+        try additions.value(for: ExactText(table)) { try TableAdditions(to: table, db) }
     }
 
-    private static func referencedTables(_ db: Database) throws -> Set<ExactText> {
-        let names = try String.fetchAll(
-            db.cachedStatement(
-                sql: """
-                    SELECT DISTINCT key."table" FROM sqlite_master AS child
-                    CROSS JOIN pragma_foreign_key_list(child.name, 'main') AS key WHERE child.type = 'table'
-                    """
-            )
-        )
-        return Set(names.map { ExactText(ignoringCaseOf: $0) })
+    /// Whether a table of the app has a foreign key to a table, and SQLite enforces it.
+    mutating func isReferenced(_ table: String, _ db: Database) throws -> Bool {
+        try enforcedForeignKeys(db).contains { $0.parent == ExactText(ignoringCaseOf: table) }
+    }
+
+    /// The foreign keys of the app's tables; none when SQLite does not enforce them.
+    mutating func enforcedForeignKeys(_ db: Database) throws -> [ForeignKey] {
+        let keys = try foreignKeys ?? ForeignKey.fetchAll(db)
+        foreignKeys = keys
+        guard !keys.isEmpty else { return [] }
+        // An app may turn them on and off between transactions.
+        return try Bool.fetchOne(db.cachedStatement(sql: "PRAGMA foreign_keys")) == true ? keys : []
     }
 
     /// All of a table, as GRDB's observers know it.

@@ -34,6 +34,40 @@ enum RowDestination {
         }
     }
 
+    /// Whether a row is there; for a table of the application, whose statements may put it anywhere, it may be.
+    func mayShow(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
+        switch self {
+        case .dataTable(let rows): try rows.contains(type: type, id: id)
+        case .rawTable: true
+        }
+    }
+
+    /// The table that the rows are in, as far as it is known.
+    var table: RowTable? {
+        get throws {
+            switch self {
+            case .dataTable(let rows): rows.table
+            case .rawTable(let rows): try rows.rowTable
+            }
+        }
+    }
+
+    /// Whether a statement of the app puts the rows, which may delete a row to put it anew.
+    var hasOwnStatement: Bool {
+        switch self {
+        case .dataTable: false
+        case .rawTable(let rows): rows.hasOwnStatement
+        }
+    }
+
+    /// Whether nothing is left of a row's columns when it is written.
+    var writesWholeRows: Bool {
+        switch self {
+        case .dataTable: true
+        case .rawTable(let rows): rows.writesWholeRows
+        }
+    }
+
     /// What reads the rows.
     var reader: StoredRow.Reader {
         switch self {
@@ -53,42 +87,67 @@ enum RowDestination {
 
 /// Writes synced rows to a table `ps_data__…`, or to `ps_untyped`.
 ///
-/// A row is written with REPLACE, not with an update, since triggers of users on these tables expect insertions. The exception is
-/// a table that foreign keys of the app refer to: for their actions, REPLACE deletes the row that is there, and the rows that
-/// refer to it with it.
+/// What happens to a row that is there already depends on what the app has added to the table:
+///
+/// | The app's | The row |
+/// | --- | --- |
+/// | nothing, or triggers for insertions only | is replaced: triggers see an insertion |
+/// | foreign keys that refer to it, or triggers for insertions and for updates | is updated |
+/// | unique index | is updated; with triggers for insertions only, it is deleted and inserted |
+///
+/// REPLACE deletes the row without its triggers and with the foreign key actions, and deletes other rows that have the value of
+/// a unique index. The update is a statement of its own, since in an upsert SQLite ignores the conflict clauses of triggers.
 struct DataTableRows {
     /// What changes with the rows.
     let written: WrittenTables
+    /// The table; `nil` for that of types that are not in the schema.
+    let table: RowTable?
+    private let existing: Existing
     private let put: PreparedStatement
     private let delete: PreparedStatement
-    private let isUntyped: Bool
+    private let find: PreparedStatement
+    private let db: Database
+
+    /// What is done about a row that is there.
+    private enum Existing {
+        case isReplaced
+        case isUpdated(PreparedStatement)
+        case isDeleted
+    }
 
     /// Prepares writing to a data table.
     init(_ table: String, _ schema: inout KnownSchema, _ db: Database) throws {
         let name = SQLText.identifier(table)
-        isUntyped = false
-        if try schema.isReferenced(table, db) {
-            written = .anything
-            put = try PreparedStatement(
-                db,
-                sql: """
-                    INSERT INTO \(name) (id, data) VALUES (?1, ?2)
-                    ON CONFLICT (id) DO UPDATE SET data = excluded.data WHERE data IS NOT excluded.data
-                    """
-            )
-        } else {
-            written = try Self.written(to: table, &schema, db)
-            put = try PreparedStatement(db, sql: "REPLACE INTO \(name) (id, data) VALUES (?1, ?2)")
-        }
+        self.db = db
+        self.table = RowTable(name: table, isDataTable: true)
+        let isReferenced = try schema.isReferenced(table, db)
+        written = try isReferenced ? .anything : Self.written(to: table, &schema, db)
+        let additions = try schema.additions(to: table, db)
         delete = try PreparedStatement(db, sql: "DELETE FROM \(name) WHERE id = ?1")
+        find = try PreparedStatement(db, sql: "SELECT 1 FROM \(name) WHERE id = ?1")
+        let insert = "INTO \(name) (id, data) VALUES (?1, ?2)"
+        if isReferenced || (additions.hasInsertTrigger ? additions.hasUpdateTrigger : additions.hasUniqueIndex) {
+            existing = .isUpdated(try PreparedStatement(db, sql: "UPDATE \(name) SET data = ?2 WHERE id = ?1"))
+            // A trigger may have ignored the update.
+            put = try PreparedStatement(db, sql: "INSERT \(insert) ON CONFLICT (id) DO NOTHING")
+        } else if additions.hasUniqueIndex {
+            existing = .isDeleted
+            put = try PreparedStatement(db, sql: "INSERT \(insert)")
+        } else {
+            existing = .isReplaced
+            put = try PreparedStatement(db, sql: "REPLACE \(insert)")
+        }
     }
 
     /// Prepares writing to the table for types that are not in the schema.
     init(untyped db: Database, _ schema: inout KnownSchema) throws {
-        isUntyped = true
+        self.db = db
+        table = nil
+        existing = .isReplaced
         written = try Self.written(to: "ps_untyped", &schema, db)
         put = try PreparedStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
         delete = try PreparedStatement(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
+        find = try PreparedStatement(db, sql: "SELECT 1 FROM ps_untyped WHERE id = ?1 AND type = ?2")
     }
 
     /// Writes a row, or deletes it when there is no data.
@@ -97,16 +156,48 @@ struct DataTableRows {
         id: UnsafeRawBufferPointer,
         data: UnsafeRawBufferPointer?
     ) throws {
-        if let data {
-            try put.bind(checkedText: id, at: 1, .inPlace)
-            try put.bind(checkedText: data, at: 2, .inPlace)
-            if isUntyped { try put.bind(checkedText: type, at: 3, .inPlace) }
-            try put.run()
-        } else {
-            try delete.bind(checkedText: id, at: 1, .inPlace)
-            if isUntyped { try delete.bind(checkedText: type, at: 2, .inPlace) }
-            try delete.run()
+        guard let data else { return try run(delete, type: type, id: id) }
+        switch existing {
+        case .isReplaced: break
+        case .isUpdated(let update):
+            try run(update, type: type, id: id, data: data)
+            guard db.changesCount == 0 else { return }
+        case .isDeleted:
+            let savepoint = try Savepoint("powersync_row", db)
+            do {
+                try run(delete, type: type, id: id)
+                try run(put, type: type, id: id, data: data)
+            } catch {
+                // A trigger may have ended the transaction.
+                if db.isInsideTransaction {
+                    try savepoint.undo()
+                    try savepoint.end()
+                }
+                throw error
+            }
+            return try savepoint.end()
         }
+        try run(put, type: type, id: id, data: data)
+    }
+
+    private func run(
+        _ statement: PreparedStatement,
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer? = nil
+    ) throws {
+        try statement.bind(checkedText: id, at: 1, .inPlace)
+        if let data { try statement.bind(checkedText: data, at: 2, .inPlace) }
+        if table == nil { try statement.bind(checkedText: type, at: data == nil ? 2 : 3, .inPlace) }
+        try statement.run()
+    }
+
+    /// Whether a row is there.
+    func contains(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
+        try find.bind(checkedText: id, at: 1, .inPlace)
+        if table == nil { try find.bind(checkedText: type, at: 2, .inPlace) }
+        defer { find.reset() }
+        return try find.step()
     }
 
     /// Triggers of the user may write anywhere.

@@ -16,6 +16,12 @@ struct StreamAssociation: Sendable {
     private var includesDefaults = true
     /// By index, the subscriptions that were requested, and whose stream the service does not have.
     private(set) var unknownStreams: [Int: UnknownStream] = [:]
+    /// The subscriptions that were requested.
+    private var requested: Set<Int> = []
+    /// The subscriptions that the request, or the service, had no room for.
+    private(set) var leftOut: Set<Int> = []
+    /// The positions in the request of those that the service had no room for.
+    private(set) var refusedPositions: Set<Int> = []
 
     /// An association of nothing.
     init() {}
@@ -24,19 +30,18 @@ struct StreamAssociation: Sendable {
     ///
     /// - Parameters:
     ///   - subscriptions: The reconciled rows.
-    ///   - requestedIDs: The ids of the explicit subscriptions in the order of the request.
-    ///   - includesDefaults: Whether default streams were requested.
+    ///   - request: What was requested.
     ///   - streams: The streams of the checkpoint.
-    init(
-        subscriptions: [StreamSubscription],
-        requestedIDs: [Int64],
-        includesDefaults: Bool,
-        streams: [StreamDescription]
-    ) {
+    init(subscriptions: [StreamSubscription], request: SubscriptionRequest, streams: [StreamDescription]) {
         self.subscriptions = subscriptions
-        self.includesDefaults = includesDefaults
-        explicitIndexes = requestedIDs.map { id in
-            subscriptions.firstIndex { $0.id == id }
+        includesDefaults = request.includesDefaults
+        let indexes = Dictionary(uniqueKeysWithValues: subscriptions.enumerated().map { ($1.id, $0) })
+        explicitIndexes = request.ids.map { indexes[$0] }
+        requested = Set(explicitIndexes.compactMap(\.self))
+        refusedPositions = Set(streams.flatMap(\.errors).compactMap(\.refusedPosition))
+        leftOut = Set(request.leftOut.compactMap { indexes[$0.id] })
+        for position in refusedPositions where explicitIndexes.indices.contains(position) {
+            if let index = explicitIndexes[position] { leftOut.insert(index) }
         }
         defaultIndexes = streams.map { stream in
             subscriptions.firstIndex {
@@ -55,12 +60,22 @@ struct StreamAssociation: Sendable {
 
     /// Whether the checkpoint has what a subscription asks for.
     ///
-    /// Not if the service does not have the stream, if the subscription was made after the request, or if it was taken back.
+    /// Not if the service does not have the stream, if there was no room for the subscription, if it was made after the request, or if it
+    /// was taken back.
     /// A default stream without parameters is there whether it was asked for or not.
     func isAnswered(_ index: Int) -> Bool {
         let subscription = subscriptions[index]
         if subscription.isOffered, includesDefaults { return true }
-        return subscription.isExplicit && subscription.isActive && explicitIndexes.contains(index)
+        return subscription.isExplicit && subscription.isActive && requested.contains(index)
+            && !leftOut.contains(index)
+    }
+
+    /// Whether the rows of a request are those that were judged, as they were.
+    func isUpToDate(with request: SubscriptionRequest) -> Bool {
+        request.subscriptions.indices.allSatisfy { index in
+            let (row, judged) = (request.subscriptions[index], requestedSubscription(at: index))
+            return judged?.id == row.id && judged?.isExplicit == true && judged?.lastSyncedAt == row.lastSyncedAt
+        }
     }
 
     /// The subscription at an index of the request; `nil` if there is none.
@@ -86,10 +101,32 @@ struct StreamAssociation: Sendable {
         subscriptions[index].lastSyncedAt = now
     }
 
+    /// The subscriptions that were synced before, and that a complete checkpoint has nothing of, because there was no room.
+    var lostIndexes: [Int] {
+        leftOut.sorted().filter { subscriptions[$0].lastSyncedAt != nil && !isAnswered($0) }
+    }
+
+    /// Sets that a subscription is not synced.
+    mutating func markNotSynced(_ index: Int) {
+        subscriptions[index].lastSyncedAt = nil
+    }
+
     private func index(for reason: BucketReason) -> Int? {
         switch reason {
         case .subscription(let number): explicitIndexes.indices.contains(number) ? explicitIndexes[number] : nil
         case .defaultStream(let number): defaultIndexes.indices.contains(number) ? defaultIndexes[number] : nil
         }
+    }
+}
+
+extension StreamError {
+    /// The position in the request of a subscription that the service has no room for; `nil` for another error.
+    ///
+    /// On the wire such an error has no code, but a message that contains it: `[PSYNC_S2305] Too many buckets: …`.
+    var refusedPosition: Int? {
+        guard case .subscription(let position) = subject, message.contains(ErrorCode.bucketLimit.rawValue) else {
+            return nil
+        }
+        return position
     }
 }

@@ -1,13 +1,23 @@
 import PowerSyncProtocol
 
 extension TrackedCheckpoint {
-    /// Whether a bucket holds fewer operations than were counted: it was compacted or redeployed, and all counters
-    /// start again.
-    func hasShrunkBucket(_ table: BucketTable) -> Bool {
-        buckets.contains { bucket in
+    /// The slots of the buckets that hold fewer operations than were counted: they were compacted or redeployed, and their
+    /// counters start again.
+    func shrunkBuckets(_ table: BucketTable) -> [BucketTable.Slot] {
+        buckets.compactMap { bucket in
             let row = table[bucket.slot]
-            return (bucket.count ?? 0) < row.countAtLast.addingSaturating(row.countSinceLast)
+            let hasShrunk = (bucket.count ?? 0) < row.countAtLast.addingSaturating(row.countSinceLast)
+            return hasShrunk ? bucket.slot : nil
         }
+    }
+
+    /// The operations to download of a bucket since the last complete checkpoint, and those that are there.
+    ///
+    /// There are never more of the latter: a service may send more than it has announced.
+    static func counts(of bucket: Bucket, _ table: BucketTable) -> OperationCounts {
+        let row = table[bucket.slot]
+        let total = max(0, (bucket.count ?? 0).addingSaturating(-max(0, row.countAtLast)))
+        return OperationCounts(total: total, downloaded: min(total, max(0, row.countSinceLast)))
     }
 
     /// The progress by priority, and the status of every subscription with its progress.
@@ -17,13 +27,10 @@ extension TrackedCheckpoint {
         for index in streams.indices {
             streams[index].progress = OperationCounts()
             streams[index].unknown = association.unknownStreams[index]
+            streams[index].isLeftOut = association.leftOut.contains(index)
         }
         for bucket in buckets {
-            let row = table[bucket.slot]
-            let counts = OperationCounts(
-                total: (bucket.count ?? 0).addingSaturating(-max(0, row.countAtLast)),
-                downloaded: row.countSinceLast
-            )
+            let counts = Self.counts(of: bucket, table)
             download.add(counts, to: bucket.priority)
             association.forEachSubscription(bucket.reasons) { index in
                 streams[index].progress? += counts
@@ -36,10 +43,15 @@ extension TrackedCheckpoint {
 }
 
 extension DownloadStatus {
-    /// Counts downloaded operations of a tracked bucket.
-    mutating func addDownloaded(_ count: Int, of bucket: TrackedCheckpoint.Bucket, _ association: StreamAssociation) {
-        guard progress != nil else { return }
-        let counts = OperationCounts(downloaded: Int64(count))
+    /// Adds what has changed in the counts of a tracked bucket.
+    mutating func addProgress(
+        from old: OperationCounts,
+        to new: OperationCounts,
+        of bucket: TrackedCheckpoint.Bucket,
+        _ association: StreamAssociation
+    ) {
+        guard progress != nil, new != old else { return }
+        let counts = OperationCounts(total: new.total - old.total, downloaded: new.downloaded - old.downloaded)
         progress?.add(counts, to: bucket.priority)
         association.forEachSubscription(bucket.reasons) { index in
             streams?[index].progress? += counts

@@ -36,6 +36,8 @@ struct TrackedCheckpoint: Sendable {
     private(set) var streams: [StreamDescription]
     /// How buckets belong to subscriptions.
     var association = StreamAssociation()
+    /// What was published: the completion that covers most, and when that was.
+    private var published: (completion: Completion, time: SyncInstant)?
     /// The index into ``buckets`` by slot; −1 for a bucket that is not tracked.
     private var indexBySlot: [Int] = []
 
@@ -56,6 +58,7 @@ struct TrackedCheckpoint: Sendable {
     mutating func apply(_ diff: CheckpointDiff, in table: inout BucketTable) {
         lastOpID = diff.lastOpID
         writeCheckpoint = diff.writeCheckpoint
+        published = nil
         remove(diff.removedBuckets.map { table.slot(of: $0) })
         for description in diff.updatedBuckets {
             set(Bucket(description, slot: table.slot(of: description.name)))
@@ -80,15 +83,47 @@ struct TrackedCheckpoint: Sendable {
     ///
     /// A complete checkpoint covers all that it answers; a partial one those whose buckets it all includes, if they have any.
     ///
+    /// A complete checkpoint also takes the mark from those that there was no room for: it has nothing of them.
+    ///
     /// - Returns: The ids of these subscriptions.
-    mutating func markSubscriptionsSynced(by completion: Completion, at now: SyncInstant) -> [Int64] {
-        let indexes =
-            switch completion {
-            case .complete: association.subscriptions.indices.filter { association.isAnswered($0) }
-            case .partial(let priority): subscriptionsIncluded(in: priority)
-            }
-        for index in indexes { association.markSynced(index, at: now) }
+    mutating func markSubscriptionsSynced(
+        by completion: Completion,
+        at now: SyncInstant
+    ) -> (synced: [Int64], lost: [Int64]) {
+        if published.map({ completion.priority.includes($0.completion.priority) }) ?? true {
+            published = (completion, now)
+        }
+        let lost = completion == .complete ? association.lostIndexes : []
+        let synced = markSynced(subscriptions(coveredBy: completion), at: now)
+        for index in lost { association.markNotSynced(index) }
+        return (synced, lost.map { association.subscriptions[$0].id })
+    }
+
+    /// Looks again at the subscriptions, which have changed although the request has not.
+    ///
+    /// Those that were made again get the time at which this checkpoint has published their data.
+    ///
+    /// - Parameter association: How buckets belong to the subscriptions as they are now.
+    /// - Returns: The ids of the subscriptions that got a time, and the time.
+    mutating func reassociate(_ association: StreamAssociation) -> (ids: [Int64], time: SyncInstant)? {
+        self.association = association
+        guard let published else { return nil }
+        let indexes = subscriptions(coveredBy: published.completion).filter {
+            association.subscriptions[$0].lastSyncedAt == nil
+        }
+        return (markSynced(indexes, at: published.time), published.time)
+    }
+
+    private mutating func markSynced(_ indexes: [Int], at time: SyncInstant) -> [Int64] {
+        for index in indexes { association.markSynced(index, at: time) }
         return indexes.map { association.subscriptions[$0].id }
+    }
+
+    private func subscriptions(coveredBy completion: Completion) -> [Int] {
+        switch completion {
+        case .complete: association.subscriptions.indices.filter { association.isAnswered($0) }
+        case .partial(let priority): subscriptionsIncluded(in: priority)
+        }
     }
 
     /// The indexes of the subscriptions that have buckets, all of which are covered by a priority.

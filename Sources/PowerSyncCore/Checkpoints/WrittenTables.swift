@@ -62,6 +62,15 @@ extension WrittenTables {
         )
     }
 
+    /// The table that a statement writes to by itself, without triggers and foreign key actions; `nil` for a view.
+    static func target(of sql: String, _ db: Database) throws -> String? {
+        guard let page = try Program(explaining: sql, db).ownRootPages.min() else { return nil }
+        return try String.fetchOne(
+            db.cachedStatement(sql: "SELECT tbl_name FROM sqlite_master WHERE rootpage = ?"),
+            arguments: [page]
+        )
+    }
+
     /// The tables that a program can write to.
     init(of program: Program, ignoring ignored: Set<String>, _ db: Database) throws {
         guard program.isUnderstood, program.virtualTables.isSubset(of: ignored), !program.rootPages.isEmpty else {
@@ -89,8 +98,17 @@ extension WrittenTables {
         private(set) var rootPages: Set<Int64> = []
         /// The addresses of virtual tables.
         private(set) var virtualTables: Set<String> = []
+        /// The root pages that the statement itself writes to, without triggers and foreign key actions.
+        private(set) var ownRootPages: Set<Int64> = []
+        /// The triggers that the statement can fire.
+        private(set) var triggers: Set<String> = []
         /// Whether nothing else is written to, such as a temporary table, and every instruction is known.
         private(set) var isUnderstood = true
+        /// How many programs have begun: the first is that of the statement itself.
+        private var programCount = 0
+
+        /// Whether the statement can fire triggers of the app: those of table diffs do not count.
+        var firesTriggers: Bool { triggers.contains { !$0.hasPrefix(TableDiffRecording.namePrefix) } }
 
         /// Asks SQLite for the program of a statement.
         init(explaining sql: String, _ db: Database) throws {
@@ -114,6 +132,10 @@ extension WrittenTables {
 
         /// Adds an instruction.
         mutating func add(_ opcode: String, _ p1: Int64 = 0, _ p2: Int64 = 0, _ p3: Int64 = 0, _ p4: String = "") {
+            if opcode == "Init" {
+                programCount += 1
+                if p4.hasPrefix(Self.triggerMark) { triggers.insert(String(p4.dropFirst(Self.triggerMark.count))) }
+            }
             switch opcode {
             case "OpenWrite": add(page: p2, database: p3)
             case "Clear": add(page: p1, database: p2)
@@ -125,10 +147,13 @@ extension WrittenTables {
             }
         }
 
+        private static let triggerMark = "-- TRIGGER "
+
         private mutating func add(page: Int64, database: Int64) {
             // Page 1 is the schema itself.
             if database == 0, page > 1 {
                 rootPages.insert(page)
+                if programCount <= 1 { ownRootPages.insert(page) }
             } else {
                 isUnderstood = false
             }

@@ -99,6 +99,11 @@ package enum LocalData {
     package static func triggerResync(_ db: Database, forgettingProgress: Bool) throws {
         guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
         try SyncActivity.requireInactive(db)
+        // The rows stay, and a partial checkpoint must not go back behind them.
+        let published = try Int64.fetchOne(db, sql: "SELECT max(last_applied_op) FROM ps_buckets") ?? 0
+        if try published > KeyValueStore.integer(.publishedOp, db) ?? 0 {
+            try KeyValueStore.set(.publishedOp, to: published, db)
+        }
         try db.execute(sql: "UPDATE ps_buckets SET last_applied_op = 0")
         try ConnectionState.of(db).didChangeBuckets(db)
         if forgettingProgress {

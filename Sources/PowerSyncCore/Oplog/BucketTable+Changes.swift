@@ -35,6 +35,7 @@ extension BucketTable {
         guard rows[slot].id != nil, rows[slot].lastAppliedOp != rows[slot].lastOp else { return }
         hasUnwrittenAppliedOp = true
         update(slot, .position) { $0.lastAppliedOp = $0.lastOp }
+        publishedOp = max(publishedOp, rows[slot].lastAppliedOp)
     }
 
     /// Notes that everything of all buckets was published, whether a checkpoint names them or not.
@@ -42,7 +43,7 @@ extension BucketTable {
         for slot in rows.indices { markApplied(slot) }
     }
 
-    /// Begins to count operations anew after a complete checkpoint with `count` operations in the bucket.
+    /// Begins to count operations anew in a bucket of which `count` operations are known.
     mutating func resetCounters(at slot: Slot, count: Int64) {
         let row = rows[slot]
         guard row.id != nil, row.countAtLast != count || row.countSinceLast != 0 else { return }
@@ -58,13 +59,23 @@ extension BucketTable {
     }
 
     /// Notes that a CLEAR made everything of a bucket unpublished.
-    mutating func noteReset(at slot: Slot) {
+    mutating func noteReset(at slot: Slot, _ db: Database) throws {
         rows[slot].lastAppliedOp = .zero
         hasUnwrittenAppliedOp = true
+        try keepPublishedOp(db)
+    }
+
+    /// Stores ``publishedOp`` if no row has it any more.
+    private mutating func keepPublishedOp(_ db: Database) throws {
+        guard publishedOp > storedPublishedOp, highestAppliedOp < publishedOp else { return }
+        try KeyValueStore.set(.publishedOp, to: publishedOp.rawValue, db)
+        storedPublishedOp = publishedOp
     }
 
     /// Notes that a complete apply took everything of all buckets into account.
-    mutating func noteAllApplied() {
+    mutating func noteAllApplied(_ db: Database) throws {
+        if storedPublishedOp > .zero { try KeyValueStore.remove(.publishedOp, db) }
+        storedPublishedOp = .zero
         tracksUnappliedOps = true
         for slot in rows.indices { rows[slot].mayHaveUnappliedOps = false }
     }
@@ -80,16 +91,7 @@ extension BucketTable {
         let delete = try db.cachedStatement(sql: "DELETE FROM ps_buckets WHERE id = ?")
         for id in ids { try delete.execute(arguments: [id]) }
         for slot in deleted { rows[slot] = Row() }
+        try keepPublishedOp(db)
         changedSlots.removeAll { deleted.contains($0) }
-    }
-
-    /// Sets the progress counters of all rows to zero, on disk and in memory.
-    mutating func resetCounters(_ db: Database) throws {
-        try flush(db)
-        try db.execute(sql: "UPDATE ps_buckets SET count_at_last = 0, count_since_last = 0")
-        for slot in rows.indices {
-            rows[slot].countAtLast = 0
-            rows[slot].countSinceLast = 0
-        }
     }
 }

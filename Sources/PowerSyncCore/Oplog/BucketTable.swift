@@ -54,6 +54,11 @@ struct BucketTable: Sendable {
     var changedSlots: [Slot] = []
     /// Whether `last_applied_op` of a row has changed and has not been written back.
     var hasUnwrittenAppliedOp = false
+    /// The highest op id up to which a bucket was published, also of buckets that are gone or have begun anew since.
+    var publishedOp = OpID.zero
+    /// The op id up to which buckets were published that do not say so any more, since the last complete checkpoint; it is in
+    /// `ps_kv`.
+    var storedPublishedOp = OpID.zero
 
     /// The state of the file that the rows are from.
     private struct Version: Sendable, Equatable {
@@ -137,9 +142,9 @@ struct BucketTable: Sendable {
         rows.allSatisfy { $0.id == nil || $0.lastAppliedOp == .zero }
     }
 
-    /// The ids of the buckets of which something was published.
+    /// The ids of the buckets of which something was published, or may have been before all were to be published again.
     var appliedBucketIDs: [Int64] {
-        rows.compactMap { $0.lastAppliedOp == .zero ? nil : $0.id }
+        rows.compactMap { $0.lastAppliedOp == .zero && storedPublishedOp == .zero ? nil : $0.id }
     }
 
     /// The ids of the buckets that may hold operations beyond `last_applied_op`; `nil` when that has to be found out.
@@ -178,5 +183,12 @@ struct BucketTable: Sendable {
                 downloadedSize: columns.stored(8, "ps_buckets.downloaded_size")
             )
         }
+        storedPublishedOp = OpID(try KeyValueStore.integer(.publishedOp, db) ?? 0)
+        publishedOp = max(storedPublishedOp, highestAppliedOp)
+    }
+
+    /// The highest op id up to which a bucket that exists was published.
+    var highestAppliedOp: OpID {
+        rows.lazy.map(\.lastAppliedOp).max() ?? .zero
     }
 }

@@ -58,9 +58,11 @@ struct OplogStore {
         var isKnownEmpty = buckets[slot].isKnownEmpty
         var lastAppliedOp = buckets[slot].lastAppliedOp
         var wasCleared = false
+        var count: Int64 = 0
         try line.text.withUnsafeReadableBytes { bytes in
             let texts = LineTexts(bytes: bytes, bucket: line.bucket)
             for operation in line.operations {
+                count += 1
                 switch operation.kind {
                 case .put:
                     try put(operation, texts, bucket: bucket, lastAppliedOp: lastAppliedOp, &sums)
@@ -75,17 +77,24 @@ struct OplogStore {
                     isKnownEmpty = true
                     lastAppliedOp = .zero
                     wasCleared = true
+                    count = 1
                 }
             }
         }
 
-        if wasCleared { buckets.noteReset(at: slot) }
+        if wasCleared { try buckets.noteReset(at: slot, db) }
         buckets.noteStoredOps(at: slot)
         buckets.update(slot, .content) { row in
             row.lastOp = last.opID
             row.addChecksum = sums.add
             row.opChecksum = sums.op
-            row.countSinceLast = row.countSinceLast.addingSaturating(Int64(line.operations.count))
+            if wasCleared {
+                // All that the bucket holds is sent anew.
+                row.countAtLast = 0
+                row.countSinceLast = count
+            } else {
+                row.countSinceLast = row.countSinceLast.addingSaturating(count)
+            }
             row.downloadedSize = row.downloadedSize.addingSaturating(Int64(byteCount))
             row.isKnownEmpty = isKnownEmpty
         }

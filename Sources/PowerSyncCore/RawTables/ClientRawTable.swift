@@ -26,7 +26,7 @@ package struct ClientRawTable: Sendable, Hashable {
 
     /// A statement and the values of its parameters, in order.
     package struct Statement: Sendable, Hashable {
-        /// The SQL text, of which the first statement counts.
+        /// The SQL text, one statement.
         package var sql: String
         /// The values, one for each parameter.
         package var parameters: [Parameter]

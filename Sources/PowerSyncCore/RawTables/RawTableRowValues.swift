@@ -27,8 +27,8 @@ struct RawTableRowValues: RowValues {
         Self.difference(Self.tolerantObject(columns, "OLD"), Self.tolerantObject(columns, "NEW"))
     }
 
-    func previous(_ columns: [String]) -> String {
-        Self.tolerantObject(columns, "OLD")
+    func previous(_ columns: [String], of row: String) -> String {
+        Self.tolerantObject(columns, row)
     }
 
     func previousIfUpdated(_ columns: [String]) -> String {

@@ -7,7 +7,8 @@ import PowerSyncSQLite
 final class RawTableRows {
     private let table: ClientRawTable
     private let db: Database
-    private var put: (statement: PreparedStatement, binding: RawTableBinding)?
+    /// The statements that put a row, each of which is run unless the one before it has changed the row.
+    private var put: (statements: [PreparedStatement], binding: RawTableBinding)?
     private var delete: (statement: PreparedStatement, parameterCount: CInt)?
     /// What the statements so far can write to.
     private(set) var written = WrittenTables.none
@@ -37,14 +38,47 @@ final class RawTableRows {
         }
     }
 
+    /// The table that the rows are in, as far as it is known.
+    ///
+    /// - Throws: As ``write(id:data:)``, for a definition that fits no table.
+    var rowTable: RowTable? {
+        get throws {
+            let name = try table.structure?.tableName ?? find(.put).table
+            guard let name else { return nil }
+            let spelling = try String.fetchOne(
+                db.cachedStatement(
+                    sql: """
+                        SELECT name FROM main.sqlite_master AS "table"
+                        WHERE type = 'table' AND name = ?1 COLLATE NOCASE
+                            AND EXISTS (SELECT 1 FROM pragma_table_info("table".name, 'main') WHERE name = 'id')
+                        """
+                ),
+                arguments: [name]
+            )
+            return spelling.map { RowTable(name: $0, isDataTable: false) }
+        }
+    }
+
+    /// Whether a statement of the app puts the rows.
+    var hasOwnStatement: Bool { table.put != nil }
+
+    /// Whether nothing is left of a row's columns when it is put; a statement of the app is taken to leave nothing.
+    var writesWholeRows: Bool { hasOwnStatement || table.structure?.syncedColumns == nil }
+
     private func put(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
         if put == nil {
             let found = try find(.put)
-            put = (try PreparedStatement(db, sql: found.sql), RawTableBinding(found.parameters))
+            let kinds: [RawTableStatements.Kind] =
+                table.put == nil && found.firesConflictClauses ? [.update, .insert] : [.put]
+            put = (
+                try kinds.map { try PreparedStatement(db, sql: find($0).sql) }, RawTableBinding(found.parameters)
+            )
         }
-        guard let statement = put?.statement else { return }
-        try put?.binding.bind(id: id, data: data, to: statement)
-        try statement.run()
+        for statement in put?.statements ?? [] {
+            try put?.binding.bind(id: id, data: data, to: statement)
+            try statement.run()
+            if db.changesCount > 0 { return }
+        }
     }
 
     private func delete(_ id: UnsafeRawBufferPointer) throws {

@@ -9,6 +9,10 @@ struct RawTableStatement {
     let parameters: [ClientRawTable.Parameter]
     /// What it can write to.
     let written: WrittenTables
+    /// The table that it names; `nil` when that is a view.
+    let table: String?
+    /// Whether it can fire triggers with conflict clauses, which SQLite ignores in an upsert.
+    let firesConflictClauses: Bool
 }
 
 /// The statements of raw tables that one connection has worked out, as long as the database's schema stays the same.
@@ -18,6 +22,10 @@ struct RawTableStatements {
     /// What a statement does.
     enum Kind {
         case put
+        /// Writes a row that is there, where no statement is declared.
+        case update
+        /// Writes a row that is not there, where no statement is declared.
+        case insert
         case delete
     }
 
@@ -70,11 +78,21 @@ struct RawTableStatements {
         let declared: ClientRawTable.Statement =
             switch kind {
             case .put: try table.put ?? RawTableStructure(table, db).put
+            case .update: try RawTableStructure(table, db).update
+            case .insert: try RawTableStructure(table, db).insert
             case .delete: try table.delete ?? RawTableStructure(table, db).delete
             }
-        // What follows the first statement is ignored.
-        guard let sql = try db.allStatements(sql: declared.sql).next()?.sql else {
+        let statements = SQLText.statements(declared.sql)
+        guard let sql = statements.first.map(String.init) else {
             throw LocalDatabaseError.invalidArgument("Raw table \(table.name) has an empty \(kind) statement")
+        }
+        guard statements.count == 1 else {
+            throw LocalDatabaseError.invalidArgument(
+                """
+                The \(kind) statement of raw table \(table.name) is several statements, of which only the first would run; \
+                leave the others to a trigger: \(statements.dropFirst().joined(separator: "; "))
+                """
+            )
         }
         let count = try PreparedStatement(db, sql: sql).parameterCount
         guard count == declared.parameters.count else {
@@ -85,7 +103,7 @@ struct RawTableStatements {
                 """
             )
         }
-        guard kind == .put || declared.parameters.allSatisfy({ $0 == .id }) else {
+        guard kind != .delete || declared.parameters.allSatisfy({ $0 == .id }) else {
             throw LocalDatabaseError.invalidArgument(
                 "The delete statement of raw table \(table.name) may only use the parameter Id"
             )
@@ -93,7 +111,25 @@ struct RawTableStatements {
         return RawTableStatement(
             sql: sql,
             parameters: declared.parameters,
-            written: try WrittenTables(of: sql, db)
+            written: try WrittenTables(of: sql, db),
+            table: try WrittenTables.target(of: sql, db),
+            firesConflictClauses: try firesConflictClauses(sql, db)
         )
+    }
+
+    private static func firesConflictClauses(_ sql: String, _ db: Database) throws -> Bool {
+        let triggers = try WrittenTables.Program(explaining: sql, db).triggers
+        guard !triggers.isEmpty else { return false }
+        let texts = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT name, sql FROM sqlite_master WHERE type = 'trigger'
+                UNION ALL SELECT name, sql FROM sqlite_temp_master WHERE type = 'trigger'
+                """
+        )
+        return texts.contains { row in
+            let (name, text): (String, String) = (row[0], row[1])
+            return triggers.contains(name) && ["REPLACE", "IGNORE", "FAIL"].contains { text.uppercased().contains($0) }
+        }
     }
 }

@@ -38,17 +38,36 @@ struct RawTableStructure {
     /// INSERT INTO "todos" ("id", "title") VALUES (?1, ?2) ON CONFLICT ("id") DO UPDATE SET "title" = ?2
     /// ```
     var put: ClientRawTable.Statement {
-        let names = (["id"] + columns).map(SQLText.identifier)
-        let assignments = zip(names, 1...).dropFirst().map { "\($0) = ?\($1)" }
-        let action = assignments.isEmpty ? "NOTHING" : "UPDATE SET \(assignments.joined(separator: ", "))"
-        return ClientRawTable.Statement(
-            sql: """
-                INSERT INTO \(SQLText.identifier(tableName)) (\(names.joined(separator: ", "))) \
-                VALUES (\((1...names.count).map { "?\($0)" }.joined(separator: ", "))) \
-                ON CONFLICT ("id") DO \(action)
-                """,
-            parameters: [.id] + columns.map { .column($0) }
+        statement(
+            "\(insertion) ON CONFLICT (\"id\") DO \(assignments.isEmpty ? "NOTHING" : "UPDATE SET \(assignments)")"
         )
+    }
+
+    /// The statement that writes a row which is there, and leaves columns alone that are not synced.
+    ///
+    /// With ``insert``, it stands for ``put`` where triggers have conflict clauses, which SQLite ignores in an upsert.
+    var update: ClientRawTable.Statement {
+        let assignments = assignments.isEmpty ? "\"id\" = ?1" : assignments
+        return statement("UPDATE \(SQLText.identifier(tableName)) SET \(assignments) WHERE \"id\" = ?1")
+    }
+
+    /// The statement that writes a row, unless it is there.
+    var insert: ClientRawTable.Statement {
+        statement("\(insertion) ON CONFLICT (\"id\") DO NOTHING")
+    }
+
+    private func statement(_ sql: String) -> ClientRawTable.Statement {
+        ClientRawTable.Statement(sql: sql, parameters: [.id] + columns.map { .column($0) })
+    }
+
+    private var insertion: String {
+        let names = (["id"] + columns).map(SQLText.identifier)
+        let values = (1...names.count).map { "?\($0)" }.joined(separator: ", ")
+        return "INSERT INTO \(SQLText.identifier(tableName)) (\(names.joined(separator: ", "))) VALUES (\(values))"
+    }
+
+    private var assignments: String {
+        zip(columns, 2...).map { "\(SQLText.identifier($0)) = ?\($1)" }.joined(separator: ", ")
     }
 
     /// The statement that deletes a row.

@@ -13,6 +13,18 @@ import PowerSyncSQLite
 ///
 /// It names the columns that the table has when the trigger is made. What it refuses it refuses with ABORT, because the row is
 /// written already: the whole statement is undone.
+///
+/// Where an insert or update can remove other rows than its own, because the table has more unique keys than `id`, a second
+/// trigger before the write notes them (``UniqueKey``):
+///
+/// ```sql
+/// CREATE TRIGGER "todos_insert__replaced" BEFORE INSERT ON "local_todos" FOR EACH ROW WHEN NOT powersync_in_sync_operation() AND
+/// powersync_rs_version() GLOB '*/00000000' BEGIN
+/// INSERT INTO powersync_crud(op,id,type,old_values,metadata,options) SELECT 'DELETE', ps_old.id, 'todos', …;
+/// END
+/// ```
+///
+/// Its condition is false in other implementations, which would take the notes for deletions.
 struct RawTableTrigger {
     /// The kind of write that a trigger records.
     enum Write: String {
@@ -23,6 +35,10 @@ struct RawTableTrigger {
 
     /// The `CREATE TRIGGER` statement.
     let sql: String
+    /// The name of the second trigger, which may be there from an earlier time.
+    let nameBeforeWrite: String
+    /// The `CREATE TRIGGER` statement of the second trigger, if one is needed.
+    let sqlBeforeWrite: String?
 
     /// Builds the statement for the table as it is now.
     ///
@@ -49,6 +65,51 @@ struct RawTableTrigger {
             \(write == .update ? try Self.changeCondition(table, structure) : "") BEGIN
             \(Self.valueChecks(write, table, structure, options))\(Self.body(write, queue, options))END
             """
+        nameBeforeWrite = name + "__replaced"
+        let notes = try Self.notes(write, structure, queue, options, db)
+        sqlBeforeWrite =
+            notes.isEmpty
+            ? nil
+            : """
+            CREATE TRIGGER \(SQLText.identifier(nameBeforeWrite)) BEFORE \(write.rawValue) \
+            ON \(SQLText.identifier(structure.tableName)) FOR EACH ROW WHEN NOT powersync_in_sync_operation() \
+            AND powersync_rs_version() GLOB '*\(SQLFunctions.version.drop { $0 != "/" })' BEGIN
+            \(notes.joined())END
+            """
+    }
+
+    /// The statements before a write, each with a line feed.
+    private static func notes(
+        _ write: Write,
+        _ structure: RawTableStructure,
+        _ queue: QueueStatement,
+        _ options: ClientTableOptions,
+        _ db: Database
+    ) throws -> [String] {
+        guard write != .delete, options.isLocalOnly || !options.isInsertOnly, let handle = db.sqliteConnection else {
+            return []
+        }
+        let table = SQLText.identifier(structure.tableName)
+        let unchanged = write == .insert && options.ignoresEmptyUpdates ? [queue.unchanged(in: table)] : []
+        let row = "SELECT \(try newValues(structure, db).joined(separator: ", "))"
+        let keys = try UniqueKey.fetchAll(ofTable: structure.tableName, on: handle)
+        return unchanged + keys.map { queue.rowsInTheWay(of: $0, in: table, withRow: row) }
+    }
+
+    /// All columns of the new row, generated ones included, with their names.
+    ///
+    /// `REPLACE` stores the default instead of NULL in a column that must not be NULL.
+    private static func newValues(_ structure: RawTableStructure, _ db: Database) throws -> [String] {
+        let columns = try Row.fetchAll(
+            db,
+            sql: "SELECT name, \"notnull\", dflt_value FROM pragma_table_xinfo(?) WHERE hidden != 1",
+            arguments: [structure.tableName]
+        )
+        return columns.map { column in
+            let name = SQLText.identifier(column[0])
+            guard column[1] as Int64? == 1, let value: String = column[2] else { return "NEW.\(name) AS \(name)" }
+            return "ifnull(NEW.\(name), (\(value))) AS \(name)"
+        }
     }
 
     /// Refuses what the upload queue cannot hold.
@@ -89,10 +150,10 @@ struct RawTableTrigger {
         let isInsertOnly = options.isInsertOnly && !options.isLocalOnly
         return switch write {
         case .insert where isInsertOnly: queue.insertOnlyPut
-        case .insert: queue.put
+        case .insert: queue.put()
         case _ where isInsertOnly: "SELECT RAISE(ABORT, 'Unexpected update on insert-only table');\n"
-        case .update: QueueStatement.idIsUnchanged(orElse: .abort) + queue.patch
-        case .delete: queue.delete
+        case .update: QueueStatement.idIsUnchanged(orElse: .abort) + queue.patch()
+        case .delete: queue.delete()
         }
     }
 }

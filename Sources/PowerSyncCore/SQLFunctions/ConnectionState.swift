@@ -28,6 +28,8 @@ final class ConnectionState: @unchecked Sendable {
     private(set) var rawTables: [ClientRawTable] = []
     /// Those of the last schema whose transaction was committed.
     private var committedRawTables: [ClientRawTable] = []
+    /// How many rows of views the running statement of the app has changed.
+    var viewChanges = ViewChanges()
     /// The statements that write to raw tables.
     var rawTableStatements = RawTableStatements()
     /// Whether the open transaction has removed what the database knew of earlier syncs; see ``SyncStateReset``.

@@ -2,13 +2,20 @@ import PowerSyncProtocol
 
 /// The members of one JSON object in the order of the bytes of their names.
 ///
-/// Of equal names the last one counts. Members are ranges of the text, and the lists are kept for the next object
+/// Members are ranges of the text, and the lists are kept for the next object
 /// unless they are large.
 struct JSONMembers {
     /// What becomes of members that are null.
     enum Nulls {
         case dropped
         case kept
+    }
+
+    /// Which of members with equal names counts.
+    enum Duplicates {
+        case last
+        /// The one that the JSON functions of SQLite find.
+        case first
     }
 
     private struct Member {
@@ -45,7 +52,11 @@ struct JSONMembers {
     /// `text` needs to stay in memory as long as the members are used.
     ///
     /// - Throws: `JSONError` when it is not a JSON object.
-    mutating func read(_ text: UnsafeRawBufferPointer, nulls: Nulls) throws(JSONError) {
+    mutating func read(
+        _ text: UnsafeRawBufferPointer,
+        nulls: Nulls,
+        duplicates: Duplicates = .last
+    ) throws(JSONError) {
         self.text = text
         members.removeAll(keepingCapacity: true)
         unescapedNames.removeAll(keepingCapacity: true)
@@ -63,7 +74,26 @@ struct JSONMembers {
         }
         try scanner.finish()
         sort()
-        removeDuplicates(nulls)
+        remove(duplicates, nulls)
+    }
+
+    /// Forgets the members.
+    mutating func removeAll() {
+        members.removeAll(keepingCapacity: true)
+    }
+
+    /// The member with a name, without escape sequences.
+    ///
+    /// - Complexity: O(log `count`).
+    func firstIndex(named name: UnsafeRawBufferPointer) -> Int? {
+        var (low, high) = (0, members.count)
+        while low < high {
+            let middle = (low + high) / 2
+            let order = withName(middle) { JSONSlice.order($0, name) }
+            if order == 0 { return middle }
+            if order < 0 { low = middle + 1 } else { high = middle }
+        }
+        return nil
     }
 
     /// Frees the memory if it is larger than what is kept; there are no members then.
@@ -83,17 +113,24 @@ struct JSONMembers {
         }
     }
 
-    private mutating func removeDuplicates(_ nulls: Nulls) {
+    private mutating func remove(_ duplicates: Duplicates, _ nulls: Nulls) {
         var kept = 0
         for index in members.indices {
-            let isLast = index + 1 == members.count
-            if !isLast, withName(index, { name in withName(index + 1) { JSONSlice.order(name, $0) == 0 } }) { continue }
+            switch duplicates {
+            case .last where index + 1 < members.count && haveEqualNames(index, index + 1): continue
+            case .first where kept > 0 && haveEqualNames(kept - 1, index): continue
+            case .last, .first: break
+            }
             // No other value starts with an n.
             if nulls == .dropped, text[members[index].value.lowerBound] == UInt8(ascii: "n") { continue }
             members[kept] = members[index]
             kept += 1
         }
         members.removeLast(members.count - kept)
+    }
+
+    private func haveEqualNames(_ lhs: Int, _ rhs: Int) -> Bool {
+        withName(lhs) { name in withName(rhs) { JSONSlice.order(name, $0) == 0 } }
     }
 
     private static func withName<Result>(

@@ -31,14 +31,14 @@ extension SQLFunctions {
         ]
     }
 
-    /// Puts the members of all arguments into one object, as text.
+    /// Puts the members of all arguments into one object, as text; NULL has none.
     ///
     /// Each argument is only looked at from outside.
     private static func merge(_ call: FunctionCall) throws {
         var output = JSONBytes()
         output.append("{")
         var isFirst = true
-        for index in 0..<call.count {
+        for index in 0..<call.count where !call[index].isNull {
             let object = call[index].bytes
             guard object.count >= 2, object.first == UInt8(ascii: "{"), object.last == UInt8(ascii: "}") else {
                 throw LocalDatabaseError.invalidArgument("Expected json object", cause: "argument \(index + 1)")

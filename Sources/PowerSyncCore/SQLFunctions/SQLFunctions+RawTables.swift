@@ -17,6 +17,9 @@ extension SQLFunctions {
                 let db = try call.state.requireDatabase()
                 let trigger = try RawTableTrigger(name: call[1].string, write: write, of: table, db)
                 try db.execute(sql: SQLText.withoutNUL(trigger.sql))
+                let second = SQLText.identifier(trigger.nameBeforeWrite)
+                try db.execute(sql: SQLText.withoutNUL("DROP TRIGGER IF EXISTS \(second)"))
+                if let sql = trigger.sqlBeforeWrite { try db.execute(sql: SQLText.withoutNUL(sql)) }
             }
         ]
     }

@@ -3,9 +3,11 @@ extension SQLFunctions {
     ///
     /// | function | result |
     /// | --- | --- |
-    /// | `powersync_row(table, names, values…[, old values…])` | the row to store |
+    /// | `powersync_row(table, names, values…[, old values…, stored row])` | the row to store |
     /// | `powersync_changes(table, names, values…[, old values…])` | the values to upload |
     /// | `powersync_object(names, values…[, later values…])` | values as they were |
+    /// | `powersync_stored(table, id, row[, query])` | `row`; notes the rows whose unique keys it has |
+    /// | `powersync_changed(view, count)` | `count`, which is added to the changed rows of the statement |
     ///
     /// `names` is a JSON array of column names. They are ours alone: other implementations replace triggers that call them by
     /// their own when they apply a schema, as we do with theirs.
@@ -19,6 +21,26 @@ extension SQLFunctions {
             },
             ScalarFunction(name: "powersync_object", argumentCount: -1, options: .rowObject) { call in
                 try writeObject(.record, call, named: 0)
+            },
+            ScalarFunction(name: "powersync_stored", argumentCount: -1, options: .resultSubtype) { call in
+                guard call.count >= 3 else {
+                    throw LocalDatabaseError.invalidArgument("expected a table, an id and a row")
+                }
+                let row = call[2].bytes
+                if !call.state.isPublishing {
+                    try call.state.recorder.noteRowsInTheWay(
+                        type: call[0],
+                        id: call[1],
+                        data: row,
+                        oldValues: call.count > 3 ? call[3] : nil
+                    )
+                }
+                call.result(row, subtype: SQLArgument.jsonSubtype)
+            },
+            ScalarFunction(name: "powersync_changed", argumentCount: 2) { call in
+                let count = call[1].integer
+                call.state.viewChanges.add(count, of: call[0].string)
+                call.result(count)
             },
         ]
     }

@@ -9,8 +9,8 @@ extension ClientSchema {
     /// local-only table that is no longer declared are lost. Nothing is executed for what is unchanged: every change of
     /// a database's schema makes all connections prepare their statements again.
     ///
-    /// Raw tables are not touched, nor looked at. The connection remembers them for the next sync iteration and for
-    /// ``LocalData/clear(_:_:)``.
+    /// Raw tables get the rows that wait for them in `ps_untyped`, see ``WaitingRows``, and are not touched otherwise. The
+    /// connection remembers them for the next sync iteration and for ``LocalData/clear(_:_:)``.
     ///
     /// Call it inside a write transaction, on a migrated database. Names are not validated here, but by the SDK above, which
     /// only warns: the schema of another implementation may have names that it would not accept.
@@ -20,6 +20,7 @@ extension ClientSchema {
     package func apply(to db: Database) throws {
         guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
         try check()
+        try checkPaths(db)
         let existing = try SchemaObjects.fetch(db)
         try dropUnwantedIndexes(db, existing)
         try applyTables(db, existing)
@@ -29,6 +30,8 @@ extension ClientSchema {
         try applyIndexes(db, existing)
         try applyViews(db, existing, wanted, outdated)
         try ConnectionState.of(db).didApply(rawTables: rawTables, db)
+        var schema = KnownSchema()
+        _ = try WaitingRows.publish(to: rawTables, &schema, db)
     }
 
     // MARK: - Tables

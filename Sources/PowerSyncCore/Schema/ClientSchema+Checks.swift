@@ -1,7 +1,41 @@
+import GRDB
+import PowerSyncProtocol
 import PowerSyncSQLite
 
 /// What no database can be made to follow, or only by losing something.
 extension ClientSchema {
+    /// Checks that views can read every column.
+    ///
+    /// The JSON paths of older versions of SQLite cannot name a member with a quote, a backslash or a control character: such a
+    /// column would be NULL whatever is written to it.
+    ///
+    /// - Throws: ``LocalDatabaseError`` with code `invalidArgument`, which names the column; GRDB's `DatabaseError`.
+    func checkPaths(_ db: Database) throws {
+        for table in tables {
+            for column in table.columns where column.name.utf8.contains(where: Self.isEscapedInJSON) {
+                // SQL text ends there; what is put together with the name says so.
+                if column.name.utf8.contains(0) { continue }
+                let row: JSONObject = [column.name: 1]
+                let value = try? Int.fetchOne(
+                    db,
+                    sql: "SELECT json_extract(?, ?)",
+                    arguments: [row.text, ViewDefinition.path(of: column.name)]
+                )
+                guard value != 1 else { continue }
+                throw LocalDatabaseError.invalidArgument(
+                    """
+                    this version of SQLite cannot read the column '\(column.name)' of table '\(table.name)': give it a name without \
+                    quotes, backslashes and control characters
+                    """
+                )
+            }
+        }
+    }
+
+    private static func isEscapedInJSON(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
     /// Checks the schema before anything is changed.
     ///
     /// - Throws: ``LocalDatabaseError`` with code `invalidArgument` when a table has more columns than a query may have, two of its

@@ -45,10 +45,7 @@ extension ClientTable {
             viewNameOverride: try members.optionalString("view_name"),
             columns: try members.array("columns", isRequired: true).map { value in
                 let column = try SchemaMembers(value, "column of \(members.path)")
-                return ClientColumn(
-                    name: try column.string("name"),
-                    type: ColumnType(rawValue: try column.string("type"))
-                )
+                return ClientColumn(name: try column.string("name"), type: try ColumnType(column))
             },
             indexes: try members.array("indexes").map {
                 try ClientIndex(SchemaMembers($0, "index of \(members.path)"))
@@ -67,6 +64,20 @@ extension ClientTable {
         json["indexes"] = .array(indexes.map { .object($0.json(in: self)) })
         json.members += options.json.members
         return json
+    }
+}
+
+extension ColumnType {
+    /// Reads the type of a column, which becomes a part of SQL as it is.
+    fileprivate init(_ column: SchemaMembers) throws {
+        let name = try column.string("type")
+        guard let type = Self(rawValue: name) else {
+            throw LocalDatabaseError.invalidArgument(
+                "invalid schema",
+                cause: "member 'type' of \(column.path) is '\(name)', and not text, integer or real"
+            )
+        }
+        self = type
     }
 }
 
@@ -127,7 +138,7 @@ extension ClientIndex {
                 return Column(
                     name: try column.string("name"),
                     isDescending: try !column.requiredBool("ascending"),
-                    type: ColumnType(rawValue: try column.string("type"))
+                    type: try ColumnType(column)
                 )
             }
         )

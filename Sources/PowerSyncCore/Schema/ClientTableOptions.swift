@@ -67,4 +67,8 @@ struct TableFlags: OptionSet {
     static let metadata = TableFlags(rawValue: 4)
     static let previousValuesOnlyWhenChanged = TableFlags(rawValue: 8)
     static let ignoreEmptyUpdate = TableFlags(rawValue: 16)
+    /// Nothing has been written yet: the insert is a note for ``LocalWriteRecorder`` and no entry.
+    ///
+    /// In triggers that other implementations do not run.
+    static let beforeWrite = TableFlags(rawValue: 32)
 }

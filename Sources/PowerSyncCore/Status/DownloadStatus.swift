@@ -14,6 +14,8 @@ package struct DownloadStatus: Sendable, Equatable {
     package var priorities: [PriorityStatus]
     /// The subscriptions by row id; `nil` until they have been read from the database.
     package var streams: [StreamStatus]?
+    /// The rows that constraints of the app have kept from being published.
+    package var setAside = SetAsideRows()
     /// The write checkpoint of the last complete checkpoint that this iteration published.
     package var lastApplied: WriteCheckpoint?
 
@@ -113,6 +115,8 @@ package struct StreamStatus: Sendable, Equatable {
     package var progress: OperationCounts?
     /// That the service does not have the stream; `nil` until a checkpoint told.
     package var unknown: UnknownStream?
+    /// Whether the subscription is not synced because the request or the service has no room for it.
+    package var isLeftOut = false
 
     /// Creates the status of a subscription.
     package init(

@@ -36,7 +36,10 @@ package struct StreamKey: Sendable {
 extension StreamKey: Hashable {
     /// Compares bytes; `String` would take canonically equivalent texts for equal.
     package static func == (lhs: StreamKey, rhs: StreamKey) -> Bool {
-        lhs.name.utf8.elementsEqual(rhs.name.utf8) && lhs.parametersText.utf8.elementsEqual(rhs.parametersText.utf8)
+        // The cheap comparison first, which tells most keys apart.
+        lhs.parametersText == rhs.parametersText && lhs.name == rhs.name
+            && lhs.name.utf8.elementsEqual(rhs.name.utf8)
+            && lhs.parametersText.utf8.elementsEqual(rhs.parametersText.utf8)
     }
 
     package func hash(into hasher: inout Hasher) {

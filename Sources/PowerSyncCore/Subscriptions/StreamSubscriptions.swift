@@ -59,6 +59,21 @@ package enum StreamSubscriptions {
         )
     }
 
+    /// What a status tells of a subscription; `nil` when there is none.
+    ///
+    /// - Complexity: O(log n), where n is the number of subscriptions.
+    package static func status(of key: StreamKey, _ db: Database) throws -> StreamStatus? {
+        try StreamSubscription.fetchOne(
+            db.cachedStatement(
+                sql: """
+                    SELECT \(StreamSubscription.columns) FROM ps_stream_subscriptions
+                    WHERE stream_name = ? AND local_params = ?
+                    """
+            ),
+            arguments: [key.name, key.parametersText]
+        )?.status
+    }
+
     /// Takes back all explicit subscriptions of a stream with these parameters.
     ///
     /// The row stays while the service lists the stream, because it may be a default one.
@@ -153,6 +168,16 @@ extension StreamSubscriptions {
         )
         for id in ids {
             try statement.execute(arguments: [now.rawValue, id])
+        }
+    }
+
+    /// Notes that subscriptions are not synced any more.
+    static func markNotSynced(_ ids: [Int64], _ db: Database) throws {
+        let statement = try db.cachedStatement(
+            sql: "UPDATE ps_stream_subscriptions SET last_synced_at = NULL WHERE id = ?"
+        )
+        for id in ids {
+            try statement.execute(arguments: [id])
         }
     }
 

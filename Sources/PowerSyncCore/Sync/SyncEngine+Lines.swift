@@ -51,10 +51,13 @@ extension SyncEngine {
         guard isReady else { return false }
         var store = try OplogStore(db, bulkLoad: access.bulkLoad)
         let slot = buckets.slot(of: line.bucket)
+        let bucket = machine.trackedCheckpoint?.bucket(at: slot)
+        let before = bucket.map { TrackedCheckpoint.counts(of: $0, buckets) }
         try store.store(line, byteCount: byteCount, at: slot, in: &buckets)
         if !line.operations.isEmpty { try Announcement.note("ps_oplog", db) }
-        if let checkpoint = machine.trackedCheckpoint, let bucket = checkpoint.bucket(at: slot) {
-            status.addDownloaded(line.operations.count, of: bucket, checkpoint.association)
+        if let checkpoint = machine.trackedCheckpoint, let bucket, let before {
+            let after = TrackedCheckpoint.counts(of: bucket, buckets)
+            status.addProgress(from: before, to: after, of: bucket, checkpoint.association)
         }
         return true
     }
@@ -82,18 +85,46 @@ extension SyncEngine {
         _ actions: inout [SyncAction]
     ) throws {
         var checkpoint = checkpoint
-        if checkpoint.hasShrunkBucket(buckets) { try buckets.resetCounters(db) }
         let iteration = try machine.requireIteration()
-        checkpoint.association = StreamAssociation(
-            subscriptions: try StreamSubscriptions.reconcile(with: checkpoint.streams, db),
-            requestedIDs: iteration.request.ids,
-            includesDefaults: iteration.request.includesDefaults,
-            streams: checkpoint.streams
-        )
+        for slot in checkpoint.shrunkBuckets(buckets) { buckets.resetCounters(at: slot, count: 0) }
+        checkpoint.association = try association(of: checkpoint, with: iteration.request, db)
         for message in checkpoint.streamErrors { actions.log(.warning, message) }
+        reportLeftOut(checkpoint.association.leftOut.count, &actions)
         report(checkpoint.association.unknownStreams.values, &actions)
         machine.checkpointTracked(checkpoint)
         showDownload(of: checkpoint)
+    }
+
+    /// Looks again at the subscriptions of the tracked checkpoint, if they have changed although the request has not: one that
+    /// was taken back and made again around the checkpoint was judged as taken back, or has another row.
+    mutating func reassociate(
+        _ request: SubscriptionRequest,
+        _ db: Database,
+        _ actions: inout [SyncAction]
+    ) throws {
+        guard var checkpoint = machine.trackedCheckpoint, !checkpoint.association.isUpToDate(with: request) else {
+            return
+        }
+        if let synced = checkpoint.reassociate(try association(of: checkpoint, with: request, db)) {
+            try StreamSubscriptions.markSynced(synced.ids, at: synced.time, db)
+        }
+        report(checkpoint.association.unknownStreams.values, &actions)
+        machine.checkpointReassociated(checkpoint)
+        let isDownloading = status.progress != nil
+        showDownload(of: checkpoint)
+        if !isDownloading { status.showNoDownload() }
+    }
+
+    private func association(
+        of checkpoint: TrackedCheckpoint,
+        with request: SubscriptionRequest,
+        _ db: Database
+    ) throws -> StreamAssociation {
+        StreamAssociation(
+            subscriptions: try StreamSubscriptions.reconcile(with: checkpoint.streams, db),
+            request: request,
+            streams: checkpoint.streams
+        )
     }
 
     /// Tells of each unknown stream once, however many subscriptions and checkpoints there are.
@@ -133,6 +164,7 @@ extension SyncEngine {
                 .info,
                 "Could not apply checkpoint due to local data. Will retry at completed upload or next checkpoint."
             )
+            show(completion, &actions)
         case .indexing:
             return false
         case .applied:
@@ -171,30 +203,50 @@ extension SyncEngine {
         case .heldBack where try LocalWriteGate.target(db) == nil:
             // Only insert-only writes have come in between. No write checkpoint is requested for them, so the service may have no
             // reason to send another checkpoint for a long time.
-            machine.completionFinished(.heldBack, of: .complete, checkpoint)
+            machine.completionFinished(.heldBack, of: .complete, completion.checkpoint)
             actions.log(.debug, "Could not apply pending checkpoint yet. Will retry at the next completed upload.")
+            show(completion, &actions)
         case .invalid, .heldBack:
             actions.log(
                 .warning,
                 "Could not apply pending checkpoint even after completed upload. Waiting for the next checkpoint."
             )
+            machine.checkpointTracked(completion.checkpoint)
+            show(completion, &actions)
         }
         return true
     }
 
-    /// Updates the status after an apply.
+    /// Updates the status with what was published, if anything was.
     private mutating func show(_ completion: CheckpointCompletion, _ actions: inout [SyncAction]) {
+        guard let published = completion.published else { return }
         for message in completion.unreadableRows.report(except: &reportedUnreadableTypes) {
             actions.log(.warning, message)
         }
-        status.priorities.record(completion.completion.priority, at: completion.now)
+        showSetAside(completion, published, &actions)
+        status.priorities.record(published.priority, at: completion.now)
         for (index, subscription) in completion.checkpoint.association.subscriptions.enumerated() {
             status.streams?[index].lastSyncedAt = subscription.status.lastSyncedAt
         }
-        guard completion.completion == .complete else { return }
+        guard published == .complete else { return }
         status.showNoDownload()
         status.lastApplied = completion.checkpoint.writeCheckpoint
         actions.append(.didCompleteSync(applied: status.lastApplied))
+    }
+
+    /// Tells of the rows that constraints of the app refuse.
+    private mutating func showSetAside(
+        _ completion: CheckpointCompletion,
+        _ published: Completion,
+        _ actions: inout [SyncAction]
+    ) {
+        for message in completion.setAsideRows.report(since: status.setAside) { actions.log(.warning, message) }
+        if published == .complete {
+            status.setAside = completion.setAsideRows
+        } else {
+            // Those of before wait for a complete checkpoint.
+            status.setAside.formUnion(completion.setAsideRows)
+        }
     }
 
     // MARK: - Keepalives

@@ -94,6 +94,8 @@ extension SyncEngine {
         var liveStreams: [StreamKey]
         /// The buckets that the request contains.
         let requestedBuckets: [BucketName]
+        /// How many bytes the request has without its subscriptions.
+        let otherBytes: Int
     }
 }
 
@@ -123,6 +125,9 @@ extension SyncEngine.StateMachine {
         case .tracking(_, let checkpoint), .heldBack(_, let checkpoint): checkpoint
         }
     }
+
+    /// The positions in the request of the subscriptions that the service has no room for, as the tracked checkpoint says.
+    var refusedPositions: Set<Int> { trackedCheckpoint?.association.refusedPositions ?? [] }
 
     /// The running iteration.
     ///
@@ -192,6 +197,15 @@ extension SyncEngine.StateMachine {
         }
     }
 
+    /// The subscriptions of the tracked checkpoint were looked at again.
+    mutating func checkpointReassociated(_ checkpoint: TrackedCheckpoint) {
+        switch state {
+        case .idle, .before: break
+        case .tracking(let iteration, _): state = .tracking(iteration, checkpoint)
+        case .heldBack(let iteration, _): state = .heldBack(iteration, checkpoint)
+        }
+    }
+
     /// A completion was handled; `checkpoint` has the times of its subscriptions updated.
     mutating func completionFinished(
         _ outcome: CompletionOutcome,
@@ -230,7 +244,8 @@ extension SyncEngine.StateMachine {
             SyncEngine.Iteration(
                 request: request,
                 liveStreams: liveStreams,
-                requestedBuckets: iteration.requestedBuckets
+                requestedBuckets: iteration.requestedBuckets,
+                otherBytes: iteration.otherBytes
             )
         }
         switch state {

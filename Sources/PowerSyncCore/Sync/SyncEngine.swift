@@ -38,6 +38,11 @@ package struct SyncEngine: Sendable {
     /// The streams of which the log says that the service does not have them.
     var reportedUnknownStreams: Set<String> = []
 
+    /// How many subscriptions a request lists.
+    var subscriptionLimit = SubscriptionLimit()
+    /// The number of subscriptions of which the log says that there is no room for them.
+    var reportedLeftOut = 0
+
     /// From how many announced operations on a first sync is a bulk load.
     let bulkLoadThreshold: Int64
 
@@ -165,6 +170,9 @@ package struct SyncEngine: Sendable {
             guard try retryHeldBackCheckpoint(db, now, &actions) else { return false }
         case .keepaliveAnswered:
             try checkSubscriptions(try machine.requireIteration(), db, now, &actions)
+        case .subscriptionStored(let stream):
+            _ = try machine.requireIteration()
+            _ = status.show(stream)
         case .subscriptionsChanged(let live):
             var iteration = try machine.requireIteration()
             iteration.liveStreams = live

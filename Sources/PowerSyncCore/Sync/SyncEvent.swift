@@ -19,6 +19,8 @@ package enum SyncEvent: Sendable {
     /// The service has answered a keepalive of a connection on which it sends no periodic lines: the occasion for what
     /// such a line would cause.
     case keepaliveAnswered
+    /// A subscription was stored, and the request may stay what it is for a while.
+    case subscriptionStored(StreamStatus)
     /// The application's stream handles or the subscription table changed.
     case subscriptionsChanged(live: [StreamKey])
 
@@ -27,7 +29,7 @@ package enum SyncEvent: Sendable {
         switch self {
         case .start, .stop: true
         case .streamOpened, .streamEnded, .line, .tokenRefreshed, .uploadCompleted, .keepaliveAnswered,
-            .subscriptionsChanged:
+            .subscriptionStored, .subscriptionsChanged:
             false
         }
     }

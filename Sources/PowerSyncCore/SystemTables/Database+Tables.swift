@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 extension Database {
     /// Whether the file has a table.
@@ -9,5 +10,13 @@ extension Database {
             sql: "SELECT EXISTS (SELECT 1 FROM main.sqlite_master WHERE type = 'table' AND name = ?)"
         )
         return try Bool.fetchOne(statement, arguments: [name]) ?? false
+    }
+
+    /// Whether a table has any rows.
+    ///
+    /// - Complexity: O(1).
+    func hasRows(_ table: String) throws -> Bool {
+        let statement = try cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM \(SQLText.identifier(table)))")
+        return try Bool.fetchOne(statement) ?? false
     }
 }

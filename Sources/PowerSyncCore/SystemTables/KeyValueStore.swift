@@ -16,6 +16,8 @@ package enum KeyValueStore {
 
         /// UUID text: names this database towards the service; survives clearing.
         package static let clientID = Key(rawValue: "client_id")
+        /// A hash of the user whose local writes wait in the upload queue.
+        package static let queueOwner = Key(rawValue: "swift_queue_owner")
         /// Write gate: checkpoints are published once a write checkpoint of at least this number was seen.
         package static let targetWriteCheckpoint = Key(rawValue: "target_checkpoint_request_id")
         /// The `write_checkpoint` of the last validated complete checkpoint since the last local write.
@@ -26,6 +28,8 @@ package enum KeyValueStore {
         package static let lastRequestedCheckpoint = Key(rawValue: "last_requested_checkpoint_request_id")
         /// The target, if the service has returned it: apps may give their own.
         package static let serviceWriteCheckpoint = Key(rawValue: "swift_service_write_checkpoint")
+        /// The highest op id that was published, when no row of `ps_buckets` says so any more; until the next complete checkpoint.
+        package static let publishedOp = Key(rawValue: "swift_published_op")
         /// Set to `1` once oplog keys of old JavaScript clients were repaired; survives clearing.
         package static let didRepairOplogKeys = Key(rawValue: "powersync_js_migrated_subkeys")
     }
@@ -35,10 +39,7 @@ package enum KeyValueStore {
     /// - Throws: ``LocalDatabaseError`` with code `missingClientID` when the row is missing, as in a database that was
     ///   prepared for copying.
     package static func clientID(_ db: Database) throws -> String {
-        let statement = try db.cachedStatement(sql: "SELECT CAST(value AS TEXT) FROM ps_kv WHERE key = ?")
-        guard let id = try String.fetchOne(statement, arguments: [Key.clientID.rawValue]) else {
-            throw LocalDatabaseError.missingClientID
-        }
+        guard let id = try text(.clientID, db) else { throw LocalDatabaseError.missingClientID }
         return id
     }
 
@@ -48,6 +49,12 @@ package enum KeyValueStore {
     package static func integer(_ key: Key, _ db: Database) throws -> Int64? {
         let statement = try db.cachedStatement(sql: "SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = ?")
         return try Int64.fetchOne(statement, arguments: [key.rawValue])
+    }
+
+    /// The text of a value, `nil` when it is missing.
+    package static func text(_ key: Key, _ db: Database) throws -> String? {
+        let statement = try db.cachedStatement(sql: "SELECT CAST(value AS TEXT) FROM ps_kv WHERE key = ?")
+        return try String.fetchOne(statement, arguments: [key.rawValue])
     }
 
     /// Stores a value, replacing an older one.

@@ -35,6 +35,13 @@ final class LocalWriteRecorder {
     private var level = 0
     /// The memory for the next entry, unless one is being added, which has taken it; large memory is not kept.
     private(set) var entry = JSONBytes()
+    /// The rows that the writes of the open transaction may remove besides their own.
+    private var rowsInTheWay = RowsInTheWay()
+    /// The type and id of a row that is about to be replaced by the same values.
+    private var unchangedRow: (type: [UInt8], id: [UInt8])?
+
+    private let handle: OpaquePointer
+    private let uniqueKeys: UniqueKeySearch
 
     // Statements that run once per transaction or row do without RETURNING and IN (…): SQLite opens a temporary b-tree
     // for either, which costs more than all the rest of such a statement.
@@ -48,6 +55,8 @@ final class LocalWriteRecorder {
     private let forgetSeen: KeptStatement
 
     init(handle: OpaquePointer) {
+        self.handle = handle
+        uniqueKeys = UniqueKeySearch(handle: handle)
         takeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = next_tx + 1 WHERE id = 1")
         readID = KeptStatement(handle, "SELECT next_tx FROM ps_tx WHERE id = 1")
         storeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = max(next_tx, ?1 + 1) WHERE id = 1")
@@ -82,6 +91,7 @@ final class LocalWriteRecorder {
         for statement in [takeID, readID, storeID, addEntry, markRow, readGate, setTarget, forgetSeen] {
             statement.close()
         }
+        uniqueKeys.close()
     }
 
     // MARK: - Transactions
@@ -102,6 +112,7 @@ final class LocalWriteRecorder {
     func rollBackToSavepoint() {
         transaction?.needsIDStored = true
         gateMayBeOpen()
+        uniqueKeys.forget()
     }
 
     /// The open transaction may have undone that the gate was closed.
@@ -112,6 +123,14 @@ final class LocalWriteRecorder {
     /// The transaction ended.
     func end() {
         transaction = nil
+        rowsInTheWay.removeAll()
+        unchangedRow = nil
+    }
+
+    /// The transaction was rolled back.
+    func rollBack() {
+        end()
+        uniqueKeys.forget()
     }
 
     /// Whether the open transaction added entries.
@@ -132,8 +151,17 @@ final class LocalWriteRecorder {
     ///
     /// Builds `{"op":…,"id":…,"type":…,"data":…,"old":…,"metadata":…}`, where the last three are there only if given.
     func add(_ write: QueueModule.Write, _ state: ConnectionState) throws {
-        let ignoresEmptyUpdates = write.options & TableFlags.ignoreEmptyUpdate.rawValue != 0
-        if ignoresEmptyUpdates, write.operation.isText("PATCH"), write.data.isText("{}") { return }
+        if write.options & TableFlags.beforeWrite.rawValue != 0 { return try note(write) }
+        if !rowsInTheWay.isEmpty {
+            if write.operation.isText("DELETE") {
+                rowsInTheWay.remove(type: write.type.bytes, id: write.id.bytes)
+            } else {
+                try recordRemovedRows(ofType: write.type.bytes)
+            }
+        }
+        let unchangedRow = unchangedRow
+        self.unchangedRow = nil
+        if write.options & TableFlags.ignoreEmptyUpdate.rawValue != 0, isEmptyChange(write, unchangedRow) { return }
         guard write.id.isText else { throw LocalDatabaseError.invalidArgument("id is required", cause: "not a text") }
         guard write.type.isText else {
             throw LocalDatabaseError.invalidArgument("type is required", cause: "not a text")
@@ -157,13 +185,122 @@ final class LocalWriteRecorder {
         }
         entry.append("}")
 
-        try entry.withUnsafeBytes { try add($0) }
+        try entry.withUnsafeBytes { try add($0, type: write.type.bytes, id: write.id.bytes) }
+    }
+
+    /// Whether a write leaves its row as it is.
+    private func isEmptyChange(_ write: QueueModule.Write, _ unchangedRow: (type: [UInt8], id: [UInt8])?) -> Bool {
+        if write.operation.isText("PATCH") { return write.data.isText("{}") }
+        guard let unchangedRow, write.operation.isText("PUT") else { return false }
+        return write.type.bytes.elementsEqual(unchangedRow.type) && write.id.bytes.elementsEqual(unchangedRow.id)
+    }
+
+    /// Adds an entry, marks its row, and closes the gate.
+    private func add(
+        _ entry: UnsafeRawBufferPointer,
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer
+    ) throws {
+        try add(entry)
         try markRow.run { statement in
-            try statement.bind(checkedText: write.type.bytes, at: 1, .inPlace)
-            try statement.bind(checkedText: write.id.bytes, at: 2, .inPlace)
+            try statement.bind(checkedText: type, at: 1, .inPlace)
+            try statement.bind(checkedText: id, at: 2, .inPlace)
         }
         transaction?.didAddEntries = true
         try closeGate()
+    }
+
+    // MARK: - Rows that are removed without a trigger
+
+    /// Notes what a trigger has found before a write: an insert into `powersync_crud` whose options have ``TableFlags/beforeWrite``.
+    ///
+    /// `DELETE` is a row in the way, whose table is in `metadata`; `PUT` is the row itself, and `data` whether it is there with the
+    /// same values.
+    private func note(_ write: QueueModule.Write) throws {
+        guard write.id.isText, write.type.isText else { return }
+        if write.operation.isText("PUT") {
+            let isUnchanged = write.data.integer != 0
+            unchangedRow = isUnchanged ? (Array(write.type.bytes), Array(write.id.bytes)) : nil
+            return
+        }
+        try noteRowInTheWay(
+            type: write.type.bytes,
+            id: write.id.bytes,
+            table: write.metadata.string,
+            oldValues: write.oldValues.isText ? write.oldValues.bytes : nil
+        )
+    }
+
+    /// Notes the rows of a data table whose unique keys a row has that is about to be stored.
+    ///
+    /// - Parameters:
+    ///   - type: The table's name.
+    ///   - id: The id of the row.
+    ///   - data: The row as JSON.
+    ///   - oldValues: A query for the previous values of the row with the id `?1`; `nil` when they are not tracked.
+    /// - Throws: `DatabaseError`.
+    func noteRowsInTheWay(
+        type: SQLArgument,
+        id: SQLArgument,
+        data: UnsafeRawBufferPointer,
+        oldValues: SQLArgument?
+    ) throws {
+        let table = DataTable(name: type.string, isLocalOnly: false).internalName
+        for other in try uniqueKeys.conflicts(id: id.bytes, data: data, in: table) {
+            try other.withUnsafeBytes { other in
+                let query = try oldValues.flatMap { try PreparedStatement(preparing: $0.string, on: handle) }
+                try query?.bind(checkedText: other, at: 1, .inPlace)
+                let hasValues = try query?.step() ?? false
+                try noteRowInTheWay(
+                    type: type.bytes,
+                    id: other,
+                    table: SQLText.identifier(table),
+                    oldValues: hasValues ? query?.text(at: 0) : nil
+                )
+                query?.reset()
+            }
+        }
+    }
+
+    private func noteRowInTheWay(
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer,
+        table: String,
+        oldValues: UnsafeRawBufferPointer?
+    ) throws {
+        var entry = JSONBytes()
+        entry.append("{\"op\":\"DELETE\",\"id\":")
+        entry.appendString(id)
+        entry.append(",\"type\":")
+        entry.appendString(type)
+        if let oldValues, (try? QueueTextCheck.check(oldValues)) != nil {
+            entry.append(",\"old\":")
+            entry.append(oldValues)
+        }
+        entry.append("}")
+        rowsInTheWay.add(
+            RowsInTheWay.Row(
+                type: Array(type),
+                id: Array(id),
+                table: table,
+                entry: entry.withUnsafeBytes { Array($0) }
+            )
+        )
+    }
+
+    /// Queues the deletion of the noted rows that are gone.
+    ///
+    /// - Parameter type: The rows' type; `nil` for all, which is for the end of a transaction.
+    /// - Throws: `DatabaseError`.
+    func recordRemovedRows(ofType type: UnsafeRawBufferPointer? = nil) throws {
+        guard !rowsInTheWay.isEmpty else { return }
+        for row in rowsInTheWay.take(type: type) where try !row.exists(on: handle) {
+            try row.entry.withUnsafeBytes { entry in
+                try row.type.withUnsafeBytes { type in
+                    try row.id.withUnsafeBytes { try add(entry, type: type, id: $0) }
+                }
+            }
+        }
     }
 
     /// Queues a write of an insert-only table: an insert into `powersync_crud_`.

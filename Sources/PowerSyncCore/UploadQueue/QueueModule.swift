@@ -82,9 +82,14 @@ enum QueueModule {
             QueueModule.update(table, count, arguments, rowID)
         }
         module.xBegin = { table in QueueModule.perform(table) { try $0.state.recorder.begin() } }
-        module.xSync = { table in QueueModule.perform(table) { try $0.state.announceQueueChanges() } }
+        module.xSync = { table in
+            QueueModule.perform(table) { context in
+                try context.state.recorder.recordRemovedRows()
+                try context.state.announceQueueChanges()
+            }
+        }
         module.xCommit = { table in QueueModule.perform(table) { $0.state.recorder.end() } }
-        module.xRollback = { table in QueueModule.perform(table) { $0.state.recorder.end() } }
+        module.xRollback = { table in QueueModule.perform(table) { $0.state.recorder.rollBack() } }
         module.xSavepoint = { _, _ in SQLITE_OK }
         module.xRelease = { _, _ in SQLITE_OK }
         module.xRollbackTo = { table, _ in

@@ -14,9 +14,11 @@ import PowerSyncProtocol
 /// This is the same on every version of SQLite, whose own `json_object` rounds doubles to 15 or to 17 digits, takes a BLOB that
 /// looks like JSONB for JSON (3.45 and newer), and writes infinities as `Inf` or `9.0e+999`.
 ///
-/// A row that came from elsewhere can hold what is refused here: the service may send infinities, and JSON can name halves of
-/// surrogate pairs. An update of other columns must not fail for that. So an update hands over the old values, too, and a
-/// value that it leaves as it is, is written in any case: infinities as `9e999`, which SQLite reads as infinity again.
+/// A row that came from elsewhere can hold what is refused here, or what SQLite does not read as it is: the service may send
+/// infinities, JSON can name halves of surrogate pairs, and SQLite 3.40 ends a text at its NUL. An update of other columns must not
+/// fail for that, nor change it. So an update hands over the old values, and the row that is stored, whose text is copied for a
+/// value that the update leaves as it is. A value that the stored row does not have is written in any case: infinities as `9e999`,
+/// which SQLite reads as infinity again.
 ///
 /// Its memory is used again for the next row, unless it is large.
 final class RowObjectWriter {
@@ -35,6 +37,8 @@ final class RowObjectWriter {
     private var isForQueue = false
     /// The names with their quotes.
     private var names: [Range<Int>] = []
+    /// The row that an update changes.
+    private var stored = JSONMembers()
 
     /// Writes an object and lends its bytes.
     ///
@@ -43,7 +47,7 @@ final class RowObjectWriter {
     ///   - table: The table's name, for refusals.
     ///   - nameList: The names of the columns, as a JSON array.
     ///   - values: The arguments after those: a value for each name, then nothing or another value for each name. The others are
-    ///     the old values of an update, or for ``Purpose/record`` the later ones.
+    ///     the old values of an update, or for ``Purpose/record`` the later ones. After old values may come the stored row.
     ///   - doubleText: Finds texts for doubles.
     ///   - body: Called with the object.
     /// - Throws: ``ColumnRefusal``, and ``LocalDatabaseError`` when names and values do not fit together.
@@ -57,14 +61,19 @@ final class RowObjectWriter {
     ) throws {
         try readNames(nameList)
         let hasOthers = values.count != names.count
-        guard !hasOthers || values.count == 2 * names.count else {
+        let hasStored = purpose == .row && values.count == 2 * names.count + 1
+        guard !hasOthers || hasStored || values.count == 2 * names.count else {
             throw LocalDatabaseError.invalidArgument(
                 "expected a value for each name, or two",
                 cause: "\(names.count) names, \(values.count) values"
             )
         }
         output.removeAll()
-        defer { output.giveUpLargeMemory() }
+        defer {
+            output.giveUpLargeMemory()
+            stored.giveUpLargeMemory()
+        }
+        if hasStored { readStored(values[values.count - 1]) }
         isForQueue = purpose != .row
         output.append(UInt8(ascii: "{"))
         for (index, name) in names.enumerated() {
@@ -82,8 +91,13 @@ final class RowObjectWriter {
                 if purpose == .upload, value.isNull { continue }
             }
             if output.count > 1 { output.append(UInt8(ascii: ",")) }
-            output.append(UnsafeRawBufferPointer(rebasing: nameList[name]))
+            let quotedName = UnsafeRawBufferPointer(rebasing: nameList[name])
+            output.append(quotedName)
             output.append(UInt8(ascii: ":"))
+            if hasStored, isUnchanged, let text = storedValue(quotedName) {
+                output.append(text)
+                continue
+            }
             let refusal: ColumnRefusal.Reason?
             switch purpose {
             case .row: refusal = append(value, mustKeep: isUnchanged, doubleText.readable)
@@ -95,7 +109,7 @@ final class RowObjectWriter {
             if let refusal {
                 throw ColumnRefusal(
                     table: table?.string ?? "",
-                    column: Self.unquoted(UnsafeRawBufferPointer(rebasing: nameList[name])),
+                    column: Self.unquoted(quotedName),
                     reason: refusal
                 )
             }
@@ -124,6 +138,20 @@ final class RowObjectWriter {
         } catch {
             throw LocalDatabaseError.invalidArgument("expected a JSON array of names", cause: error.description)
         }
+    }
+
+    /// Reads the members of the stored row; there are none if it is not JSON as we know it.
+    private func readStored(_ row: SQLArgument) {
+        if !row.isText || (try? stored.read(row.bytes, nulls: .kept, duplicates: .first)) == nil { stored.removeAll() }
+    }
+
+    /// The text of a value in the stored row.
+    private func storedValue(_ quotedName: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+        guard stored.count > 0 else { return nil }
+        let inner = UnsafeRawBufferPointer(rebasing: quotedName.dropFirst().dropLast())
+        guard inner.contains(UInt8(ascii: "\\")) else { return stored.firstIndex(named: inner).map(stored.value) }
+        var name = Self.unquoted(quotedName)
+        return name.withUTF8 { stored.firstIndex(named: UnsafeRawBufferPointer($0)) }.map(stored.value)
     }
 
     private static func unquoted(_ name: UnsafeRawBufferPointer) -> String {

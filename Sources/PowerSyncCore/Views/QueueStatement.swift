@@ -41,8 +41,52 @@ struct QueueStatement {
     }
 
     /// Queues an inserted row.
-    var put: String {
-        Self.insert([("op", "'PUT'"), ("id", "NEW.id"), ("type", type), ("data", values.inserted)] + metadata)
+    ///
+    /// - Parameter condition: Under which it is queued; always without one.
+    /// - Returns: The statement.
+    func put(if condition: String? = nil) -> String {
+        var members = [("op", "'PUT'"), ("id", "NEW.id"), ("type", type), ("data", values.inserted)] + metadata
+        if options.ignoresEmptyUpdates { members.append(("options", String(options.flags.rawValue))) }
+        return Self.insert(members, if: condition)
+    }
+
+    /// Notes whether an insert is about to replace a row by the same values.
+    ///
+    /// - Parameter table: The table or view, quoted.
+    /// - Returns: The statement.
+    func unchanged(in table: String) -> String {
+        let names = ["id"] + columns.map(SQLText.identifier)
+        let old = names.map { "ps_old.\($0)" }.joined(separator: ", ")
+        let new = names.map { "NEW.\($0)" }.joined(separator: ", ")
+        let flags = TableFlags.beforeWrite.rawValue
+        return """
+            INSERT INTO powersync_crud(op,id,type,data,options) VALUES ('PUT', NEW.id, \(type), \
+            EXISTS (SELECT 1 FROM \(table) AS ps_old WHERE ps_old.id = NEW.id AND (\(old)) IS (\(new))), \(flags));
+
+            """
+    }
+
+    /// Notes the rows that have a unique key of the new row.
+    ///
+    /// - Parameters:
+    ///   - key: The key.
+    ///   - table: The table, quoted.
+    ///   - row: A `SELECT` of the new row.
+    /// - Returns: The statement.
+    func rowsInTheWay(of key: UniqueKey, in table: String, withRow row: String) -> String {
+        let result = [
+            "'DELETE'", "ps_old.id", type, previousColumns.map { values.previous($0, of: "ps_old") } ?? "NULL",
+            SQLText.literal(table), String(TableFlags.beforeWrite.rawValue),
+        ]
+        let conflicts = key.conflicts(result.joined(separator: ", "), in: table, withRow: row, id: "NEW.id")
+        return "INSERT INTO powersync_crud(op,id,type,old_values,metadata,options) \(conflicts);\n"
+    }
+
+    /// A query for the previous values of a row of a view, whose id is `?1`; `nil` when they are not tracked.
+    func previousValues(in view: String) -> String? {
+        previousColumns.map {
+            "SELECT \(values.previous($0, of: "ps_old")) FROM \(SQLText.identifier(view)) AS ps_old WHERE ps_old.id = ?1"
+        }
     }
 
     /// Queues a row of an insert-only table.
@@ -52,27 +96,34 @@ struct QueueStatement {
     }
 
     /// Queues the changes of a row.
-    var patch: String {
+    ///
+    /// - Parameter condition: Under which they are queued; always without one.
+    /// - Returns: The statement.
+    func patch(if condition: String? = nil) -> String {
         var members = [("op", "'PATCH'"), ("id", "NEW.id"), ("type", type), ("data", values.updated)]
         if let previousColumns {
             let isOnlyWhenChanged = options.trackPreviousValues?.onlyWhenChanged == true
             members.append(
                 (
                     "old_values",
-                    isOnlyWhenChanged ? values.previousIfUpdated(previousColumns) : values.previous(previousColumns)
+                    isOnlyWhenChanged
+                        ? values.previousIfUpdated(previousColumns) : values.previous(previousColumns, of: "OLD")
                 )
             )
         }
         members += metadata
         members.append(("options", String(options.flags.rawValue)))
-        return Self.insert(members)
+        return Self.insert(members, if: condition)
     }
 
     /// Queues the deletion of a row.
-    var delete: String { Self.insert(deleteMembers) }
+    ///
+    /// - Parameter condition: Under which it is queued; always without one.
+    /// - Returns: The statement.
+    func delete(if condition: String? = nil) -> String { Self.insert(deleteMembers, if: condition) }
 
     /// Queues the deletion of a row by an update that carries metadata.
-    var deleteWithMetadata: String { Self.insert(deleteMembers + metadata) }
+    func deleteWithMetadata(if condition: String) -> String { Self.insert(deleteMembers + metadata, if: condition) }
 
     // MARK: - Parts
 
@@ -81,7 +132,7 @@ struct QueueStatement {
     private var deleteMembers: [(String, String)] {
         var members = [("op", "'DELETE'"), ("id", "OLD.id"), ("type", type)]
         if let previousColumns {
-            members.append(("old_values", values.previous(previousColumns)))
+            members.append(("old_values", values.previous(previousColumns, of: "OLD")))
         }
         return members
     }
@@ -94,9 +145,10 @@ struct QueueStatement {
         return columns.filter { names.contains(ExactText($0)) }
     }
 
-    private static func insert(_ members: [(String, String)]) -> String {
+    private static func insert(_ members: [(String, String)], if condition: String?) -> String {
         let columns = members.map(\.0).joined(separator: ",")
         let values = members.map(\.1).joined(separator: ", ")
-        return "INSERT INTO powersync_crud(\(columns)) VALUES (\(values));\n"
+        let rows = condition.map { "SELECT \(values) WHERE \($0)" } ?? "VALUES (\(values))"
+        return "INSERT INTO powersync_crud(\(columns)) \(rows);\n"
     }
 }

@@ -6,8 +6,8 @@ protocol RowValues {
     var inserted: String { get }
     /// The columns that an update changes.
     var updated: String { get }
-    /// Some columns of the row before an update or deletion.
-    func previous(_ columns: [String]) -> String
+    /// Some columns of a row that is there before a write: `OLD`, or a name in the statement.
+    func previous(_ columns: [String], of row: String) -> String
     /// Those of some columns that an update changes, as they were before it.
     func previousIfUpdated(_ columns: [String]) -> String
 }

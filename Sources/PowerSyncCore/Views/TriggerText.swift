@@ -44,14 +44,16 @@ struct TriggerText {
 
     private var insert: ViewDefinition.Trigger {
         trigger("ps_view_insert_", "INSERT") {
-            let storeRow = "INSERT INTO \(internalTable) SELECT NEW.id, \(values.insertedRow);\n"
+            if table.isInsertOnly, !table.isLocalOnly {
+                return "BEGIN\n\(Self.idIsText)\(queue.insertOnlyPut)\n\(count("1"))"
+            }
+            let row = storing(values.insertedRow)
+            let storeRow = "INSERT INTO \(internalTable) SELECT NEW.id, \(row);\n"
             if table.isLocalOnly {
-                return "BEGIN\n\(storeRow)"
+                return "BEGIN\n\(storeRow)\(count("changes()"))"
             }
-            if table.isInsertOnly {
-                return "BEGIN\n\(Self.idIsText)\(queue.insertOnlyPut)"
-            }
-            return "BEGIN\n\(Self.idIsText)\(storeRow)\(queue.put)"
+            let unchanged = table.options.ignoresEmptyUpdates ? queue.unchanged(in: SQLText.identifier(view)) : ""
+            return "BEGIN\n\(Self.idIsText)\(unchanged)\(storeRow)\(queue.put(if: counted("changes()")))"
         }
     }
 
@@ -60,25 +62,46 @@ struct TriggerText {
             // The leading space is part of the canonical text.
             var sql = table.tracksMetadata ? " WHEN NEW._deleted IS NOT TRUE BEGIN\n" : "BEGIN\n"
             sql += QueueStatement.idIsUnchanged(orElse: .fail)
-            sql += "UPDATE \(internalTable) SET data = \(values.updatedRow) WHERE id = NEW.id;\n"
-            return table.isLocalOnly ? sql : sql + queue.patch
+            sql += "UPDATE \(internalTable) SET data = \(storing(values.updatedRow)) WHERE id = NEW.id;\n"
+            // The queue refuses an id that is NULL.
+            let isQueued = "\(counted("changes()")) OR NEW.id IS NULL"
+            return sql + (table.isLocalOnly ? count("changes()") : queue.patch(if: isQueued))
         }
     }
 
     private var delete: ViewDefinition.Trigger {
         trigger("ps_view_delete_", "DELETE") {
-            let sql = "BEGIN\nDELETE FROM \(internalTable) WHERE id = OLD.id;\n"
-            return table.isLocalOnly ? sql : sql + queue.delete
+            let sql = "BEGIN\n\(deleteRow);\n"
+            return sql + (table.isLocalOnly ? count("changes()") : queue.delete(if: counted(isGone)))
         }
     }
 
     /// `UPDATE … SET _deleted = TRUE, _metadata = …` is how an application attaches metadata to a delete.
     private var deleteByUpdate: ViewDefinition.Trigger {
         trigger("ps_view_delete2_", "UPDATE") {
-            "WHEN NEW._deleted IS TRUE BEGIN DELETE FROM \(internalTable) WHERE id = OLD.id; "
-                + queue.deleteWithMetadata
+            "WHEN NEW._deleted IS TRUE BEGIN \(deleteRow); \(queue.deleteWithMetadata(if: counted(isGone)))"
         }
     }
+
+    private var deleteRow: String { "DELETE FROM \(internalTable) WHERE id = OLD.id" }
+
+    /// Whether the row was removed, by this statement or, before it, by a cascade.
+    private var isGone: String { "NOT EXISTS (SELECT 1 FROM \(internalTable) WHERE id = OLD.id)" }
+
+    /// The value of a row that is stored, for which the rows that it may remove are noted first.
+    private func storing(_ row: String) -> String {
+        guard !table.isLocalOnly else { return row }
+        var arguments = [SQLText.literal(table.name), "NEW.id", row]
+        if let query = queue.previousValues(in: view) { arguments.append(SQLText.literal(query)) }
+        return "powersync_stored(\(arguments.joined(separator: ", ")))"
+    }
+
+    /// An expression for how many rows of the view a trigger has changed, which is counted with it.
+    private func counted(_ count: String) -> String {
+        "powersync_changed(\(SQLText.literal(view)), \(count))"
+    }
+
+    private func count(_ count: String) -> String { "SELECT \(counted(count));\n" }
 
     // MARK: - Parts
 

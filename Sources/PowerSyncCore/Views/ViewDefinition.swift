@@ -62,6 +62,14 @@ struct ViewDefinition {
     ///
     /// Indexes use the same text, or the planner would not recognise them.
     static func extraction(of column: String, as type: ColumnType, from data: String = "data") -> String {
-        "CAST(json_extract(\(data), \(SQLText.literal("$." + column))) as \(type.rawValue))"
+        "CAST(json_extract(\(data), \(SQLText.literal(path(of: column)))) as \(type.rawValue))"
+    }
+
+    /// The JSON path to the member with the name of a column.
+    ///
+    /// In quotes only where a name without them would be a longer path: the text is that of other implementations.
+    static func path(of column: String) -> String {
+        let isPlain = !column.isEmpty && !column.utf8.contains { $0 == UInt8(ascii: ".") || $0 == UInt8(ascii: "[") }
+        return isPlain ? "$.\(column)" : "$.\"\(column)\""
     }
 }

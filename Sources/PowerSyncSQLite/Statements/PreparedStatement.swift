@@ -68,10 +68,33 @@ package struct PreparedStatement {
         on connection: OpaquePointer,
         isPersistent: Bool = false
     ) throws(DatabaseError) {
+        var rest = sql[...]
+        try self.init(preparingFirstOf: &rest, on: connection, isPersistent: isPersistent)
+    }
+
+    /// Prepares the first statement of a text, and takes it out of the text.
+    ///
+    /// - Parameters:
+    ///   - sql: The text; afterwards what follows the statement.
+    ///   - connection: The `sqlite3 *`.
+    ///   - isPersistent: Whether the statement will be kept for long.
+    /// - Throws: `DatabaseError` when SQLite does not understand the text.
+    package init?(
+        preparingFirstOf sql: inout Substring,
+        on connection: OpaquePointer,
+        isPersistent: Bool = false
+    ) throws(DatabaseError) {
         var statement: OpaquePointer?
         let flags = isPersistent ? UInt32(SQLITE_PREPARE_PERSISTENT) : 0
-        let code = sqlite3_prepare_v3(connection, sql, -1, flags, &statement, nil)
-        guard code == SQLITE_OK else { throw DatabaseError(code, reportedBy: connection, sql: sql) }
+        var length = 0
+        let code = sql.withCString { text in
+            var end: UnsafePointer<CChar>?
+            let code = sqlite3_prepare_v3(connection, text, -1, flags, &statement, &end)
+            length = end.map { $0 - text } ?? 0
+            return code
+        }
+        guard code == SQLITE_OK else { throw DatabaseError(code, reportedBy: connection, sql: String(sql)) }
+        sql = Substring(sql.utf8.dropFirst(length))
         guard let statement else { return nil }
         handle = statement
         owner = Finaliser(statement: statement)

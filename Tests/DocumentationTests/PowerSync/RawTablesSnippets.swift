@@ -46,3 +46,9 @@ func writeTheStatements() -> RawTable {
     )
     return todos
 }
+
+func printRowsThatWereSetAside(_ database: any PowerSyncDatabaseProtocol) {
+    for row in database.currentStatus.setAsideRows {
+        print("\(row.table) \(row.id): \(row.reason)")
+    }
+}

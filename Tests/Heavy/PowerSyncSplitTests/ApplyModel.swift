@@ -24,16 +24,28 @@ struct ApplyModel {
         fileprivate var operations: [Operation] = []
         fileprivate var positions: [String: Int64] = [:]
         fileprivate var parked: Set<RowKey> = []
+        /// The rows with writes in the upload queue.
+        fileprivate var waiting: Set<RowKey> = []
+        /// The rows of `ps_updated_rows`.
+        fileprivate var updated: Set<RowKey> = []
         fileprivate var hasLocalWrites = false
         fileprivate var target: Int64?
         fileprivate var seen: Int64 = 0
 
         /// Whether a write checkpoint is awaited.
         var isWaiting: Bool { target != nil }
+
+        /// Whether an upload is the occasion to try again with a checkpoint that was held back.
+        func isAnswered(by writeCheckpoint: Int64?) -> Bool {
+            guard let target else { return true }
+            return writeCheckpoint.map { $0 >= target } ?? false
+        }
     }
 
     /// The position up to which the operations of a bucket were published.
     private var applied: [String: Int64] = [:]
+    /// The highest position up to which anything was published.
+    private var published: Int64 = 0
 
     /// The buckets that the client has.
     mutating func bucketsRemain(_ names: Set<String>) {
@@ -64,12 +76,15 @@ struct ApplyModel {
     ///   - covered: The buckets that it is about.
     ///   - opID: The position that their operations lead to.
     ///   - before: What the client looked like.
+    ///   - after: The rows that are there now. A partial completion may leave a row as it was when its published operation may be
+    ///     gone, and when it has nothing beyond all that was published.
     /// - Returns: All rows.
     mutating func publish(
         _ completion: Completion,
         covered: [String],
         upTo opID: Int64,
-        _ before: Snapshot
+        _ before: Snapshot,
+        _ after: [RowKey: String]
     ) -> [RowKey: String] {
         var rows: [RowKey: String]
         switch completion {
@@ -80,6 +95,7 @@ struct ApplyModel {
             }
             applied = before.positions
             for bucket in covered where applied[bucket] != nil { applied[bucket] = opID }
+            published = max(published, applied.values.max() ?? 0)
         case .partial:
             rows = before.published
             let new = before.operations.filter { covered.contains($0.bucket) && $0.opID > applied[$0.bucket] ?? 0 }
@@ -87,11 +103,21 @@ struct ApplyModel {
             let operations = before.operations.filter {
                 covered.contains($0.bucket) || $0.opID <= applied[$0.bucket] ?? 0
             }
-            for (row, operation) in Self.newest(operations)
-            where changed.contains(row) && !before.parked.contains(row) {
+            let kept = before.parked.union(before.waiting)
+            let replaced = Set(
+                before.operations.filter {
+                    !covered.contains($0.bucket) && $0.opID > applied[$0.bucket] ?? 0
+                }.map(\.row)
+            )
+            let newestNew = Self.newest(new)
+            for (row, operation) in Self.newest(operations) where changed.contains(row) && !kept.contains(row) {
+                let mayStay =
+                    newestNew[row]?.opID ?? 0 <= published && (before.updated.contains(row) || replaced.contains(row))
+                if mayStay, after[row] == before.published[row] { continue }
                 rows[row] = operation.data
             }
             for bucket in covered where before.positions[bucket] != nil { applied[bucket] = opID }
+            published = max(published, applied.values.max() ?? 0)
         }
         return rows
     }
@@ -140,6 +166,14 @@ struct ApplyModel {
                 )
             )
             while let row = try parked.next() { snapshot.parked.insert(RowKey(type: row[0], id: row[1])) }
+            let updated = try Row.fetchCursor(
+                db.cachedStatement(sql: "SELECT row_type, row_id FROM ps_updated_rows")
+            )
+            while let row = try updated.next() { snapshot.updated.insert(RowKey(type: row[0], id: row[1])) }
+            let waiting = try Row.fetchCursor(
+                db.cachedStatement(sql: "SELECT data ->> 'type', data ->> 'id' FROM ps_crud WHERE json_valid(data)")
+            )
+            while let row = try waiting.next() { snapshot.waiting.insert(RowKey(type: row[0], id: row[1])) }
             snapshot.hasLocalWrites = try UploadQueue.firstID(db) != nil
             snapshot.target = try LocalWriteGate.target(db)?.rawValue
             snapshot.seen = try LocalWriteGate.lastSeen(db)?.rawValue ?? 0

@@ -174,11 +174,11 @@ struct RandomTranscript {
             if hasDataSinceHeldBack { isPublished = didComplete }
         }
         var expected = before.published
-        if isPublished, let tracked {
-            let covered = tracked.buckets.filter { completion.priority.includes($0.priority) }.map(\.name.rawValue)
-            expected = model.publish(completion, covered: covered, upTo: tracked.lastOpID.rawValue, before)
-        }
         let after = try ApplyModel.look(at: client).published
+        if let tracked, let part = publishedPart(of: completion, event, before, isValid: isValid, isPublished) {
+            let covered = tracked.buckets.filter { part.priority.includes($0.priority) }.map(\.name.rawValue)
+            expected = model.publish(part, covered: covered, upTo: tracked.lastOpID.rawValue, before, after)
+        }
         if completion == .complete {
             isHeldBack = isValid && !isPublished && !event.isUploadCompleted
             hasDataSinceHeldBack = false
@@ -197,6 +197,22 @@ struct RandomTranscript {
         }
     }
 
+    /// What is published of a checkpoint: one with nothing but priority 0 is a partial one while it is held back.
+    private func publishedPart(
+        of completion: Completion,
+        _ event: SyncEvent,
+        _ before: ApplyModel.Snapshot,
+        isValid: Bool,
+        _ isPublished: Bool
+    ) -> Completion? {
+        if isPublished { return completion }
+        guard isValid, completion == .complete, let tracked, !tracked.buckets.isEmpty,
+            tracked.buckets.allSatisfy({ $0.priority == .highest }),
+            !event.isUploadCompleted || before.isAnswered(by: tracked.writeCheckpoint?.rawValue)
+        else { return nil }
+        return .partial(.highest)
+    }
+
     private mutating func note(_ event: SyncEvent, _ actions: [SyncAction]) throws {
         switch event {
         case .start(let start):
@@ -207,7 +223,9 @@ struct RandomTranscript {
                 throw Fault(description: "no request")
             }
             service.open(request)
-            startedWith = (start.liveStreams, try subscriptions(), Set(request.buckets.map(\.name.rawValue)))
+            startedWith = (
+                start.liveStreams, try subscriptions(start.liveStreams), Set(request.buckets.map(\.name.rawValue))
+            )
         case .subscriptionsChanged(let live):
             startedWith.live = live
         case .line(let received):
@@ -239,17 +257,21 @@ struct RandomTranscript {
         try client.look { try String.fetchSet($0.cachedStatement(sql: "SELECT name FROM ps_buckets")) }
     }
 
-    private func subscriptions() throws -> [String] {
-        try client.look { db in
-            try String.fetchAll(
+    /// The explicit subscriptions in the order of a request.
+    private func subscriptions(_ live: [StreamKey]) throws -> [String] {
+        let rows = try client.look { db in
+            try Row.fetchAll(
                 db.cachedStatement(
                     sql: """
-                        SELECT id || stream_name || local_params || ifnull(local_priority, '-')
-                        FROM ps_stream_subscriptions WHERE ttl IS NOT NULL ORDER BY id
+                        SELECT id || stream_name || local_params || ifnull(local_priority, '-'), stream_name, local_params
+                        FROM ps_stream_subscriptions WHERE ttl IS NOT NULL
+                        ORDER BY expires_at - ttl * 1000000 DESC, id
                         """
                 )
-            )
+            ).map { (text: $0[0] as String, key: StreamKey(name: $0[1], parametersText: $0[2])) }
         }
+        let held = rows.filter { live.contains($0.key) }.map(\.text).sorted()
+        return held + rows.filter { !live.contains($0.key) }.map(\.text)
     }
 
     /// What a new process would hear, if it asked for the same as the old one did.
@@ -269,7 +291,7 @@ struct RandomTranscript {
         }
         // Buckets that no checkpoint names are kept until the next request only.
         let known = tracked.map { Set($0.buckets.map(\.name.rawValue)) } ?? startedWith.buckets
-        guard !wasCleared, outdated == false, try subscriptions() == startedWith.subscriptions,
+        guard !wasCleared, outdated == false, try subscriptions(startedWith.live) == startedWith.subscriptions,
             try bucketNames().isSubset(of: known), !(isHeldBack && hasDataSinceHeldBack)
         else { return nil }
         var events: [SyncEvent] = [.start(SyncStart(liveStreams: startedWith.live)), .streamOpened]

@@ -51,6 +51,7 @@ extension SyncEvent {
         case .tokenRefreshed: "token refreshed"
         case .uploadCompleted: "upload completed"
         case .keepaliveAnswered: "keepalive answered"
+        case .subscriptionStored(let stream): "subscription stored: \(stream.key)"
         case .subscriptionsChanged(let live): "subscriptions changed, live: \(live)"
         }
     }

@@ -139,7 +139,7 @@ struct AppAttachmentsTests {
         for try await rows in photos where rows.isEmpty { break }
         #expect(storage.files.keys.sorted() == ["plan.pdf", saved.filename].sorted())
 
-        let local = queue.localStorage
+        let local = await queue.localStorage
         #expect(try await local.readFile(filePath: queue.getLocalUri("plan.pdf")) == Data("d".utf8))
         try await queue.expireCache()
         try await queue.stopSyncing()
@@ -164,9 +164,38 @@ struct AppAttachmentsTests {
         ])
         let ids = try await queue.attachmentsService.withContext { try await $0.getAttachmentIds() }
         #expect(ids == ["a"])
-        let service: SyncingService = queue.syncingService
+        let service: SyncingService = await queue.syncingService
         try await service.triggerSync()
         #expect(queue.resolveNewAttachmentFilename(attachmentId: "x", fileExtension: nil) == "x.attachment")
+        try await queue.close()
+        try await db.close()
+    }
+
+    /// The package is built with warnings as errors: an `await` for nothing would be one.
+    @Test
+    func `The properties of a queue and of its context are read with await`() async throws {
+        let db = makeDatabase()
+        let queue = AttachmentQueue(
+            db: db,
+            remoteStorage: BackendStorage(storage: InMemoryRemoteStorage()),
+            attachmentsDirectory: "/attachments",
+            watchAttachments: { AsyncThrowingStream { $0.finish() } },
+            localStorage: AppLocalStorage()
+        )
+        _ = await queue.localStorage
+        _ = await queue.remoteStorage
+        _ = await queue.logger
+        _ = await queue.syncingService
+        #expect(await queue.downloadAttachments)
+        _ = await queue.db
+        let service = await queue.attachmentsService
+        try await service.withContext { context in
+            _ = await context.logger
+            let (name, count) = (await context.tableName, await context.maxArchivedCount)
+            #expect(name == "attachments")
+            #expect(count == 100)
+            _ = await context.db
+        }
         try await queue.close()
         try await db.close()
     }

@@ -235,7 +235,7 @@ import Testing
     @Test("by clearing the queue leaves a file that is being moved where it was")
     func clearedMeanwhile() async throws {
         try await withScene { scene async throws in
-            scene.storage.arm(.held, at: 1)
+            scene.storage.arm(.held, at: 2)
             let saving = Task { try await scene.save(.moved) }
             try await scene.storage.wait(for: "fileSize")
             try await scene.queue.clearQueue()

@@ -62,7 +62,7 @@ final class InterruptedStorage: LocalStorageAdapter {
         changes.fire()
     }
 
-    private func perform<Value: Sendable>(
+    fileprivate func perform<Value: Sendable>(
         _ call: String,
         _ body: @escaping @Sendable (FileManagerStorageAdapter) async throws -> Value
     ) async throws -> Value {
@@ -137,5 +137,40 @@ extension InterruptedStorage {
 
     func removeSource(sourcePath: String) async throws {
         try await perform("removeSource") { try await $0.removeSource(sourcePath: sourcePath) }
+    }
+}
+
+/// The same storage with a `createFile` of its own: that of the file system, which is exclusive.
+struct InterruptedExclusiveStorage: LocalStorageAdapter {
+    let base: InterruptedStorage
+
+    func createFile(
+        _ content: AttachmentFileContent,
+        atFirstFreeOf paths: [String]
+    ) async throws -> CreatedAttachmentFile? {
+        try await base.perform("createFile") { try await $0.createFile(content, atFirstFreeOf: paths) }
+    }
+
+    func saveFile(filePath: String, data: Data) async throws -> Int64 {
+        try await base.saveFile(filePath: filePath, data: data)
+    }
+
+    func readFile(filePath: String, mediaType: String?) async throws -> Data {
+        try await base.readFile(filePath: filePath, mediaType: mediaType)
+    }
+
+    func deleteFile(filePath: String) async throws { try await base.deleteFile(filePath: filePath) }
+    func fileExists(filePath: String) async throws -> Bool { try await base.fileExists(filePath: filePath) }
+    func fileSize(filePath: String) async throws -> Int64? { try await base.fileSize(filePath: filePath) }
+    func makeDir(path: String) async throws { try await base.makeDir(path: path) }
+    func rmDir(path: String) async throws { try await base.rmDir(path: path) }
+    func removeSource(sourcePath: String) async throws { try await base.removeSource(sourcePath: sourcePath) }
+
+    func copyFile(sourcePath: String, targetPath: String) async throws {
+        try await base.copyFile(sourcePath: sourcePath, targetPath: targetPath)
+    }
+
+    func moveFile(sourcePath: String, targetPath: String) async throws {
+        try await base.moveFile(sourcePath: sourcePath, targetPath: targetPath)
     }
 }

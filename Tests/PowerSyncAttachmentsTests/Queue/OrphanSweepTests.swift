@@ -77,6 +77,22 @@ struct OrphanSweepTests {
         }
     }
 
+    @Test
+    func `Files of another queue in the same directory stay`() async throws {
+        try await withScene { scene async throws in
+            let other = scene.harness.makeQueue(
+                .test { $0.tableName = "document_files" },
+                directory: scene.folder("files"),
+                localStorage: FileManagerStorageAdapter()
+            )
+            let theirs = try await other.saveFile(data: Data("theirs".utf8), mediaType: "a/b", fileExtension: "pdf")
+            scene.harness.date.withLockedValue { $0.addTimeInterval(7200) }
+            #expect(try await scene.sweep() == 1)
+            #expect(try scene.names == (Scene.used + [theirs.filename]).sorted())
+            try await other.close()
+        }
+    }
+
     @Test(arguments: ["/files", "/files/"])
     func `The path of the directory may end with a slash`(directory: String) async throws {
         try await withScene(directory: directory) { scene async throws in

@@ -132,6 +132,62 @@ import Testing
         }
     }
 
+    /// Where the content of a new file comes from.
+    enum NewContent: CaseIterable {
+        case data, chunks, copy, link, move
+
+        func content(of source: String) -> AttachmentFileContent {
+            switch self {
+            case .data: .data(.pattern(400_000))
+            case .chunks: .chunks(AttachmentChunks(Chunks(sizes: [400_000])))
+            case .copy: .copy(of: source)
+            case .link: .link(to: source)
+            case .move: .move(from: source)
+            }
+        }
+    }
+
+    @Test("creates a file at the first free path", arguments: Storage.allCases, NewContent.allCases)
+    func creating(storage: Storage, new: NewContent) async throws {
+        try await storage.runWithTwoFiles { storage, folder async throws in
+            let paths = ["x/b", "x/c", "x/d"].map { folder($0) }
+            let created = try await storage.createFile(new.content(of: folder("a")), atFirstFreeOf: paths)
+            #expect(created == CreatedAttachmentFile(path: folder("x/c"), size: 400_000))
+            #expect(try await storage.readFile(filePath: folder("x/c")) == .pattern(400_000))
+            #expect(try await storage.readFile(filePath: folder("x/b")) == Data("old".utf8))
+            #expect(try await storage.fileExists(filePath: folder("a")) == (new != .move))
+
+            // Into a directory that is not there.
+            let free = [folder("y/z/1")]
+            let source = new == .move ? folder("x/c") : folder("a")
+            #expect(try await storage.createFile(new.content(of: source), atFirstFreeOf: free)?.path == free[0])
+
+            // Nothing changes without a free path.
+            let again = new == .move ? folder("y/z/1") : folder("a")
+            let taken = [folder("x/b"), folder("y/z/1")]
+            #expect(try await storage.createFile(new.content(of: again), atFirstFreeOf: taken) == nil)
+            #expect(try await storage.createFile(new.content(of: again), atFirstFreeOf: []) == nil)
+            #expect(try await storage.readFile(filePath: folder("x/b")) == Data("old".utf8))
+            #expect(try await storage.readFile(filePath: folder("y/z/1")) == .pattern(400_000))
+            let files = try await storage.files(path: folder.path, notChangedSince: .distantFuture)
+            #expect(!files.contains { $0.hasSuffix(".pstmp") })
+        }
+    }
+
+    @Test("creates no file when its content fails", arguments: Storage.allCases, NewContent.allCases)
+    func creatingFails(storage: Storage, new: NewContent) async throws {
+        guard new != .data else { return }
+        try await storage.runWithTwoFiles { storage, folder async throws in
+            let broken = Chunks(sizes: [300_000], error: CocoaError(.fileReadCorruptFile))
+            let content = new == .chunks ? .chunks(AttachmentChunks(broken)) : new.content(of: folder("missing"))
+            await #expect(throws: (any Error).self) {
+                try await storage.createFile(content, atFirstFreeOf: [folder("x/b"), folder("x/c")])
+            }
+            let files = try await storage.files(path: folder.path, notChangedSince: .distantFuture)
+            #expect(Set(files) == [folder("a"), folder("x/b")])
+        }
+    }
+
     @Test("removes files and directories", arguments: Storage.allCases)
     func removing(storage: Storage) async throws {
         try await storage.run { storage, folder async throws in

@@ -79,17 +79,19 @@ import Testing
         try await harness.database.close()
     }
 
-    /// Runs a test with a queue that downloads a file, and is cancelled after a number of calls of its storage.
+    /// Runs a test with a queue that downloads a file, and with a fault of its storage after a number of calls.
     private func withDownload(
-        cancelledAfter calls: Int,
+        _ fault: InterruptedStorage.Fault,
+        after calls: Int,
+        honoursCancellation: Bool = true,
         _ body: (QueueHarness, AttachmentQueue, InterruptedStorage, AttachmentsFolder) async throws -> Void
     ) async throws {
         try await AttachmentsFolder.run { folder async throws in
             let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
-            let storage = InterruptedStorage()
+            let storage = InterruptedStorage(honoursCancellation: honoursCancellation)
             let queue = harness.makeQueue(directory: folder("attachments"), localStorage: storage)
             try await queue.startSync()
-            storage.arm(.cancelledAfter, at: calls)
+            storage.arm(fault, at: calls)
             try await harness.link("a")
             try await body(harness, queue, storage, folder)
             try await queue.close()
@@ -99,20 +101,26 @@ import Testing
 
     @Test("a cancelled download leaves no part of a file")
     func cancelledDownload() async throws {
-        try await withDownload(cancelledAfter: 0) { _, queue, storage, folder async throws in
-            try await storage.wait(for: "deleteFile")
+        try await withDownload(.held, after: 0, honoursCancellation: false) { harness, queue, storage, folder in
+            try await storage.wait(for: "saveFile")
+            let stop = Task { try await queue.stopSyncing() }
+            // The attempt is cancelled, and waited for.
+            try await harness.clock.waitForTimer(of: .milliseconds(500))
+            storage.release()
+            try await stop.value
             #expect(storage.calls.first == "saveFile")
-            try await queue.stopSyncing()
+            #expect(storage.calls.contains("deleteFile"))
             #expect(try folder.names == ["attachments"])
         }
     }
 
     @Test("a download that is cancelled once it has its name gets its row")
     func cancelledCommit() async throws {
-        // Saved, measured, looked for what it would replace, moved.
-        try await withDownload(cancelledAfter: 3) { harness, _, storage, folder async throws in
+        // Saved, measured, looked for what it would replace, for what has its path, measured, moved.
+        try await withDownload(.cancelledAfter, after: 5) { harness, _, storage, folder async throws in
             try await harness.wait(for: "a", .synced)
-            #expect(storage.calls.prefix(4) == ["saveFile", "fileSize", "fileExists", "moveFile"])
+            let calls = ["saveFile", "fileSize", "fileExists", "fileExists", "fileSize", "moveFile"]
+            #expect(Array(storage.calls.prefix(6)) == calls)
             #expect(try folder.read("attachments/a.jpg") == Data("abc".utf8))
         }
     }

@@ -145,6 +145,46 @@ import Testing
         }
     }
 
+    /// Where each request of a transport is redirected to, and what the error says.
+    @Test(
+        "by a redirect to another host fails with that host and what it got",
+        arguments: [AttachmentTransferProgress.Direction.upload, .download, .delete],
+        [301, 302, 303, 307, 308]
+    )
+    func redirectError(direction: AttachmentTransferProgress.Direction, status: Int) async throws {
+        try await StorageServer.run { _ in
+            .init(status: .forbidden)
+        } _: { other in
+            // Another name of the same machine: what is told apart are names.
+            let location = other.url.replacing("127.0.0.1", with: "localhost")
+            try await TransferHarness.run(
+                { _ in .init(status: .init(statusCode: status), headers: ["Location": "\(location)/there?token=secret"])
+                },
+                target: { AttachmentHTTPRequest(url: $0, headers: ["Authorization": "Bearer secret"]) }
+            ) { harness async throws in
+                try harness.folder.write(.pattern(10), to: "a")
+                let error = await #expect(throws: AttachmentTransferError.self) {
+                    switch direction {
+                    case .upload: try await harness.upload("a")
+                    case .download: try await harness.download()
+                    case .delete: try await harness.transport.delete(harness.attachment)
+                    }
+                }
+                let text = "\(try #require(error))"
+                #expect(!text.contains("secret"))
+                if direction == .download || status >= 307 {
+                    #expect(error?.httpStatus == 403)
+                    #expect(text.contains("after a redirect to localhost, which did not get the app's headers"))
+                    #expect(other.received.map { $0.header("Authorization") } == [nil])
+                } else {
+                    #expect(error?.httpStatus == status)
+                    #expect(text.contains("it redirects to localhost, which was not followed, so no credentials"))
+                    #expect(other.received.isEmpty)
+                }
+            }
+        }
+    }
+
     @Test("that is cancelled ends with that")
     func cancellation() async throws {
         try await TransferHarness.run { _ in

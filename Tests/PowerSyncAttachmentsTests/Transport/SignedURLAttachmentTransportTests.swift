@@ -115,6 +115,39 @@ struct SignedURLAttachmentTransportTests {
         }
     }
 
+    @Test("names the host that the backend redirects to, and that it got no credentials", arguments: [302, 307])
+    func redirectedBackend(status: Int) async throws {
+        try await StorageServer.run { _ in
+            .init(body: .init(bytes: Data("<html>Sign in</html>".utf8)))
+        } _: { other in
+            let location = other.url.replacing("127.0.0.1", with: "localhost")
+            try await StorageServer.run { _ in
+                .init(status: .init(statusCode: status), headers: ["Location": "\(location)/login"])
+            } _: { server in
+                let endpoint = try #require(URL(string: "\(server.url)/sign"))
+                try await HTTPStack.current.withClient { client in
+                    let transport = SignedURLAttachmentTransport(endpoint: endpoint, httpClient: client) {
+                        ["Authorization": "Bearer secret"]
+                    }
+                    let error = await #expect(throws: AttachmentTransferError.self) {
+                        try await transport.delete(attachment)
+                    }
+                    let text = "\(try #require(error))"
+                    #expect(!text.contains("secret"))
+                    if status == 302 {
+                        #expect(error?.code == .backend)
+                        #expect(text.contains("it redirects to localhost, which was not followed, so no credentials"))
+                        #expect(other.received.isEmpty)
+                    } else {
+                        #expect(error?.code == .unexpectedResponse)
+                        #expect(text.contains("after a redirect to localhost, which did not get the app's headers"))
+                        #expect(other.received.map { $0.header("Authorization") } == [nil])
+                    }
+                }
+            }
+        }
+    }
+
     @Test("asks once again when the storage refuses the URL", arguments: [400, 401, 403])
     func expiredURL(status: Int) async throws {
         try await run(store: { request in

@@ -60,7 +60,6 @@ import Testing
             words: "syntax error"
         ),
         Mistake(testDescription: "data is not an object", data: "[1]", code: .localData, words: "not a JSON object"),
-        Mistake(testDescription: "NOT NULL", data: #"{"name":null}"#, code: .database, words: "NOT NULL"),
     ]
 
     @Test(arguments: mistakes)
@@ -87,15 +86,28 @@ import Testing
         #expect(try scenario.write { try ConnectionState.of($0).isPublishing } == false)
     }
 
-    @Test func constraintKeepsItsCode() throws {
+    @Test func rowThatAConstraintRefusesIsNoMistake() throws {
         let table = ClientRawTable(name: "users", structure: .init(tableName: "users"))
         let scenario = try SyncScenario(rawTables: [table])
         try scenario.database.run("CREATE TABLE users (id TEXT PRIMARY KEY, name TEXT NOT NULL)")
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "u1", type: "users")))
-        let error = #expect(throws: SyncEngineError.self) { try scenario.receive(.done) }
-        #expect(error?.databaseError?.extendedResultCode.rawValue == 1299)
-        #expect(error?.isRetriable == false)
+        let actions = try scenario.receive(
+            .cp(2, [.bucket("a")]),
+            .ops("a", .put(1, "x"), .put(2, "u1", type: "users", data: #"{"secret":1}"#)),
+            .done
+        )
+        #expect(try scenario.itemIDs == ["x"])
+        #expect(
+            scenario.status.setAside.rows.map { [$0.table, $0.id, $0.reason] }
+                == [["users", "u1", "NOT NULL constraint failed: users.name"]]
+        )
+        #expect(actions.statuses.last?.setAside == scenario.status.setAside)
+        let warnings = actions.messages(.warning)
+        #expect(warnings.count == 1)
+        #expect(warnings.first?.contains("'u1'") == true)
+        #expect(warnings.first?.contains("secret") == false)
+        #expect(try scenario.receive(.diff(2), .done).messages(.warning).isEmpty)
+        #expect(try scenario.updatedRows == ["users|u1"])
     }
 
     // MARK: - Clearing

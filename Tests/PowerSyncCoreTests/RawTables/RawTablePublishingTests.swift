@@ -127,12 +127,19 @@ import Testing
         )
     }
 
-    @Test func onlyTheFirstStatementCounts() throws {
+    /// Of which only the first would run.
+    @Test func severalStatementsAreAnError() throws {
         var table = Self.explicit
         table.put?.sql += "; DELETE FROM local_users"
         let scenario = try scenario(table, "CREATE TABLE local_users (id TEXT PRIMARY KEY, name, rest)")
-        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"x"}"#), .done)
-        #expect(try scenario.database.rows("SELECT id FROM local_users") == ["1"])
+        let error = #expect(throws: (any Error).self) {
+            try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"x"}"#), .done)
+        }
+        let text = error.map { "\($0)" } ?? ""
+        #expect(
+            text.contains("put statement of raw table users") && text.contains("DELETE FROM local_users"),
+            "\(text)"
+        )
     }
 
     // MARK: - Values

@@ -56,6 +56,31 @@ import Testing
         #expect(try statement(.put).written == .anything)
     }
 
+    @Test(arguments: [
+        ("DELETE FROM t WHERE id = ?; DELETE FROM children", "DELETE FROM children"),
+        ("DELETE FROM t WHERE id = ?;; nonsense", "nonsense"),
+    ])
+    func severalStatementsAreRefused(sql: String, dropped: String) throws {
+        let table = ClientRawTable(name: "t", delete: .init(sql: sql, parameters: [.id]))
+        let error = #expect(throws: LocalDatabaseError.self) {
+            try database.queue.writeWithoutTransaction { db in
+                _ = try ConnectionState.of(db).rawTableStatements.statement(.delete, of: table, db)
+            }
+        }
+        #expect(error?.message.contains("raw table t") == true)
+        #expect(error?.message.contains(dropped) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func commentsAfterAStatementAreNoOther() throws {
+        let table = ClientRawTable(
+            name: "t",
+            delete: .init(sql: "DELETE FROM t WHERE id = ?; -- why\n ;", parameters: [.id])
+        )
+        try database.queue.writeWithoutTransaction { db in
+            _ = try ConnectionState.of(db).rawTableStatements.statement(.delete, of: table, db)
+        }
+    }
+
     @Test func columnsFollowTheTable() throws {
         #expect(try statement(.put).parameters == [.id, .column("name")])
         try database.run("ALTER TABLE t ADD COLUMN age INTEGER")

@@ -100,10 +100,10 @@ import Testing
 
     private func rows(_ changed: ChangedRows, _ db: Database) throws -> [String: String?] {
         var rows: [String: String?] = [:]
-        try changed.forEach(db) { type, id, data in
-            let key = String(decoding: type, as: UTF8.self) + "/" + String(decoding: id, as: UTF8.self)
+        try changed.forEach(db) { row in
+            let key = String(decoding: row.type, as: UTF8.self) + "/" + String(decoding: row.id, as: UTF8.self)
             #expect(rows[key] == nil)
-            rows[key] = .some(data.map { String(decoding: $0, as: UTF8.self) })
+            rows[key] = .some(row.data.map { String(decoding: $0, as: UTF8.self) })
         }
         return rows
     }
@@ -283,7 +283,7 @@ import Testing
             #expect(!everything.contains { $0.contains("TEMP B-TREE") }, "\(everything)")
             for rows in [
                 ChangedRows.complete(unapplied: nil), .complete(unapplied: [1]), .complete(unapplied: [1, 2]),
-                .partial(covered: [1], unapplied: [1]),
+                .partial(covered: [1], unapplied: [1], published: .zero, beforeReset: .zero),
             ] {
                 let plan = try rows.plan(db)
                 #expect(plan.filter { $0.contains("TEMP B-TREE") }.count == 1, "\(plan)")
@@ -291,7 +291,12 @@ import Testing
                 #expect(plan.contains { $0.contains("ps_oplog_row (row_type=? AND row_id=?)") }, "\(plan)")
             }
             try OplogIndexes.drop(db)
-            let amongOperations = try ChangedRows.partialAmong([1...2], covered: [1]).plan(db)
+            let amongOperations = try ChangedRows.partialAmong(
+                [1...2],
+                covered: [1],
+                published: .zero,
+                beforeReset: .zero
+            ).plan(db)
             #expect(amongOperations.filter { $0.contains("TEMP B-TREE") }.count == 1, "\(amongOperations)")
             #expect(
                 amongOperations.contains { $0.contains("SEARCH o USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)") }

@@ -122,6 +122,114 @@ import Testing
         #expect(try scenario.items == ["x|10", "y|20"])
     }
 
+    /// What becomes of the operation that is shown while a partial checkpoint has an older one.
+    enum LostOperation: CaseIterable {
+        case superseded
+        case removed
+        case cleared
+        case clearedAndSentAgain
+        case bucketRemoved
+
+        /// Lines of a checkpoint 30 in which the bucket `all` has lost the operation 10 of the row `x`.
+        func lines(_ new: BucketDescription) -> [SyncLine] {
+            let all = BucketDescription.bucket("all", count: 100, priority: 3)
+            let put = Operation.put(25, "x", data: #"{"col":"25"}"#)
+            return switch self {
+            case .superseded: [.diff(30, [new, all]), .ops("all", put)]
+            case .removed: [.diff(30, [new, all]), .ops("all", .remove(25, "x"))]
+            case .cleared: [.diff(30, [new, all]), .ops("all", .clear(25))]
+            case .clearedAndSentAgain: [.diff(30, [new, all]), .ops("all", .clear(24), put)]
+            case .bucketRemoved: [.diff(30, [new], removed: ["all"])]
+            }
+        }
+
+        /// What the row is with the complete checkpoint.
+        var last: String {
+            switch self {
+            case .superseded, .clearedAndSentAgain: "25"
+            case .removed, .cleared, .bucketRemoved: "9"
+            }
+        }
+    }
+
+    @Test(
+        "a partial completion does not go back behind what was published and is not stored any more",
+        arguments: LostOperation.allCases,
+        Delivery.allCases
+    )
+    func olderVersionThanALostOne(_ lost: LostOperation, _ delivery: Delivery) throws {
+        for (isBulkLoad, isRestarted) in [(false, false), (false, true), (true, false), (true, true)] {
+            let scenario = try SyncScenario(delivery: delivery, bulkLoadThreshold: isBulkLoad ? 1 : .max)
+            try scenario.start()
+            let all = BucketDescription.bucket("all", count: 100, priority: isBulkLoad ? 1 : 3)
+            let rest = isBulkLoad ? [BucketDescription.bucket("rest", count: 100)] : []
+            try scenario.receive(
+                .cp(20, [all] + rest),
+                .ops("all", .put(10, "x", data: #"{"col":"10"}"#)),
+                isBulkLoad ? .part(1) : .done
+            )
+            func items() throws -> [String] {
+                try scenario.database.rows("SELECT id, col FROM items ORDER BY id")
+            }
+            #expect(try items() == ["x|10"])
+            // The row as another stream selects it, and one that is new: older ones, but for the last one.
+            let new = BucketDescription.bucket("new", count: 100, priority: 1)
+            try scenario.send(lost.lines(new).map { .line($0) })
+            if isRestarted {
+                scenario.restart()
+                try scenario.start()
+                let buckets = lost == .bucketRemoved ? [new] : [new, .bucket("all", count: 100)]
+                try scenario.receive(.cp(30, buckets + rest))
+            }
+            let older = ["x", "y"].enumerated().map { Operation.put(Int64($0) + 8, $1, data: #"{"col":"9"}"#) }
+            try scenario.receive(
+                .data(.line("new", older + [.put(29, "z", data: #"{"col":"29"}"#)])),
+                .part(1)
+            )
+            #expect(try scenario.oplogIndexes.isEmpty == isBulkLoad)
+            #expect(try items() == ["x|10", "y|9", "z|29"], "bulk load: \(isBulkLoad), restart: \(isRestarted)")
+            try scenario.receive(.done)
+            #expect(try items() == ["x|\(lost.last)", "y|9", "z|29"])
+        }
+    }
+
+    @Test("nor does it when everything is to be published again", arguments: [true, false])
+    func olderVersionAfterAResync(_ isForgettingProgress: Bool) throws {
+        for threshold in isForgettingProgress ? [Int64.max, 1] : [.max] {
+            let scenario = try SyncScenario(bulkLoadThreshold: threshold)
+            try scenario.start()
+            let buckets = [BucketDescription.bucket("all", count: 100), .bucket("new", count: 100, priority: 1)]
+            try scenario.receive(.cp(20, buckets), .ops("all", .put(10, "x", data: #"{"col":"10"}"#)), .done)
+            try scenario.send(.stop)
+            try scenario.write { try LocalData.triggerResync($0, forgettingProgress: isForgettingProgress) }
+            scenario.restart()
+            try scenario.start()
+            try scenario.receive(
+                .cp(30, [.bucket("all", count: 200), .bucket("new", count: 200, priority: 1)]),
+                .ops("new", .put(9, "x", data: #"{"col":"9"}"#), .put(29, "y", data: #"{"col":"29"}"#)),
+                .part(1)
+            )
+            #expect(try scenario.oplogIndexes.isEmpty == (threshold == 1))
+            #expect(try scenario.items == [#"x|{"col":"10"}"#, #"y|{"col":"29"}"#])
+            try scenario.receive(.done)
+            #expect(try scenario.items == [#"x|{"col":"10"}"#, #"y|{"col":"29"}"#])
+            let keys = try scenario.database.rows("SELECT key FROM ps_kv WHERE key LIKE 'swift_%'")
+            #expect(keys.isEmpty)
+        }
+    }
+
+    @Test("a partial completion shows what is newer than everything published", arguments: LostOperation.allCases)
+    func newerVersionThanALostOne(_ lost: LostOperation) throws {
+        let scenario = try SyncScenario.started()
+        let all = BucketDescription.bucket("all", priority: 3)
+        try scenario.receive(.cp(20, [all]), .ops("all", .put(10, "x", data: #"{"col":"10"}"#)), .done)
+        let new = BucketDescription.bucket("new", priority: 1)
+        try scenario.send(
+            (lost.lines(new) + [.ops("new", .put(21, "x", data: #"{"col":"21"}"#)), .part(1)]).map { .line($0) }
+        )
+        #expect(try scenario.items == [#"x|{"col":"21"}"#])
+    }
+
     @Test("a row that is removed from one bucket remains because of the other", arguments: Delivery.allCases)
     func removedFromOneOfTwoBuckets(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)

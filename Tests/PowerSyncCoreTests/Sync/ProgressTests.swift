@@ -64,6 +64,44 @@ import Testing
         #expect(try scenario.bucket("count_at_last") == 10)
     }
 
+    @Test("a bucket that has shrunk starts again, and no other", arguments: Delivery.allCases)
+    func onlyTheBucketThatHasShrunk(_ delivery: Delivery) throws {
+        let scenario = try SyncScenario(delivery: delivery)
+        try scenario.start()
+        let large = BucketDescription.bucket("a", count: 14_800)
+        try scenario.receive(.cp(10, [large, .bucket("b", count: 10)]), moves("a", 1), moves("b", 10), .done)
+        // Compacted, with two new operations.
+        try scenario.receive(.diff(12, [.bucket("a", count: 14_802), .bucket("b", count: 4)]))
+        #expect(overall(scenario) == "0/6")
+        try scenario.receive(moves("a", 2, from: 11))
+        #expect(overall(scenario) == "2/6")
+        #expect(try scenario.bucket("count_at_last") == 14_800)
+        try scenario.receive(.done, .diff(14, [.bucket("a", count: 14_804)]), moves("a", 2, from: 13))
+        #expect(overall(scenario) == "2/2")
+    }
+
+    @Test("a bucket that is sent anew starts again, and no other")
+    func cleared() throws {
+        let scenario = try started()
+        let buckets = [BucketDescription.bucket("a", count: 5), .bucket("b", count: 5)]
+        try scenario.receive(.cp(10, buckets), moves("a", 5), moves("b", 5), .done)
+        try scenario.receive(.diff(16, [.bucket("a", count: 8), .bucket("b", count: 6)]), moves("b", 1, from: 11))
+        #expect(overall(scenario) == "1/4")
+        try scenario.receive(.ops("a", .clear(12), .move(13)))
+        #expect(overall(scenario) == "3/9")
+        try scenario.receive(moves("a", 6, from: 14))
+        #expect(overall(scenario) == "9/9")
+        #expect(scenario.status.streams?.isEmpty == true)
+    }
+
+    @Test("more operations than were announced do not count")
+    func moreThanAnnounced() throws {
+        let scenario = try started()
+        try scenario.receive(.cp(10, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]), moves("a", 3))
+        #expect(overall(scenario) == "2/4")
+        #expect(scenario.status.progress?.untilPriority(Priority(1)) == OperationCounts(total: 2, downloaded: 2))
+    }
+
     @Test("progress counts from a complete checkpoint for which there was nothing to download")
     func fromACompactedBucket() throws {
         let scenario = try started()

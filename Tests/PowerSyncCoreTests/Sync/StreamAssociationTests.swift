@@ -22,13 +22,17 @@ import Testing
         )
     }
 
+    /// A request of subscriptions with these ids.
+    private static func request(_ ids: [Int64]) -> SubscriptionRequest {
+        SubscriptionRequest(subscriptions: ids.map { subscription($0, "requested") })
+    }
+
     private let association = StreamAssociation(
         subscriptions: [
             Self.subscription(4, "d", ["a": 1], timeToLive: 60), Self.subscription(5, "d"), Self.subscription(6, "e"),
             Self.subscription(7, "optional", isDefault: false), Self.subscription(8, "taken", timeToLive: 60),
         ],
-        requestedIDs: [4, 99, 8],
-        includesDefaults: true,
+        request: Self.request([4, 99, 8]),
         streams: ["d", "e", "optional", "taken", "unknown"].map { StreamDescription(name: $0, isDefault: true) }
     )
 
@@ -55,8 +59,7 @@ import Testing
     @Test func aRowWithParametersIsNotTheDefaultOne() {
         let association = StreamAssociation(
             subscriptions: [Self.subscription(1, "d", ["a": 1]), Self.subscription(2, "d")],
-            requestedIDs: [],
-            includesDefaults: true,
+            request: Self.request([]),
             streams: [StreamDescription(name: "d", isDefault: true)]
         )
         var found: [Int] = []
@@ -70,8 +73,7 @@ import Testing
         let names = ["\u{e9}", "e\u{301}"]
         let association = StreamAssociation(
             subscriptions: [Self.subscription(1, names[0]), Self.subscription(2, names[1])],
-            requestedIDs: [],
-            includesDefaults: true,
+            request: Self.request([]),
             streams: names.reversed().map { StreamDescription(name: $0, isDefault: true) }
         )
         var found: [Int] = []
@@ -86,8 +88,7 @@ import Testing
         }
         let association = StreamAssociation(
             subscriptions: subscriptions,
-            requestedIDs: [1, 2, 3],
-            includesDefaults: true,
+            request: Self.request([1, 2, 3]),
             streams: ["dd", "ee"].map { StreamDescription(name: $0, isDefault: true) }
         )
         let unknown = try (0..<3).map { try #require(association.unknownStreams[$0]) }

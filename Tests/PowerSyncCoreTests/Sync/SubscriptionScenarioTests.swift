@@ -329,7 +329,9 @@ import Testing
         // As when another process has forgotten the subscription, and the app subscribes again.
         try scenario.database.write("DELETE FROM ps_stream_subscriptions WHERE stream_name = 's'")
         try scenario.subscribe(key)
-        #expect(try scenario.send(.subscriptionsChanged(live: [])).isEmpty)
+        #expect(try scenario.send(.subscriptionsChanged(live: [])).kinds == ["status"])
+        #expect(scenario.status.streams?.map(\.key.name) == ["d", "s"])
+        #expect(scenario.status.streams?.map(\.priority) == [nil, Priority(3)])
         try scenario.receive(.diff(2))
         #expect(scenario.status.streams?.map(\.key.name) == ["d", "s"])
         #expect(scenario.status.streams?.map(\.priority) == [nil, Priority(3)])

@@ -133,6 +133,15 @@ final class SyncScenario {
         engine.fail()
     }
 
+    /// What the driver does when the service refuses the request because of its subscriptions.
+    ///
+    /// - Returns: What the log says; `nil` when nothing can be left out.
+    func refuseSubscriptions() -> String? {
+        let message = engine.subscriptionsRefused(at: now)
+        engine.fail()
+        return message
+    }
+
     /// Continues with a new engine, as after a restart of the process.
     func restart(bulkLoadThreshold: Int64? = nil) {
         engine = SyncEngine(bulkLoadThreshold: bulkLoadThreshold ?? engine.bulkLoadThreshold)

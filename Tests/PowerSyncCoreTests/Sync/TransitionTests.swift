@@ -17,7 +17,7 @@ import Testing
             try scenario.start()
             guard self != .before else { return scenario }
             if self == .heldBack { try scenario.database.write("INSERT INTO items (id) VALUES ('local')") }
-            try scenario.receive(.cp(1, [.bucket("a", count: 1)]), .ops("a", .put(1, "x")))
+            try scenario.receive(.cp(1, [.bucket("a", count: 2)]), .ops("a", .put(1, "x")))
             if self == .heldBack { try scenario.receive(.done) }
             return scenario
         }

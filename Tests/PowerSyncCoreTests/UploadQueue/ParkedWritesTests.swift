@@ -240,8 +240,7 @@ import Testing
         try database.write("DELETE FROM \(RejectedWrites.table)")
         try database.write("INSERT INTO items(id, col) VALUES ('a', '3')")
         #expect(try queue() == ["5: c", "7: a"])
-        var schema = KnownSchema()
-        #expect(try database.queue.read { try ParkedRows.fetch(&schema, $0) }.isEmpty)
+        #expect(try database.rows(ParkedWrites.rowsSQL).isEmpty)
     }
 
     /// A later write of their rows is in the queue, and stays there when another row is parked.

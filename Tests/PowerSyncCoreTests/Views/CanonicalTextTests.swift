@@ -21,6 +21,9 @@ import Testing
     /// A table with metadata and previous values.
     @Test func constructedExample() throws {
         let database = try LocalTestDatabase(Self.trip)
+        let removed = """
+            'SELECT powersync_object(''["km"]'', ps_old."km") FROM "trip" AS ps_old WHERE ps_old.id = ?1'
+            """
         #expect(
             try sql(database, "ps_data__trip")
                 == #"CREATE TABLE "ps_data__trip"(id TEXT PRIMARY KEY NOT NULL, data TEXT)"#
@@ -36,8 +39,9 @@ import Testing
             try sql(database, "ps_view_delete_trip") == """
                 CREATE TRIGGER "ps_view_delete_trip" INSTEAD OF DELETE ON "trip" FOR EACH ROW BEGIN
                 DELETE FROM "ps_data__trip" WHERE id = OLD.id;
-                INSERT INTO powersync_crud(op,id,type,old_values) VALUES ('DELETE', OLD.id, 'trip', \
-                powersync_object('["km"]', OLD."km"));
+                INSERT INTO powersync_crud(op,id,type,old_values) SELECT 'DELETE', OLD.id, 'trip', \
+                powersync_object('["km"]', OLD."km") WHERE powersync_changed('trip', NOT EXISTS (SELECT 1 FROM \
+                "ps_data__trip" WHERE id = OLD.id));
                 END
                 """
         )
@@ -45,8 +49,9 @@ import Testing
             try sql(database, "ps_view_delete2_trip") == """
                 CREATE TRIGGER "ps_view_delete2_trip" INSTEAD OF UPDATE ON "trip" FOR EACH ROW WHEN NEW._deleted IS \
                 TRUE BEGIN DELETE FROM "ps_data__trip" WHERE id = OLD.id; INSERT INTO \
-                powersync_crud(op,id,type,old_values,metadata) VALUES ('DELETE', OLD.id, 'trip', \
-                powersync_object('["km"]', OLD."km"), NEW._metadata);
+                powersync_crud(op,id,type,old_values,metadata) SELECT 'DELETE', OLD.id, 'trip', \
+                powersync_object('["km"]', OLD."km"), NEW._metadata WHERE powersync_changed('trip', NOT EXISTS (SELECT 1 \
+                FROM "ps_data__trip" WHERE id = OLD.id));
                 END
                 """
         )
@@ -55,9 +60,11 @@ import Testing
                 CREATE TRIGGER "ps_view_insert_trip" INSTEAD OF INSERT ON "trip" FOR EACH ROW BEGIN
                 SELECT CASE WHEN (NEW.id IS NULL) THEN RAISE (FAIL, 'id is required') WHEN (typeof(NEW.id) != 'text') \
                 THEN RAISE (FAIL, 'id should be text') END;
-                INSERT INTO "ps_data__trip" SELECT NEW.id, powersync_row('trip', '["note","km"]', NEW."note", NEW."km");
-                INSERT INTO powersync_crud(op,id,type,data,metadata) VALUES ('PUT', NEW.id, 'trip', \
-                powersync_changes('trip', '["km","note"]', NEW."km", NEW."note"), NEW._metadata);
+                INSERT INTO "ps_data__trip" SELECT NEW.id, powersync_stored('trip', NEW.id, \
+                powersync_row('trip', '["note","km"]', NEW."note", NEW."km"), \(removed));
+                INSERT INTO powersync_crud(op,id,type,data,metadata) SELECT 'PUT', NEW.id, 'trip', \
+                powersync_changes('trip', '["km","note"]', NEW."km", NEW."note"), NEW._metadata WHERE \
+                powersync_changed('trip', changes());
                 END
                 """
         )
@@ -66,12 +73,12 @@ import Testing
                 CREATE TRIGGER "ps_view_update_trip" INSTEAD OF UPDATE ON "trip" FOR EACH ROW  WHEN NEW._deleted IS \
                 NOT TRUE BEGIN
                 SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (FAIL, 'Cannot update id') END;
-                UPDATE "ps_data__trip" SET data = powersync_row('trip', '["note","km"]', NEW."note", NEW."km", \
-                OLD."note", OLD."km") WHERE id = NEW.id;
-                INSERT INTO powersync_crud(op,id,type,data,old_values,metadata,options) VALUES ('PATCH', NEW.id, \
+                UPDATE "ps_data__trip" SET data = powersync_stored('trip', NEW.id, powersync_row('trip', '["note","km"]', NEW."note", NEW."km", \
+                OLD."note", OLD."km", data), \(removed)) WHERE id = NEW.id;
+                INSERT INTO powersync_crud(op,id,type,data,old_values,metadata,options) SELECT 'PATCH', NEW.id, \
                 'trip', powersync_changes('trip', '["km","note"]', NEW."km", NEW."note", OLD."km", OLD."note"), \
                 powersync_object('["km"]', OLD."km", NEW."km"), \
-                NEW._metadata, 12);
+                NEW._metadata, 12 WHERE powersync_changed('trip', changes()) OR NEW.id IS NULL;
                 END
                 """
         )
@@ -110,6 +117,7 @@ import Testing
             try sql(database, "ps_view_insert_items") == """
                 CREATE TRIGGER "ps_view_insert_items" INSTEAD OF INSERT ON "items" FOR EACH ROW BEGIN
                 INSERT INTO "ps_data_local__items" SELECT NEW.id, powersync_row(\(names), NEW."col");
+                SELECT powersync_changed('items', changes());
                 END
                 """
         )
@@ -117,7 +125,8 @@ import Testing
             try sql(database, "ps_view_update_items") == """
                 CREATE TRIGGER "ps_view_update_items" INSTEAD OF UPDATE ON "items" FOR EACH ROW BEGIN
                 SELECT CASE WHEN (OLD.id != NEW.id) THEN RAISE (FAIL, 'Cannot update id') END;
-                UPDATE "ps_data_local__items" SET data = powersync_row(\(names), NEW."col", OLD."col") WHERE id = NEW.id;
+                UPDATE "ps_data_local__items" SET data = powersync_row(\(names), NEW."col", OLD."col", data) WHERE id = NEW.id;
+                SELECT powersync_changed('items', changes());
                 END
                 """
         )
@@ -125,6 +134,7 @@ import Testing
             try sql(database, "ps_view_delete_items") == """
                 CREATE TRIGGER "ps_view_delete_items" INSTEAD OF DELETE ON "items" FOR EACH ROW BEGIN
                 DELETE FROM "ps_data_local__items" WHERE id = OLD.id;
+                SELECT powersync_changed('items', changes());
                 END
                 """
         )
@@ -139,7 +149,9 @@ import Testing
                 SELECT CASE WHEN (NEW.id IS NULL) THEN RAISE (FAIL, 'id is required') WHEN (typeof(NEW.id) != 'text') \
                 THEN RAISE (FAIL, 'id should be text') END;
                 INSERT INTO powersync_crud_(data) VALUES(json_object('op', 'PUT', 'type', 'items', 'id', NEW.id, \
-                'data', powersync_changes('items', '["col"]', NEW."col")));END
+                'data', powersync_changes('items', '["col"]', NEW."col")));
+                SELECT powersync_changed('items', 1);
+                END
                 """
         )
     }
@@ -161,7 +173,7 @@ import Testing
         )
     }
 
-    @Test(arguments: [(0, 1), (49, 1), (50, 2), (98, 2), (99, 3)])
+    @Test(arguments: [(0, 1), (48, 1), (49, 2), (96, 2), (97, 3)])
     func callsHaveAtMostAHundredArguments(columns: Int, calls: Int) {
         let values = ViewRowValues(table: "t", columns: (0..<columns).map { "c\($0)" })
         let sql = values.updatedRow

@@ -119,6 +119,34 @@ import Testing
         #expect(entry.utf8.elementsEqual(#"{"op":"PUT","id":"x","type":"items","data":{\#(member)}}"#.utf8), "\(entry)")
     }
 
+    /// What other columns hold is not for an update to change, however SQLite reads it.
+    @Test(arguments: [
+        #""a\u0000b""#, #""\u0000""#, "1.50", "1E2", "18446744073709551615", "9e999", "-9e999", "true",
+        #"{"a": [1, null]}"#, "[ ]",
+        #""\u00e9\/""#, #""12abc""#, "null", "-0.0", #"1,"x":2"#,
+    ])
+    func updateOfAnotherColumnKeepsTheStoredText(_ value: String) throws {
+        let names = (0..<60).map { "c\($0)" } + ["x", #"q"#, "last"]
+        for type in [ColumnType.text, .integer, .real] {
+            let columns = names.map { ClientColumn(name: $0, type: type) }
+            for table in [ClientTable.items(columns), .items(columns, isLocalOnly: true)] {
+                let database = try LocalTestDatabase(table)
+                try database.write(
+                    "INSERT INTO \"\(table.internalName)\" VALUES ('r', ?)",
+                    [#"{"q": "é","x": \#(value) ,"c0":7}"#]
+                )
+                try database.write("UPDATE items SET last = 5")
+                let row = try #require(try database.texts("SELECT data FROM \"\(table.internalName)\"").first ?? nil)
+                let kept = value.hasPrefix("1,") ? "1" : value
+                #expect(row.contains(#""x":\#(kept),"q":"é","last":"#), "\(row)")
+                #expect(row.hasPrefix(#"{"c0":7,"c1":null,"#), "\(row)")
+                let entries = try database.texts("SELECT data -> 'data' FROM ps_crud")
+                let last = type == .text ? #""5""# : type == .integer ? "5" : "5.0"
+                #expect(entries == (table.isLocalOnly ? [] : [#"{"last":\#(last)}"#]))
+            }
+        }
+    }
+
     @Test func previousValuesAreAsExactAsTheRow() throws {
         let database = try LocalTestDatabase(.items(Self.typed, trackPreviousValues: PreviousValues()))
         try database.write("INSERT INTO items(id, t, i, r) VALUES ('x', '\u{1F600}', 9007199254740993, 0.1 + 0.2)")

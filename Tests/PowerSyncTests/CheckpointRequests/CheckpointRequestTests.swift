@@ -110,6 +110,27 @@ import Testing
         try await harness.wait { $0.downloadError != nil && !$0.connected }
     }
 
+    @Test func aRefusedTokenIsToldApart() async throws {
+        _ = try await connect()
+        let request = Task { [database] in try await database.requestCheckpoint() }
+        try await service.nextCheckpointRequest().reject(status: 401)
+        let error = await #expect(throws: CheckpointRequestError.self) { _ = try await request.value }
+        #expect(error?.isUnauthenticated == true)
+    }
+
+    @Test func theStatusHasTheNumberOfTheNewestRequestThatWasAnswered() async throws {
+        let stream = try await connect()
+        #expect(database.currentStatus.lastAppliedCheckpointRequestId == nil)
+        stream.send(.checkpoint(1, writeCheckpoint: 7), .done)
+        try await harness.wait { $0.lastAppliedCheckpointRequestId == 7 }
+        // The number survives the connection, and not the data.
+        stream.end()
+        try await harness.wait { !$0.connected }
+        #expect(database.currentStatus.lastAppliedCheckpointRequestId == 7)
+        try await database.disconnectAndClear()
+        #expect(database.currentStatus.lastAppliedCheckpointRequestId == nil)
+    }
+
     @Test func requestsNeedAConnectionInTheirMode() async throws {
         await #expect(throws: CheckpointRequestError.self) { _ = try await database.requestCheckpoint() }
         _ = try await harness.connectAndAccept()

@@ -98,9 +98,9 @@ import Testing
 
     @Test func oneThatDoesNotAnswerInTimeIsAnErrorOfTheConnection() async throws {
         let never = try await connectWithoutAnswer()
-        try await harness.clock.waitForTimer(of: .seconds(40))
-        harness.clock.advance(by: .seconds(40))
-        try await harness.wait { ($0.lastDownloadError as? SyncTransportError)?.code == .idle }
+        try await harness.clock.waitForTimer(of: .seconds(60))
+        harness.clock.advance(by: .seconds(60))
+        try await harness.wait { ($0.lastDownloadError as? OverdueCallError)?.call == "postCheckpointRequest" }
         try await harness.clock.waitForTimer(of: .seconds(5))
         harness.clock.advance(by: .seconds(5))
         try await harness.acceptNext().send(.checkpoint(1), .done)

@@ -4,6 +4,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncTesting
+import PowerSyncUpload
 import Testing
 
 @testable import PowerSync
@@ -187,7 +188,11 @@ import Testing
 
     // MARK: - Times
 
-    @Test(arguments: ["30", "Sat, 01 Nov 2025 00:00:30 GMT"])
+    @Test(
+        arguments: [
+            "30", "Sat, 01 Nov 2025 00:00:30 GMT", "Saturday, 01-Nov-25 00:00:30 GMT", "Sat Nov  1 00:00:30 2025",
+        ]
+    )
     func aBackendIsLeftAloneAsLongAsItSays(retryAfter: String) async throws {
         try await Backend.run { backend in
             try await backend.insert(["a"])

@@ -4,6 +4,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncTesting
+import PowerSyncUpload
 
 @testable import PowerSync
 

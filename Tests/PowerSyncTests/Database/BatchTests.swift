@@ -24,9 +24,22 @@ import Testing
         }
     }
 
+    @Test("Too few and too many values name their set", arguments: [[2], [2, "b", "c"]] as [[any Sendable]])
+    func wrongNumberOfValuesNamesItsSet(_ set: [any Sendable]) async throws {
+        try await withNotes { database in
+            let error = await #expect(throws: PowerSyncError.self) {
+                try await database.executeBatch(sql: Self.insert, parameterSets: [[1, "a"], set])
+            }
+            let text = error?.localizedDescription ?? ""
+            #expect(text.contains("Parameter set 1 ") && text.contains("has 2 parameters"), "\(text)")
+            let count = try await database.count("notes")
+            #expect(count == 0)
+        }
+    }
+
     @Test func valuesOfOneSetAreNotThoseOfTheNext() async throws {
         try await withNotes { database in
-            try await database.executeBatch(sql: Self.insert, parameterSets: [[1, "a"], [2]])
+            try await database.executeBatch(sql: Self.insert, parameterSets: [[1, "a"], [2, nil]])
             let texts = try await database.getAll("SELECT text FROM notes ORDER BY id") {
                 $0.getStringOptional(index: 0)
             }

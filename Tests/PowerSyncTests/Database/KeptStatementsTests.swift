@@ -79,9 +79,9 @@ import Testing
 
     @Test func aLongTextIsNotKept() async throws {
         try await withFileDatabase { database in
-            let sql = "SELECT count(*) FROM users WHERE name IN (" + String(repeating: "?,", count: 9_000) + "?)"
+            let sql = "SELECT count(*) FROM users WHERE name IN (" + String(repeating: "?1,", count: 9_000) + "?1)"
             let texts = try await database.readLock { context in
-                #expect(try context.get(sql: sql, parameters: []) { try $0.getInt(index: 0) } == 0)
+                #expect(try context.get(sql: sql, parameters: [nil]) { try $0.getInt(index: 0) } == 0)
                 return try Self.statements(context)
             }
             #expect(!texts.contains(sql))

@@ -80,24 +80,53 @@ private struct Color: PowerSyncDataTypeConvertible, Sendable {
         }
     }
 
-    @Test func missingParametersAreNull() async throws {
+    struct Count: CustomTestStringConvertible {
+        let sql: String
+        let parameters: [(any Sendable)?]?
+        let words: String
+        var testDescription: String { "\(parameters?.count ?? -1) for \(sql)" }
+    }
+
+    static let counts = [
+        Count(sql: "SELECT ?, ?", parameters: ["a"], words: "has 2 parameters, and 1 value is given"),
+        Count(sql: "SELECT ?, ?", parameters: nil, words: "has 2 parameters, and 0 values are given"),
+        Count(sql: "SELECT ?", parameters: [], words: "has 1 parameter, and 0 values are given"),
+        Count(sql: "SELECT ?", parameters: [1, 2], words: "has 1 parameter, and 2 values are given"),
+        Count(sql: "SELECT 1", parameters: [nil], words: "has 0 parameters, and 1 value is given"),
+        Count(sql: "SELECT ?3", parameters: [1], words: "has 3 parameters, and 1 value is given"),
+        Count(sql: "SELECT :a, :b, :a", parameters: [1], words: "has 2 parameters, and 1 value is given"),
+    ]
+
+    @Test("Too few or too many values are an error that counts them", arguments: counts)
+    func wrongNumberOfParameters(_ example: Count) async throws {
         try await withMemoryDatabase { database in
-            let values = try await database.get(sql: "SELECT ?, ?", parameters: ["a"]) { cursor in
-                [cursor.getStringOptional(index: 0), cursor.getStringOptional(index: 1)]
+            func expectRangeError(_ body: () async throws -> Void) async throws {
+                let error = await #expect(throws: PowerSyncError.self) { try await body() }
+                guard case .sqliteError(25, _, let message?, _, let sql?) = error else {
+                    Issue.record("unexpected error \(String(describing: error))")
+                    return
+                }
+                #expect(message.contains(example.words), "\(message)")
+                #expect(sql == example.sql)
             }
-            #expect(values == ["a", nil])
+            try await expectRangeError { try await database.execute(sql: example.sql, parameters: example.parameters) }
+            try await expectRangeError {
+                _ = try await database.getAll(sql: example.sql, parameters: example.parameters) { _ in 0 }
+            }
+            try await expectRangeError {
+                for try await _ in try database.watch(
+                    sql: example.sql,
+                    parameters: example.parameters,
+                    mapper: { _ in 0 }
+                ) {}
+            }
         }
     }
 
-    @Test func tooManyParametersAreARangeError() async throws {
+    @Test func parametersThatAreUsedTwiceCountOnce() async throws {
         try await withMemoryDatabase { database in
-            let error = await #expect(throws: PowerSyncError.self) {
-                try await database.execute(sql: "SELECT ?", parameters: [1, 2])
-            }
-            guard case .sqliteError(25, _, _, _, "SELECT ?") = error else {
-                Issue.record("unexpected error \(String(describing: error))")
-                return
-            }
+            let sum = try await database.get(sql: "SELECT ?1 + ?2 + ?1", parameters: [1, 2]) { try $0.getInt(index: 0) }
+            #expect(sum == 4)
         }
     }
 

@@ -228,19 +228,19 @@ import Testing
 
     @Test func failureTellsTheAppTheRowAndTheLogNothingOfIt() async throws {
         let harness = harness()
-        try await createTable(harness.database, "title TEXT CHECK (length(title) < 5)")
+        try await createTable(harness.database)
         let stream = try await harness.connectAndAccept()
         stream.send(
             .checkpoint(1, [.bucket("a")]),
-            .row("a", 1, "todos", "id-of-row", #"{"title":"secret title"}"#),
+            .row("a", 1, "todos", "id-of-row", #"["secret title"]"#),
             .done
         )
         try await harness.wait { $0.downloadError != nil }
         let error = try #require(harness.database.currentStatus.downloadError as? PowerSyncError)
-        #expect(error.localizedDescription.contains("CHECK constraint failed"))
+        #expect(error.localizedDescription.contains("not a JSON object"))
         #expect(
             error.localizedDescription.contains(
-                #"(context: replacing into todos, id = id-of-row, data = {"title":"secret title"})"#
+                #"(context: replacing into todos, id = id-of-row, data = ["secret title"])"#
             )
         )
         for severity in [LogSeverity.debug, .info, .warning, .error] {
@@ -250,6 +250,37 @@ import Testing
             }
         }
         #expect(harness.log.messages(.error).contains { $0.contains("raw table todos") })
+    }
+
+    @Test func rowThatAConstraintRefusesIsInTheStatusAndStopsNothing() async throws {
+        let harness = harness()
+        try await createTable(harness.database, "title TEXT CHECK (length(title) < 5)")
+        let stream = try await harness.connectAndAccept()
+        stream.send(
+            .checkpoint(3, [.bucket("a")]),
+            .row("a", 1, "todos", "1", #"{"title":"secret title"}"#),
+            .row("a", 2, "todos", "2", #"{"title":"Milk"}"#),
+            .row("a", 3, "lists", "l", #"{"name":"Shop"}"#),
+            .done
+        )
+        try await harness.wait { $0.lastSyncedAt != nil }
+        let status = harness.database.currentStatus
+        #expect(
+            status.setAsideRows == [
+                SetAsideRow(table: "todos", id: "1", reason: "CHECK constraint failed: length(title) < 5")
+            ]
+        )
+        #expect(status.downloadError == nil)
+        #expect("\(status)".contains("1 rows set aside"))
+        #expect(try await texts("SELECT title FROM local_todos", harness.database) == ["Milk"])
+        #expect(try await texts("SELECT name FROM lists", harness.database) == ["Shop"])
+        #expect(harness.log.messages(.warning).contains { $0.contains("'todos'") && $0.contains("'1'") })
+        for severity in [LogSeverity.debug, .info, .warning, .error] {
+            #expect(!harness.log.messages(severity).contains { $0.contains("secret") })
+        }
+        stream.send(.checkpoint(4, [.bucket("a")]), .row("a", 4, "todos", "1", #"{"title":"Eggs"}"#), .done)
+        try await harness.wait { $0.setAsideRows.isEmpty }
+        #expect(try await texts("SELECT title FROM local_todos ORDER BY id", harness.database) == ["Eggs", "Milk"])
     }
 
     @Test func failureToClearIsThrown() async throws {

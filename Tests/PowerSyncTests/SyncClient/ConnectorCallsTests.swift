@@ -1,3 +1,4 @@
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSync
@@ -13,7 +14,7 @@ import Testing
             throw ScriptedError(name: "no session")
         }
         self.session = session
-        calls = ConnectorCalls(of: session)
+        calls = ConnectorCalls(of: session, clock: ElapsedClock(TestClock()))
     }
 
     @Test func methodsKnowTheirSession() async throws {

@@ -19,133 +19,172 @@ import Testing
         Machine.Entry(id: id, waiter: "waiter \(id)")
     }
 
-    @Test mutating func concurrentDemandsShareOneFetch() {
-        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
+    private mutating func fetchWanted(by id: UInt64) throws -> CredentialsCache.FetchID {
+        let action = machine.credentialsWanted(by: entry(id))
+        return try #require(action.fetch)
+    }
+
+    private mutating func refreshWanted(by id: UInt64) throws -> CredentialsCache.FetchID {
+        let action = machine.refreshWanted(by: entry(id), replacing: old)
+        return try #require(action.fetch)
+    }
+
+    private mutating func invalidated() throws -> CredentialsCache.FetchID {
+        let fetch = machine.invalidated()
+        return try #require(fetch)
+    }
+
+    @Test mutating func concurrentDemandsShareOneFetch() throws {
+        let fetch = try fetchWanted(by: 1)
         #expect(machine.credentialsWanted(by: entry(2)).isWait)
-        #expect(machine.fetched(old).resumed.map(\.id) == [1, 2])
+        let fetched = machine.fetched(old, by: fetch)
+        let news = try #require(fetched)
+        #expect(news.entries.map(\.id) == [1, 2])
+        #expect(news.isOtherEndpoint)
         #expect(machine.credentialsWanted(by: entry(3)).credentials == old)
     }
 
-    @Test mutating func failedFetchIsRepeatedByTheNextDemand() {
-        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
-        #expect(machine.fetchFailed().resumed.map(\.id) == [1])
-        #expect(machine.credentialsWanted(by: entry(2)).isFetch)
+    @Test mutating func failedFetchIsRepeatedByTheNextDemand() throws {
+        let fetch = try fetchWanted(by: 1)
+        #expect(machine.failed(fetch).map(\.id) == [1])
+        #expect(machine.credentialsWanted(by: entry(2)).fetch != nil)
     }
 
-    @Test mutating func oldCredentialsStayInUseDuringARefresh() {
-        cacheOld()
-        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
+    @Test mutating func oldCredentialsStayInUseDuringARefresh() throws {
+        try cacheOld()
+        let fetch = try refreshWanted(by: 2)
         #expect(machine.credentialsWanted(by: entry(3)).credentials == old)
         #expect(machine.refreshWanted(by: entry(4)) == .none)
-        #expect(machine.fetched(new).resumed.map(\.id) == [2])
+        let fetched = machine.fetched(new, by: fetch)
+        let news = try #require(fetched)
+        #expect(news.entries.map(\.id) == [2])
+        #expect(!news.isOtherEndpoint)
         #expect(machine.credentialsWanted(by: entry(5)).credentials == new)
     }
 
     /// A keepalive is handled after the refresh that an earlier one started has ended.
-    @Test mutating func lateRefreshOfReplacedCredentialsFetchesNothing() {
-        cacheOld()
-        #expect(machine.refreshWanted(by: entry(2), replacing: old) == .fetch)
-        #expect(machine.fetched(new).resumed.map(\.id) == [2])
+    @Test mutating func lateRefreshOfReplacedCredentialsFetchesNothing() throws {
+        try cacheOld()
+        let fetch = try refreshWanted(by: 2)
+        #expect(machine.fetched(new, by: fetch)?.entries.map(\.id) == [2])
         #expect(machine.refreshWanted(by: entry(3), replacing: old) == .none)
-        #expect(machine.refreshWanted(by: entry(4), replacing: new) == .fetch)
+        #expect(machine.refreshWanted(by: entry(4), replacing: new).fetch != nil)
     }
 
-    @Test mutating func failedRefreshKeepsTheOldCredentials() {
-        cacheOld()
-        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
-        #expect(machine.fetchFailed().resumed.map(\.id) == [2])
+    @Test mutating func failedRefreshKeepsTheOldCredentials() throws {
+        try cacheOld()
+        let fetch = try refreshWanted(by: 2)
+        #expect(machine.failed(fetch).map(\.id) == [2])
         #expect(machine.credentialsWanted(by: entry(3)).credentials == old)
-        #expect(machine.refreshWanted(by: entry(4)) == .fetch)
+        #expect(machine.refreshWanted(by: entry(4)).fetch != nil)
     }
 
-    @Test mutating func rejectedCredentialsAreDropped() {
-        cacheOld()
+    @Test mutating func rejectedCredentialsAreDropped() throws {
+        try cacheOld()
         machine.rejected(old)
-        #expect(machine.credentialsWanted(by: entry(2)).isFetch)
+        #expect(machine.credentialsWanted(by: entry(2)).fetch != nil)
     }
 
-    @Test mutating func rejectionOfReplacedCredentialsHasNoEffect() {
-        cacheOld()
-        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
-        _ = machine.fetched(new)
+    @Test mutating func rejectionOfReplacedCredentialsHasNoEffect() throws {
+        try cacheOld()
+        let fetch = try refreshWanted(by: 2)
+        _ = machine.fetched(new, by: fetch)
         machine.rejected(old)
         #expect(machine.credentialsWanted(by: entry(3)).credentials == new)
     }
 
-    @Test mutating func rejectionDuringARefreshMakesDemandsWaitForIt() {
-        cacheOld()
-        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
+    @Test mutating func rejectionDuringARefreshMakesDemandsWaitForIt() throws {
+        try cacheOld()
+        let fetch = try refreshWanted(by: 2)
         machine.rejected(old)
         #expect(machine.credentialsWanted(by: entry(3)).isWait)
-        #expect(machine.fetched(new).resumed.map(\.id) == [2, 3])
+        #expect(machine.fetched(new, by: fetch)?.entries.map(\.id) == [2, 3])
     }
 
-    @Test mutating func cancelledWaiterIsReturnedOnceAndTheFetchGoesOn() {
-        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
+    @Test mutating func cancelledWaiterIsReturnedOnceAndTheFetchGoesOn() throws {
+        let fetch = try fetchWanted(by: 1)
         #expect(machine.cancelled(id: 1)?.waiter == "waiter 1")
         #expect(machine.cancelled(id: 1) == nil)
-        #expect(machine.fetched(old).resumed.isEmpty)
+        #expect(machine.fetched(old, by: fetch)?.entries.isEmpty == true)
         #expect(machine.credentialsWanted(by: entry(2)).credentials == old)
     }
 
-    @Test mutating func cancelledRefreshIsReturnedOnceAndTheOldCredentialsStay() {
-        cacheOld()
-        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
+    @Test mutating func cancelledRefreshIsReturnedOnceAndTheOldCredentialsStay() throws {
+        try cacheOld()
+        let fetch = try refreshWanted(by: 2)
         #expect(machine.cancelled(id: 2)?.waiter == "waiter 2")
         #expect(machine.cancelled(id: 2) == nil)
         #expect(machine.current == old)
-        #expect(machine.fetched(new).resumed.isEmpty)
+        #expect(machine.fetched(new, by: fetch)?.entries.isEmpty == true)
         #expect(machine.current == new)
     }
 
-    @Test mutating func nothingIsFetchedAfterTheEnd() {
-        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
+    @Test mutating func nothingIsFetchedAfterTheEnd() throws {
+        let fetch = try fetchWanted(by: 1)
         #expect(machine.stopped().map(\.id) == [1])
-        #expect(machine.fetched(old).resumed.isEmpty)
+        #expect(machine.fetched(old, by: fetch) == nil)
         #expect(machine.credentialsWanted(by: entry(2)).isFail)
         #expect(machine.refreshWanted(by: entry(3)) == .none)
+        #expect(machine.invalidated() == nil)
     }
 
-    @Test mutating func invalidatedCredentialsAreDropped() {
-        cacheOld()
+    @Test mutating func invalidatedCredentialsAreDropped() throws {
+        try cacheOld()
         #expect(machine.current == old)
-        machine.invalidated()
+        #expect(machine.invalidated() == nil)
         #expect(machine.current == nil)
-        #expect(machine.credentialsWanted(by: entry(2)).isFetch)
+        #expect(machine.credentialsWanted(by: entry(2)).fetch != nil)
     }
 
-    @Test("A fetch from before the invalidation does not count, however it ends", arguments: [true, false])
-    mutating func fetchFromBeforeTheInvalidationDoesNotCount(_ succeeds: Bool) {
-        #expect(machine.credentialsWanted(by: entry(1)).isFetch)
-        machine.invalidated()
+    /// When a fetch ends that began before the app invalidated all credentials.
+    enum End: CaseIterable {
+        case succeedsBefore, failsBefore, succeedsAfter, failsAfter, never
+    }
+
+    @Test("A fetch from before the invalidation does not count, however and whenever it ends", arguments: End.allCases)
+    mutating func fetchFromBeforeTheInvalidationDoesNotCount(_ end: End) throws {
+        let first = try fetchWanted(by: 1)
+        let second = try invalidated()
         #expect(machine.credentialsWanted(by: entry(2)).isWait)
         #expect(machine.credentialsWanted(by: entry(3)).isWait)
         #expect(machine.cancelled(id: 3)?.id == 3)
         #expect(machine.refreshWanted(by: entry(4)) == .none)
-        #expect(succeeds ? machine.fetched(old).isFetch : machine.fetchFailed().isFetch)
+        if end == .succeedsBefore { #expect(machine.fetched(old, by: first) == nil) }
+        if end == .failsBefore { #expect(machine.failed(first).isEmpty) }
         #expect(machine.current == nil)
-        #expect(machine.fetched(new).resumed.map(\.id) == [1, 2])
+        #expect(machine.fetched(new, by: second)?.entries.map(\.id) == [1, 2])
+        if end == .succeedsAfter { #expect(machine.fetched(old, by: first) == nil) }
+        if end == .failsAfter { #expect(machine.failed(first).isEmpty) }
         #expect(machine.current == new)
     }
 
-    @Test mutating func invalidationDuringARefreshMakesDemandsWait() {
-        cacheOld()
-        #expect(machine.refreshWanted(by: entry(2)) == .fetch)
-        machine.invalidated()
-        machine.invalidated()
+    @Test mutating func invalidationDuringARefreshMakesDemandsWait() throws {
+        try cacheOld()
+        let fetch = try refreshWanted(by: 2)
+        let second = try invalidated()
+        let third = try invalidated()
         #expect(machine.credentialsWanted(by: entry(3)).isWait)
-        #expect(machine.fetched(old).isFetch)
-        #expect(machine.stopped().map(\.id) == [2, 3])
+        #expect(machine.fetched(old, by: fetch) == nil)
+        #expect(machine.fetched(old, by: second) == nil)
+        #expect(machine.fetched(new, by: third)?.entries.map(\.id) == [2, 3])
     }
 
-    private mutating func cacheOld() {
-        _ = machine.credentialsWanted(by: entry(1))
-        _ = machine.fetched(old)
+    @Test mutating func invalidationOfAFetchThatNobodyWaitsForFetchesNothing() throws {
+        let fetch = try fetchWanted(by: 1)
+        _ = machine.cancelled(id: 1)
+        #expect(machine.invalidated() == nil)
+        #expect(machine.fetched(old, by: fetch) == nil)
+        #expect(machine.credentialsWanted(by: entry(2)).fetch != nil)
+    }
+
+    private mutating func cacheOld() throws {
+        let fetch = try fetchWanted(by: 1)
+        _ = machine.fetched(old, by: fetch)
     }
 }
 
 extension CredentialsCache.StateMachine.WantAction {
-    fileprivate var isFetch: Bool { if case .fetch = self { true } else { false } }
+    fileprivate var fetch: CredentialsCache.FetchID? { if case .fetch(let id) = self { id } else { nil } }
     fileprivate var isWait: Bool { if case .wait = self { true } else { false } }
     fileprivate var isFail: Bool { if case .fail = self { true } else { false } }
     fileprivate var credentials: ServiceCredentials? {
@@ -153,9 +192,6 @@ extension CredentialsCache.StateMachine.WantAction {
     }
 }
 
-extension CredentialsCache.StateMachine.FetchAction {
-    fileprivate var isFetch: Bool { if case .fetch = self { true } else { false } }
-    fileprivate var resumed: [CredentialsCache.StateMachine<Waiter>.Entry] {
-        if case .resume(let entries) = self { entries } else { [] }
-    }
+extension CredentialsCache.StateMachine.RefreshAction {
+    fileprivate var fetch: CredentialsCache.FetchID? { if case .fetch(let id) = self { id } else { nil } }
 }

@@ -38,6 +38,17 @@ import Testing
         #expect(stream.isClosed)
     }
 
+    @Test func aRenewedTokenWithTheSameTextKeepsTheStreamOpen() async throws {
+        harness.connector.onFetch { _ in PowerSyncCredentials(endpoint: "https://sync.test", token: "the same") }
+        let stream = try await harness.connectAndAccept()
+        stream.send(.keepalive(tokenExpiresIn: 10))
+        try await harness.connector.waitForFetches(2)
+        stream.send(.checkpoint(1), .done)
+        try await harness.wait { $0.hasSynced == true }
+        #expect(!stream.isClosed)
+        #expect(harness.service.streamRequests == 1)
+    }
+
     @Test func onlyOnePrefetchIsInFlight() async throws {
         let gate = TaskGate()
         harness.connector.onFetch { call in

@@ -8,12 +8,15 @@ import Testing
     private let source = TestClock()
     private let changes = SubscriptionChanges()
 
-    /// Runs a test with what is passed on.
-    private func whileRunning(_ body: (AsyncStream<[StreamKey]>) async throws -> Void) async throws {
-        let (passed, continuation) = AsyncStream.makeStream(of: [StreamKey].self)
+    /// Runs a test with what is passed on: the times.
+    private func whileRunning(
+        notBefore earliest: Duration = .zero,
+        _ body: (AsyncStream<Duration>) async throws -> Void
+    ) async throws {
+        let (passed, continuation) = AsyncStream.makeStream(of: Duration.self)
         let clock = ElapsedClock(source)
         let running = Task { [changes] in
-            await changes.run(clock) { continuation.yield($0) }
+            await changes.run(clock, notBefore: earliest) { continuation.yield(clock.now) }
         }
         try await body(passed)
         running.cancel()
@@ -29,44 +32,81 @@ import Testing
         source.advance(by: SubscriptionChanges.quietTime)
     }
 
-    private func streams(_ names: String...) -> [StreamKey] { names.map { StreamKey(name: $0) } }
-
     @Test func aChangeIsPassedOnWhenNoOtherFollows() async throws {
         try await whileRunning { passed in
-            changes.note(live: streams("a"))
-            try await passQuietTime()
-            let first = await passed.first { _ in true }
-            #expect(first == streams("a"))
-            changes.note(live: [])
-            try await passQuietTime()
-            let second = await passed.first { _ in true }
-            #expect(second == [])
+            for number in 1...2 {
+                changes.note()
+                try await passQuietTime()
+                let time = await passed.first { _ in true }
+                #expect(time == SubscriptionChanges.quietTime * number)
+            }
         }
     }
 
-    @Test func ofSeveralChangesTheLastCounts() async throws {
+    @Test func severalChangesArePassedOnAsOne() async throws {
         try await whileRunning { passed in
-            changes.note(live: streams("a"))
-            changes.note(live: streams("a", "b"))
+            changes.note()
+            changes.note()
             try await source.waitForTimer(of: SubscriptionChanges.quietTime)
-            changes.note(live: streams("a", "b", "c"))
+            changes.note()
             try await passQuietTime()
             try await passQuietTime()
-            let last = await passed.first { _ in true }
-            #expect(last == streams("a", "b", "c"))
+            let time = await passed.first { _ in true }
+            #expect(time == SubscriptionChanges.quietTime * 2)
         }
     }
 
     @Test func oneWhoGoesOnForEverIsHeardEverySecond() async throws {
         try await whileRunning { passed in
-            changes.note(live: [])
-            for number in 1...50 {
+            changes.note()
+            for _ in 1...50 {
                 try await source.waitForTimer(of: SubscriptionChanges.quietTime)
-                changes.note(live: streams("\(number)"))
+                changes.note()
                 source.advance(by: SubscriptionChanges.quietTime)
             }
-            let last = await passed.first { _ in true }
-            #expect(last == streams("50"))
+            let time = await passed.first { _ in true }
+            #expect(time == .seconds(1))
         }
+    }
+
+    @Test func changesFromBeforeArePassedOnAfterThePause() async throws {
+        changes.note()
+        try await whileRunning(notBefore: .seconds(4)) { passed in
+            try await source.waitForTimer(of: .seconds(4))
+            changes.note()
+            source.advance(by: .seconds(4))
+            try await passQuietTime()
+            // The change during the pause counts as one that has followed.
+            try await passQuietTime()
+            let time = await passed.first { _ in true }
+            #expect(time == .seconds(4) + SubscriptionChanges.quietTime * 2)
+        }
+    }
+}
+
+@Suite struct ReopeningPauseTests {
+    @Test func aStreamThatIsOpenedForTheFirstTimeHasNone() {
+        #expect(ReopeningPause().length(afterOpeningFor: .seconds(20)) == .zero)
+    }
+
+    @Test func itDoublesWhileStreamsDoNotLastTwiceAsLong() {
+        var pause = ReopeningPause()
+        var lengths: [Duration] = []
+        for _ in 0..<6 {
+            pause.streamReopens(after: pause.length(afterOpeningFor: .zero))
+            lengths.append(pause.length(afterOpeningFor: .zero))
+        }
+        #expect(lengths == [1, 2, 4, 8, 8, 8].map { .seconds($0) })
+        pause.streamReopens(after: .seconds(16))
+        #expect(pause.length(afterOpeningFor: .zero) == .seconds(1))
+        pause.streamReopens(after: .milliseconds(1_999))
+        #expect(pause.length(afterOpeningFor: .zero) == .seconds(2))
+    }
+
+    @Test func itIsNotShorterThanOpeningTheStreamTook() {
+        var pause = ReopeningPause()
+        pause.streamReopens(after: .zero)
+        #expect(pause.length(afterOpeningFor: .seconds(20)) == .seconds(20))
+        #expect(pause.length(afterOpeningFor: .milliseconds(1)) == .seconds(1))
     }
 }

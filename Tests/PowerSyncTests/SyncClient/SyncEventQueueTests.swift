@@ -124,6 +124,7 @@ extension SyncEvent {
         case .keepaliveAnswered: "keepaliveAnswered"
         case .tokenRefreshed: "tokenRefreshed"
         case .uploadCompleted: "uploadCompleted"
+        case .subscriptionStored(let stream): "stored \(stream.key)"
         case .subscriptionsChanged(let live): "subscriptions \(live.map(\.name).joined(separator: ","))"
         }
     }

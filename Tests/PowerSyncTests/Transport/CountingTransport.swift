@@ -7,6 +7,7 @@ import PowerSyncTesting
 /// Counts what the sync client takes from another transport.
 final class CountingTransport: SyncTransport {
     struct Count: Sendable {
+        var streams = 0
         var lines = 0
         var bytes = 0
     }
@@ -27,6 +28,11 @@ final class CountingTransport: SyncTransport {
         try await changes.wait { taken.bytes > bytes ? () : nil }
     }
 
+    /// Waits until so many streams were asked for.
+    func waitForStreams(_ streams: Int) async throws {
+        try await changes.wait { taken.streams >= streams ? () : nil }
+    }
+
     fileprivate func add(_ lines: [ReceivedLine]) {
         count.withLockedValue { count in
             count.lines += lines.count
@@ -40,7 +46,9 @@ final class CountingTransport: SyncTransport {
         credentials: ServiceCredentials,
         log: SyncRequestLog
     ) async throws -> any SyncLineStream {
-        CountedLines(
+        count.withLockedValue { $0.streams += 1 }
+        changes.fire()
+        return CountedLines(
             try await base.openStream(request, credentials: credentials, log: log),
             transport: self
         )

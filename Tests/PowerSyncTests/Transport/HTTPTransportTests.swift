@@ -4,6 +4,7 @@ import HTTPStackTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import PowerSyncNIO
 import PowerSyncProtocol
 import Testing
 

@@ -75,8 +75,8 @@ extension AttachmentQueue {
 
     /// Removes files in the attachments directory that no row refers to.
     ///
-    /// Never done by itself: other queues or the app may keep files in the same directory. A row refers to a file if its path leads
-    /// there, however it is spelled. When that cannot be found out for one of the rows, an error is thrown and nothing is removed.
+    /// Never done by itself: the app may keep files in the same directory. Files of other queues stay if these have been made, for the same
+    /// database, in this process. A row refers to a file if its path leads there, however it is spelled. When that cannot be found out for one of the rows, an error is thrown and nothing is removed.
     ///
     /// - Parameter age: How old a file must be, since files are written before their rows.
     /// - Returns: How many files were removed.

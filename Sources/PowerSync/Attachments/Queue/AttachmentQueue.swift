@@ -29,21 +29,25 @@
 /// ``AttachmentQueueOptions/archiveOnlyAfterFirstSync`` protects from that at the first sign-in.
 ///
 /// The queue stops when its last reference goes away.
+///
+/// Its properties are read with `await`, as in the established SDK: `await queue.db`.
 public actor AttachmentQueue: AttachmentQueueProtocol {
+    // Not `nonisolated`: for that the compiler warns of the `await` of apps that were written for the established SDK.
+
     /// The database.
-    public nonisolated let db: any PowerSyncDatabaseProtocol
+    public let db: any PowerSyncDatabaseProtocol
     /// Takes and gives files; throws for everything in a queue that was made with a transport.
-    public nonisolated let remoteStorage: any RemoteStorageAdapter
+    public let remoteStorage: any RemoteStorageAdapter
     /// Where the files are on this device.
-    public nonisolated let localStorage: any LocalStorageAdapter
+    public let localStorage: any LocalStorageAdapter
     /// Whether files of new references are downloaded.
-    public nonisolated let downloadAttachments: Bool
+    public let downloadAttachments: Bool
     /// Where messages go.
-    public nonisolated let logger: any LoggerProtocol
+    public let logger: any LoggerProtocol
     /// The attachments table.
-    public nonisolated let attachmentsService: any AttachmentServiceProtocol
+    public let attachmentsService: any AttachmentServiceProtocol
     /// What transfers.
-    public nonisolated let syncingService: SyncingService
+    public let syncingService: SyncingService
 
     nonisolated let lifecycle: QueueLifecycle
 

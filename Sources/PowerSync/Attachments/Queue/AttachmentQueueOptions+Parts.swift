@@ -1,9 +1,6 @@
 import Foundation
 
 extension AttachmentQueueOptions {
-    /// Apps may pass anything; a clock cannot wait for ever.
-    private static let longestWait = Duration.seconds(365 * 86_400)
-
     /// Puts a queue together.
     func makeParts(
         db: any PowerSyncDatabaseProtocol,
@@ -46,7 +43,8 @@ extension AttachmentQueueOptions {
                 progress: TransferProgressHub(),
                 clock: ElapsedClock(environment.clock),
                 random: environment.random,
-                isDatabaseClosed: { [weak local = SyncedDatabase.behind(db)?.local] in local?.isClosed ?? false }
+                isDatabaseClosed: { [weak local = SyncedDatabase.behind(db)?.local] in local?.isClosed ?? false },
+                now: environment.now
             )
         )
         return AttachmentQueueParts(
@@ -60,7 +58,7 @@ extension AttachmentQueueOptions {
             tableName: tableName,
             directory: directory,
             subdirectories: subdirectories,
-            interval: syncInterval > .zero ? min(syncInterval, AttachmentQueueOptions.longestWait) : nil,
+            interval: syncInterval > .zero ? min(syncInterval, Argument.longestTime) : nil,
             downloads: downloadAttachments,
             archivesOnlyAfterFirstSync: archiveOnlyAfterFirstSync,
             environment: environment,
@@ -72,9 +70,10 @@ extension AttachmentQueueOptions {
         TransferOptions(
             maxConcurrentTransfers: maxConcurrentTransfers,
             policy: transferPolicy,
-            throttle: min(max(syncThrottle, .zero), AttachmentQueueOptions.longestWait),
+            throttle: min(max(syncThrottle, .zero), Argument.longestTime),
             downloads: downloadAttachments,
-            archivedCacheByteLimit: archivedCacheByteLimit
+            archivedCacheByteLimit: archivedCacheByteLimit,
+            callLimit: TransferOptions.callLimit(transferLimit)
         )
     }
 }

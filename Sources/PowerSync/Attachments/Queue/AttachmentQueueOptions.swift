@@ -22,6 +22,18 @@ public struct AttachmentQueueOptions: Sendable {
     ///
     /// What is not allowed waits for the next look at the table; ``AttachmentQueue/triggerSync()`` causes one.
     public var transferPolicy: AttachmentTransferPolicy?
+    /// After how long without progress a call into the app's code for one attachment is cancelled: 10 minutes by default; zero or less for
+    /// never.
+    ///
+    /// These calls are the methods of a ``RemoteStorageAdapter``, an ``AttachmentTransportAdapter`` and a ``SyncErrorHandler``, the closures of the
+    /// transports (`resolveUpload`, `resolve`, `headers` and the others), ``transferPolicy``, and ``getLocalUri`` before a transfer. Progress is
+    /// a byte that the transport reports, or a statement through the database. A ``RemoteStorageAdapter`` reports no bytes: let the limit be
+    /// longer than its slowest transfer takes.
+    ///
+    /// A call that does not return after its cancellation is named by ``AttachmentQueueProgress/overdueCalls`` and the log. Nothing more is
+    /// called for its attachment before it returns, and its result counts when it does. Up to 16 of these calls do not count against
+    /// ``maxConcurrentTransfers``, so that the other attachments go on.
+    public var transferLimit = Duration.seconds(600)
     /// How many archived attachments are kept with their files: 100 by default.
     public var archivedCacheLimit: Int64 = 100
     /// How many bytes of archived files are kept, besides ``archivedCacheLimit``; no limit by default.

@@ -115,7 +115,7 @@ extension AttachmentQueueParts {
         }
     }
 
-    /// Removes files that no row leads to.
+    /// Removes files that no row leads to, of this queue or of another one of this process and database.
     ///
     /// - Returns: How many.
     func sweepOrphans(olderThan age: Duration) async throws -> Int {
@@ -124,8 +124,7 @@ extension AttachmentQueueParts {
             let files = try await localStorage.files(path: directory, notChangedSince: date)
             guard !files.isEmpty else { return 0 }
             var search = OrphanSearch(among: files)
-            let store = context.store
-            for row in try await db.readLock(callback: { try store.fileLocations(in: $0) }) {
+            for row in try await fileLocations(in: context) {
                 if let path = row.localUri { search.keepStoredFile(at: path) }
                 guard let name = row.filename, let path = try? await paths.path(of: name) else { continue }
                 search.keepFile(at: path)
@@ -134,6 +133,14 @@ extension AttachmentQueueParts {
             let orphans = try await search.orphans(in: localStorage)
             for orphan in orphans { try await localStorage.deleteFile(filePath: orphan) }
             return orphans.count
+        }
+    }
+
+    /// Where the files of all rows are: of this table, and of those of other queues, which may have the same directory.
+    private func fileLocations(in context: AttachmentContext) async throws -> [AttachmentStore.FileLocation] {
+        let (store, others) = (context.store, context.storesOfOtherQueues)
+        return try await db.readLock { context in
+            try store.fileLocations(in: context) + others.flatMap { $0.locationsIfReadable(in: context) }
         }
     }
 

@@ -77,11 +77,12 @@ extension AttachmentQueueProtocol {
         fileExtension: String?,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
+        let tableName = try await attachmentsService.withContext { $0.tableName }
         let saver = FileSaver(
             service: attachmentsService,
             localStorage: localStorage,
             paths: AttachmentPaths(directory: nil) { await getLocalUri($0) },
-            table: SharedAttachmentTable(),
+            table: SharedAttachmentTables.shared.table(named: tableName, of: db),
             logger: db.logger,
             filename: { await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1) }
         )

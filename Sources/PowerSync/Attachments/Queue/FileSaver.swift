@@ -44,14 +44,15 @@ struct FileSaver: Sendable {
     /// Saves a file.
     ///
     /// ```
-    ///                  write                     row                          source removed, if it is moved
+    ///                  create                    row                          source removed, if it is moved
     ///  source only ───────────► source and target ───► source, target and row ──────────────────────────────► saved
     ///       ▲                        │
     ///       └── target removed ◄─────┘ an error, a cancellation
     /// ```
     ///
     /// A file that is to be moved stays where it is until the row is there: at no point is there neither it nor the saved
-    /// file, whatever fails, and even if the process dies.
+    /// file, whatever fails, and even if the process dies. What is at the path of the file name already stays, too: the new file gets
+    /// another of its ``AttachmentPath/candidates(for:id:)``, and only a file that this save has created is removed.
     ///
     /// - Returns: The row.
     /// - Throws: ``PowerSyncAttachmentError``, or what the hook, the database, the storage or the stream throws. Nothing is left
@@ -62,72 +63,78 @@ struct FileSaver: Sendable {
         guard !id.isEmpty else { throw PowerSyncAttachmentError.generalError("The id of an attachment is empty.") }
         let filename = await filename(id, description.fileExtension)
         let path = try await paths.path(of: filename)
-        guard table.claim(id) else { throw FileSaver.duplicate(id) }
+        guard table.claim(id) else { throw AttachmentContext.duplicate(id) }
         defer { table.release(id) }
-        if description.id != nil { try await check(id, isNewWith: path) }
         let isInPlace = await source.isFile(at: path)
+        let claimed = table.paths.claim(isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
+        defer { table.paths.release(claimed) }
+        // No row has a new id, a name with it or a path with that: nothing has to be looked through.
+        let isNameNew = description.id == nil && filename.contains(id)
+        let isPathNew = isNameNew && path.hasSuffix(filename)
+        let free = isPathNew ? claimed : try await unusedPaths(claimed, id, filename)
+        guard !free.isEmpty else {
+            throw PowerSyncAttachmentError.generalError(
+                "\(filename) cannot be saved: another attachment has its file at \(path), or is being saved there."
+            )
+        }
+
+        var created: CreatedAttachmentFile?
         do {
-            let size = try await isInPlace ? self.size(of: path, from: path) : write(source, to: path)
+            if !isInPlace { created = try await create(source.content, atFirstFreeOf: free, filename) }
+            let file = try await existing(created, or: path)
             let attachment = Attachment(
                 id: id,
                 filename: filename,
                 state: .queuedUpload,
-                localUri: path,
+                localUri: file.path,
                 mediaType: description.mediaType,
-                size: size,
+                size: file.size,
                 metaData: description.metaData
             )
-            let saved = try await insert(attachment, at: path, hook)
+            let saved = try await insert(attachment, at: file.path, isNameNew: isNameNew, hook)
             if case .file(let sourcePath, move: true) = source, !isInPlace { await removeSource(sourcePath) }
             return saved
         } catch {
-            if !isInPlace { await discard(path) }
+            if let created { await discard(created.path) }
             throw error
         }
     }
 
-    /// Before the file of another attachment is overwritten.
-    private func check(_ id: String, isNewWith path: String) async throws {
-        let (ids, isPathUsed) = try await service.withContext { context in
-            (try await context.getAttachmentIds(), try await context.isFileShared(path: path, besides: id))
-        }
-        guard !ids.contains(where: { ExactText($0) == ExactText(id) }) else { throw FileSaver.duplicate(id) }
-        guard !isPathUsed else {
-            throw PowerSyncAttachmentError.generalError("Another attachment has its file at \(path) already.")
-        }
-    }
-
-    private static func duplicate(_ id: String) -> PowerSyncAttachmentError {
-        .generalError("There is an attachment \(id) already.")
-    }
-
-    private func write(_ source: Source, to path: String) async throws -> Int64 {
-        switch source {
-        case .data(let data):
-            return try await localStorage.saveFile(filePath: path, data: data)
-        case .chunks(let chunks):
-            return try await localStorage.saveFile(filePath: path, chunks: chunks)
-        case .file(let source, let isMoved):
-            if isMoved {
-                try await localStorage.linkFile(sourcePath: source, targetPath: path)
-            } else {
-                try await localStorage.copyFile(sourcePath: source, targetPath: path)
-            }
-            return try await size(of: path, from: source)
+    /// Checks that neither the id nor the file name has a row, before a large file is written in vain.
+    ///
+    /// - Returns: The paths that no row has.
+    private func unusedPaths(_ paths: [String], _ id: String, _ filename: String) async throws -> [String] {
+        try await service.withContext { context in
+            try await context.checkIsNew(id: id, filename: filename)
+            return try await context.unusedPaths(paths, besides: id)
         }
     }
 
-    private func size(of path: String, from source: String) async throws -> Int64 {
+    private func create(
+        _ content: AttachmentFileContent,
+        atFirstFreeOf paths: [String],
+        _ filename: String
+    ) async throws -> CreatedAttachmentFile {
+        guard let file = try await localStorage.createFile(content, atFirstFreeOf: paths) else {
+            throw AttachmentPath.taken(paths, filename)
+        }
+        return file
+    }
+
+    /// The file that was created, or the one that is in its place.
+    private func existing(_ created: CreatedAttachmentFile?, or path: String) async throws -> CreatedAttachmentFile {
+        if let created { return created }
         guard let size = try await localStorage.fileSize(filePath: path) else {
-            throw PowerSyncAttachmentError.fileNotFound(source)
+            throw PowerSyncAttachmentError.fileNotFound(path)
         }
-        return size
+        return CreatedAttachmentFile(path: path, size: size)
     }
 
     /// When it throws, there is no row: a transaction that has begun is not interrupted.
     private func insert(
         _ attachment: Attachment,
         at path: String,
+        isNameNew: Bool,
         _ hook: @escaping UpdateHook
     ) async throws -> Attachment {
         try await service.withContext { context in
@@ -135,11 +142,11 @@ struct FileSaver: Sendable {
             guard try await localStorage.fileExists(filePath: path) else {
                 throw PowerSyncAttachmentError.fileNotFound(path)
             }
-            return try await context.insertSaved(attachment, hook: hook)
+            return try await context.insertSaved(attachment, isNameNew: isNameNew, hook: hook)
         }
     }
 
-    /// Takes back what ``write(_:to:)`` did, or began.
+    /// Removes the file that this save has created.
     private func discard(_ path: String) async {
         await Task.ignoringCancellation { [localStorage, logger] in
             do {
@@ -171,6 +178,16 @@ struct FileSaver: Sendable {
 }
 
 extension FileSaver.Source {
+    /// What the new file contains.
+    fileprivate var content: AttachmentFileContent {
+        switch self {
+        case .data(let data): .data(data)
+        case .chunks(let chunks): .chunks(chunks)
+        case .file(let path, move: true): .link(to: path)
+        case .file(let path, move: false): .copy(of: path)
+        }
+    }
+
     /// Whether this is the file at a path already, under this name or another one.
     ///
     /// Names may differ by symbolic links or by case. Nothing is written then, and nothing is removed.

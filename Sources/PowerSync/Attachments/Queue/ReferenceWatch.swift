@@ -36,7 +36,7 @@ struct ReferenceWatch: Sendable {
             guard !Task.isCancelled, case .failed(let error) = end else { return }
             if processed > 0 { wait = ReferenceWatch.waits.shortest }
             logger.error(
-                "The watched attachments failed; watching again in \(wait): \(error.localizedDescription)",
+                "The watched attachments failed; watching again in \(wait): \(error.lineOfText)",
                 tag: LogTag.attachments
             )
             guard (try? await clock.sleep(for: wait)) != nil else { return }

@@ -19,13 +19,18 @@ final class SharedAttachmentTable: Sendable {
     let lock = AsyncLock()
     /// What identifies the database: kept, so that nothing else gets its identity.
     private let owner: (any Sendable)?
+    /// Where files are being written: shared with the other tables of the database, whose queues may have the same directory.
+    let paths: ClaimedPaths
     private let state = NIOLockedValueBox(State())
 
     /// Creates a table that is shared with nobody else.
     ///
-    /// - Parameter owner: Lives as long as the table.
-    init(owner: (any Sendable)? = nil) {
+    /// - Parameters:
+    ///   - owner: Lives as long as the table.
+    ///   - paths: Where files are being written.
+    init(owner: (any Sendable)? = nil, paths: ClaimedPaths = ClaimedPaths()) {
         self.owner = owner
+        self.paths = paths
     }
 
     /// Reserves the file of an attachment.
@@ -103,6 +108,15 @@ final class SharedAttachmentTables: Sendable {
 
     private let tables = NIOLockedValueBox<[Key: Entry]>([:])
 
+    /// The names of the tables of a database that have queues, in lower case.
+    func names(of database: any PowerSyncDatabaseProtocol) -> [String] {
+        let owner: any Sendable = SyncedDatabase.behind(database)?.membership.group ?? database
+        let id = ObjectIdentifier(owner as AnyObject)
+        return tables.withLockedValue { tables in
+            tables.filter { $0.key.database == id && $0.value.table != nil }.map(\.key.table)
+        }
+    }
+
     /// What the queues of a table share.
     func table(named name: String, of database: any PowerSyncDatabaseProtocol) -> SharedAttachmentTable {
         // Databases of one file are one database.
@@ -111,7 +125,8 @@ final class SharedAttachmentTables: Sendable {
         return tables.withLockedValue { tables in
             if let table = tables[key]?.table { return table }
             tables = tables.filter { $0.value.table != nil }
-            let table = SharedAttachmentTable(owner: owner)
+            let paths = tables.first { $0.key.database == key.database }?.value.table?.paths
+            let table = SharedAttachmentTable(owner: owner, paths: paths ?? ClaimedPaths())
             tables[key] = Entry(table: table)
             return table
         }

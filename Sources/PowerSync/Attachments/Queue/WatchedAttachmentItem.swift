@@ -6,8 +6,8 @@ public struct WatchedAttachmentItem: Sendable, Equatable {
     public let fileExtension: String?
     /// The name of the file; it may contain sub-directories.
     ///
-    /// It belongs to one attachment: a download never replaces the file of another one that is still to be uploaded, and two
-    /// downloads with one name replace each other's.
+    /// It belongs to one attachment. Of two references with one name each gets a file with a path of its own, and the download of one waits
+    /// as long as the other is to be uploaded.
     public let filename: String?
     /// Free text for the attachment's row.
     public let metaData: String?

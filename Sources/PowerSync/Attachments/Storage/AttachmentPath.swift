@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import PowerSyncSQLite
 
 /// The rules for names and paths of attachments (docs/attachments.md "Names and paths").
 ///
@@ -92,7 +93,7 @@ enum AttachmentPath {
         let start = target.utf8.lastIndex(of: slash).map { target.utf8.index(after: $0) } ?? target.startIndex
         let name = target[start...]
         guard name.utf8.count + suffix.utf8.count > componentLimit else { return target + suffix }
-        let digest = SHA256.hash(data: Data(name.utf8)).prefix(8).map { String(format: "%02x", $0) }.joined()
+        let digest = digest(of: name)
         var kept = name
         while kept.utf8.count + 1 + digest.utf8.count + suffix.utf8.count > componentLimit { kept.removeLast() }
         return "\(target[..<start])\(kept).\(digest)\(suffix)"
@@ -112,6 +113,61 @@ enum AttachmentPath {
     /// Where a transport keeps what it must know to continue the download at a path.
     static func downloadStatePath(for downloadPath: String) -> String {
         temporaryPath(for: downloadPath, tag: stateTag)
+    }
+
+    /// The paths that the file of an attachment may have, in the order in which they are tried.
+    ///
+    /// The first one is the path of the file's name. Where something else is there, the others follow, in the same directory: `photo.jpg`,
+    /// then `photo.9f86d081884c7d65.jpg` with the beginning of a digest of the id, then `photo.9f86d081884c7d65-2.jpg` up to `-9`.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file's name.
+    ///   - id: The id of the attachment.
+    /// - Returns: Ten paths.
+    static func candidates(for path: String, id: String) -> [String] {
+        let digest = digest(of: id)
+        let start = path.utf8.lastIndex(of: slash).map { path.utf8.index(after: $0) } ?? path.startIndex
+        let name = path[start...]
+        // A dot at the beginning is that of a hidden file.
+        let end = name.dropFirst().lastIndex(of: ".") ?? name.endIndex
+        var (stem, fileExtension) = (name[..<end], name[end...])
+        return [path]
+            + (1..<10).map { number in
+                let tag = number == 1 ? ".\(digest)" : ".\(digest)-\(number)"
+                while !stem.isEmpty, stem.utf8.count + tag.utf8.count + fileExtension.utf8.count > componentLimit {
+                    stem.removeLast()
+                }
+                if stem.isEmpty { fileExtension = "" }
+                return "\(path[..<start])\(stem)\(tag)\(fileExtension)"
+            }
+    }
+
+    /// The error for a file that finds something at each of its ``candidates(for:id:)``.
+    static func taken(_ paths: [String], _ filename: String) -> PowerSyncAttachmentError {
+        .generalError(
+            "There is no free path for the file \(filename): files that do not belong to it are at \(paths.joined(separator: ", ")). "
+                + "Remove them, for example with sweepOrphanFiles(olderThan:)."
+        )
+    }
+
+    /// Where the file of an attachment is when its directory has moved.
+    ///
+    /// - Parameters:
+    ///   - stored: The path that its row has.
+    ///   - path: The path that its file name has now.
+    ///   - id: The id of the attachment.
+    /// - Returns: One of ``candidates(for:id:)``: the one with the last component of the stored path, else the first one.
+    static func current(_ stored: String?, for path: String, id: String) -> String {
+        guard let stored, lastComponent(of: stored) != lastComponent(of: path) else { return path }
+        return candidates(for: path, id: id).first { lastComponent(of: $0) == lastComponent(of: stored) } ?? path
+    }
+
+    private static func lastComponent(of path: String) -> ExactText {
+        ExactText(path.utf8.split(separator: slash).last.map { String(Substring($0)) } ?? "")
+    }
+
+    private static func digest(of text: some StringProtocol) -> String {
+        SHA256.hash(data: Data(text.utf8)).prefix(8).map { String(format: "%02x", $0) }.joined()
     }
 
     /// The directory of a path; `.` for a name alone.

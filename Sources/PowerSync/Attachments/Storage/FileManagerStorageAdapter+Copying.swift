@@ -10,24 +10,41 @@ extension FileManagerStorageAdapter {
     public nonisolated func copyFile(sourcePath: String, targetPath: String) async throws {
         try AttachmentPath.check(systemPath: sourcePath)
         guard sourcePath != targetPath else { return try await checkExists(sourcePath) }
-        let (source, target) = try await perform(on: targetPath) { _ in
-            let source = try OpenFile(sourcePath, for: .reading)
-            _ = try source.size()
-            return (source, try TemporaryFile(for: targetPath))
-        }
+        let (source, target) = try await openCopy(of: sourcePath, for: targetPath)
         do {
-            var isIncomplete = true
-            while isIncomplete {
-                try Task.checkCancellation()
-                isIncomplete = try await perform(on: targetPath) { _ in
-                    try target.write(from: source, upTo: FileManagerStorageAdapter.copyStep)
-                }
-            }
+            _ = try await copy(source, to: target, targetPath)
             try await perform(on: targetPath) { _ in try target.commit() }
         } catch {
             try await FileWork.run { target.discard() }
             throw error
         }
+    }
+
+    /// Opens a file and one without a name for its copy.
+    nonisolated func openCopy(of sourcePath: String, for targetPath: String) async throws -> (OpenFile, TemporaryFile) {
+        try AttachmentPath.check(systemPath: sourcePath)
+        return try await perform(on: targetPath) { _ in
+            let source = try OpenFile(sourcePath, for: .reading)
+            _ = try source.size()
+            return (source, try TemporaryFile(for: targetPath))
+        }
+    }
+
+    /// Copies a file to one that has no name yet.
+    ///
+    /// - Returns: The number of bytes.
+    nonisolated func copy(_ source: OpenFile, to target: TemporaryFile, _ targetPath: String) async throws -> Int64 {
+        var size: Int64 = 0
+        var isIncomplete = true
+        while isIncomplete {
+            try Task.checkCancellation()
+            let copied = try await perform(on: targetPath) { _ in
+                try target.write(from: source, upTo: FileManagerStorageAdapter.copyStep)
+            }
+            size += Int64(copied)
+            isIncomplete = copied >= FileManagerStorageAdapter.copyStep
+        }
+        return size
     }
 
     /// Moves a file, with the directories above the target; replaces an existing one atomically.
@@ -88,7 +105,8 @@ extension FileManagerStorageAdapter {
     /// Flushes a source to the disk and creates the directories above its target.
     ///
     /// - Returns: The directory of the target.
-    private static func prepare(_ source: String, for target: String) throws -> String {
+    @discardableResult
+    static func prepare(_ source: String, for target: String) throws -> String {
         let file = try OpenFile(source, for: .reading)
         _ = try file.size()
         try file.synchronize()

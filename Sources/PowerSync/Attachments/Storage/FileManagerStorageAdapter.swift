@@ -64,14 +64,19 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
     ) async throws -> Int64 {
         let file = try await perform(on: filePath) { _ in try TemporaryFile(for: filePath) }
         do {
-            return try await write(chunks, to: file, filePath)
+            let size = try await write(chunks, to: file, filePath)
+            try await perform(on: filePath) { _ in try file.commit() }
+            return size
         } catch {
             try await FileWork.run { file.discard() }
             throw error
         }
     }
 
-    private nonisolated func write(
+    /// Writes chunks to a file that has no name yet.
+    ///
+    /// - Returns: The number of bytes.
+    nonisolated func write(
         _ chunks: AttachmentChunks,
         to file: TemporaryFile,
         _ filePath: String
@@ -91,10 +96,7 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
         // A sequence may end because of the cancellation: what it gave is not the whole file.
         try Task.checkCancellation()
         let rest = waiting
-        try await perform(on: filePath) { _ in
-            try file.write(rest)
-            try file.commit()
-        }
+        try await perform(on: filePath) { _ in try file.write(rest) }
         return size
     }
 

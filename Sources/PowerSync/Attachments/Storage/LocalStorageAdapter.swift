@@ -28,6 +28,24 @@ public protocol LocalStorageAdapter: Sendable {
 
     // The rest has default implementations in terms of the above.
 
+    /// Creates a file at the first of some paths at which there is nothing, with the directories above it.
+    ///
+    /// The queue saves every file of the app's with this method, and gives every download its path with it: what is at a path already, a
+    /// file, a directory or a link, is neither replaced nor removed. ``FileManagerStorageAdapter`` creates the file exclusively (`O_EXCL`).
+    ///
+    /// The default implementation asks ``fileExists(filePath:)`` for each path and then writes with the other methods, so a file that
+    /// appears in between is replaced. After an error it deletes what it has written.
+    ///
+    /// - Parameters:
+    ///   - content: What the file contains.
+    ///   - paths: The paths in order of preference, all in one directory.
+    /// - Returns: The file; `nil` when there is something at every path, and nothing has changed then.
+    /// - Throws: ``PowerSyncAttachmentError/fileNotFound(_:)`` when there is no source, or another error. There is no new file then.
+    func createFile(
+        _ content: AttachmentFileContent,
+        atFirstFreeOf paths: [String]
+    ) async throws
+        -> CreatedAttachmentFile?
     /// Writes a file chunk by chunk; replaces an existing one atomically, after the last chunk.
     ///
     /// The default implementation collects the chunks in memory.
@@ -82,6 +100,49 @@ extension LocalStorageAdapter {
     /// - Throws: ``PowerSyncAttachmentError/fileNotFound(_:)`` or ``PowerSyncAttachmentError/ioError(_:)``.
     public func readFile(filePath: String) async throws -> Data {
         try await readFile(filePath: filePath, mediaType: nil)
+    }
+
+    /// Asks for each path whether there is a file, and writes with the other methods.
+    public func createFile(
+        _ content: AttachmentFileContent,
+        atFirstFreeOf paths: [String]
+    ) async throws -> CreatedAttachmentFile? {
+        for path in paths where try await !fileExists(filePath: path) {
+            do {
+                return CreatedAttachmentFile(path: path, size: try await write(content, to: path))
+            } catch {
+                // Only a file: a directory at the path was there before.
+                await Task.ignoringCancellation {
+                    guard (try? await fileExists(filePath: path)) == true else { return }
+                    try? await deleteFile(filePath: path)
+                }
+                throw error
+            }
+        }
+        return nil
+    }
+
+    private func write(_ content: AttachmentFileContent, to path: String) async throws -> Int64 {
+        let source: String
+        switch content {
+        case .data(let data): return try await saveFile(filePath: path, data: data)
+        case .chunks(let chunks): return try await saveFile(filePath: path, chunks: chunks)
+        case .copy(let file):
+            try await copyFile(sourcePath: file, targetPath: path)
+            source = file
+        case .link(let file):
+            try await linkFile(sourcePath: file, targetPath: path)
+            source = file
+        case .move(let file):
+            // Measured before: when a file has been moved, nothing may fail any more.
+            guard let size = try await fileSize(filePath: file) else {
+                throw PowerSyncAttachmentError.fileNotFound(file)
+            }
+            try await moveFile(sourcePath: file, targetPath: path)
+            return size
+        }
+        guard let size = try await fileSize(filePath: path) else { throw PowerSyncAttachmentError.fileNotFound(source) }
+        return size
     }
 
     /// Collects the chunks and writes them at once.

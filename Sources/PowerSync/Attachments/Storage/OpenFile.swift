@@ -159,6 +159,51 @@ extension OpenFile {
         try retrying(path) { systemLink(path, target) }
     }
 
+    /// Gives a file another name, unless there is something of that name.
+    ///
+    /// - Returns: Whether the name was free; otherwise nothing has changed.
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
+    static func renameIfFree(_ path: String, to target: String) throws -> Bool {
+        guard let isLinked = try linkIfFree(path, to: target) else {
+            // The file system has no second names: an empty file takes the name until the rename.
+            guard try isFree({ _ = try OpenFile(target, for: .creating) }) else { return false }
+            do {
+                try rename(path, to: target)
+            } catch {
+                try? remove(target)
+                throw error
+            }
+            return true
+        }
+        // It has its name; what is left of the other one is removed like other unfinished files.
+        if isLinked { try? remove(path) }
+        return isLinked
+    }
+
+    /// Gives a file another name besides the one that it has, unless there is something of that name.
+    ///
+    /// - Returns: Whether the name was free; `nil` where the file system has no second names. Nothing has changed unless it is `true`.
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
+    static func linkIfFree(_ path: String, to target: String) throws -> Bool? {
+        do {
+            return try isFree { try link(path, to: target) }
+        } catch PowerSyncAttachmentError.ioError(let error as POSIXError)
+            where [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(error.code.rawValue)
+        {
+            return nil
+        }
+    }
+
+    /// Whether a call that creates a name exclusively has found it free.
+    private static func isFree(_ create: () throws -> Void) throws -> Bool {
+        do {
+            try create()
+            return true
+        } catch PowerSyncAttachmentError.ioError(let error as POSIXError) where error.code == .EEXIST {
+            return false
+        }
+    }
+
     /// Whether two paths lead to one file: through links, or because the volume ignores case.
     ///
     /// Where there is no file, they do not.
@@ -227,6 +272,18 @@ extension OpenFile {
         }
         guard status.isRegular else { return nil }
         return status.attributes
+    }
+
+    /// Waits until the name of a new file is on the disk.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``; the file has been removed then.
+    static func synchronizeNewName(_ path: String) throws {
+        do {
+            try synchronizeDirectory(AttachmentPath.directory(of: path))
+        } catch {
+            try? remove(path)
+            throw error
+        }
     }
 
     /// Waits until the names in a directory are on the disk, where the file system can say so.

@@ -64,19 +64,19 @@ final class TemporaryFile: Sendable {
     /// - Parameters:
     ///   - source: The other file.
     ///   - limit: About how many bytes at most.
-    /// - Returns: Whether there may be more.
+    /// - Returns: How many bytes; fewer than the limit at the end of the other file.
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
-    func write(from source: OpenFile, upTo limit: Int) throws -> Bool {
+    func write(from source: OpenFile, upTo limit: Int) throws -> Int {
         let file = try open()
         return try withUnsafeTemporaryAllocation(byteCount: FileWork.chunkSize, alignment: 1) { buffer in
             var copied = 0
             while copied < limit {
                 let count = try source.read(into: buffer)
-                guard count > 0 else { return false }
+                guard count > 0 else { return copied }
                 try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 copied += count
             }
-            return true
+            return copied
         }
     }
 
@@ -86,5 +86,18 @@ final class TemporaryFile: Sendable {
         try OpenFile.rename(path, to: target)
         _ = close()
         try OpenFile.synchronizeDirectory(AttachmentPath.directory(of: target))
+    }
+
+    /// Gives the file the first of some names that is free.
+    ///
+    /// - Parameter targets: The paths in order of preference, all in the directory of the target.
+    /// - Returns: The path that the file has; `nil` when none is free. The file is still to be discarded then.
+    /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``; the file has none of the names then.
+    func commit(atFirstFreeOf targets: [String]) throws -> String? {
+        try open().synchronize()
+        guard let target = try targets.first(where: { try OpenFile.renameIfFree(path, to: $0) }) else { return nil }
+        _ = close()
+        try OpenFile.synchronizeNewName(target)
+        return target
     }
 }

@@ -25,10 +25,10 @@ extension AttachmentContext {
         besides failed: Set<String> = [],
         removeFile: @Sendable (Attachment) async throws -> Void
     ) async throws -> ExpiryRound {
-        let (store, limit) = (store, maxArchivedCount)
+        let (store, limit, others) = (store, maxArchivedCount, storesOfOtherQueues)
         let (rows, sharedPaths) = try await db.readTransaction { transaction in
             let rows = try store.expiredRows(limit: limit, byteLimit: byteLimit, besides: failed, in: transaction)
-            return (rows, rows.isEmpty ? [:] : try store.sharedPaths(in: transaction))
+            return (rows, rows.isEmpty ? [:] : try store.sharedPaths(with: others, in: transaction))
         }
         guard !rows.isEmpty else { return ExpiryRound() }
         let candidates = readable(rows)

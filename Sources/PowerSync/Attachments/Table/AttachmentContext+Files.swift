@@ -44,7 +44,7 @@ extension AttachmentContext {
                 // A path of an earlier directory may be one that the storage refuses, or may not look at.
                 refusal = error
             }
-            let path = try await localUri(row.filename)
+            let path = AttachmentPath.current(row.localUri, for: try await localUri(row.filename), id: row.id)
             if path != row.localUri, !claims.hasClaim(to: path, besides: row.id),
                 try await storage.fileExists(filePath: path)
             {

@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 // Callers hold the service's lock.
 extension AttachmentContext {
     /// Writes what came of a transfer, to the row as it is now.
@@ -40,9 +42,26 @@ extension AttachmentContext {
         )
     }
 
-    /// Whether an attachment besides this one has its file at a path, so that the file must stay.
+    /// Whether an attachment besides this one, of this table or of another one with a queue, has its file at a path, so that the file must stay.
     func isFileShared(path: String, besides id: String) async throws -> Bool {
+        let (store, others) = (store, storesOfOtherQueues)
+        return try await db.readLock { context in
+            if try store.isPathUsed(path, besides: id, in: context) { return true }
+            // A queue may have been made for a table that the schema does not have. No row has an empty id.
+            return others.contains { (try? $0.isPathUsed(path, besides: "", in: context)) ?? false }
+        }
+    }
+
+    /// The tables of this process's other queues over the database, which may have files in the same directory.
+    nonisolated var storesOfOtherQueues: [AttachmentStore] {
+        let name = tableName.lowercased()
+        return SharedAttachmentTables.shared.names(of: db).filter { $0 != name }.map { AttachmentStore(tableName: $0) }
+    }
+
+    /// The paths at which no other attachment has its file, whether that is there or not.
+    func unusedPaths(_ paths: [String], besides id: String) async throws -> [String] {
         let store = store
-        return try await db.readLock { try store.isPathUsed(path, besides: id, in: $0) }
+        let used = try await db.readLock { try store.usedPaths(among: paths, besides: id, in: $0) }
+        return paths.filter { !used.contains(ExactText($0)) }
     }
 }

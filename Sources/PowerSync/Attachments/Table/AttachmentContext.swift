@@ -3,15 +3,19 @@ import Foundation
 /// Access to the attachments table.
 ///
 /// Whoever uses one should hold the queue's lock: get it from ``AttachmentServiceProtocol/withContext(callback:)``.
+///
+/// Its properties are read with `await`, as in the established SDK: `await context.db`.
 public actor AttachmentContext: AttachmentContextProtocol {
+    // Not `nonisolated`: for that the compiler warns of the `await` of apps that were written for the established SDK.
+
     /// The database.
-    public nonisolated let db: any PowerSyncDatabaseProtocol
+    public let db: any PowerSyncDatabaseProtocol
     /// The name of the attachments table.
-    public nonisolated let tableName: String
+    public let tableName: String
     /// Where messages go.
-    public nonisolated let logger: any LoggerProtocol
+    public let logger: any LoggerProtocol
     /// How many archived rows are kept, with their files.
-    public nonisolated let maxArchivedCount: Int64
+    public let maxArchivedCount: Int64
     /// The time, in milliseconds since 1970.
     nonisolated let now: @Sendable () -> Int64
 

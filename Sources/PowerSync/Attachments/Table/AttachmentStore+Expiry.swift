@@ -31,7 +31,13 @@ extension AttachmentStore {
     }
 
     /// How many rows refer to a path, for the paths that several refer to.
-    func sharedPaths(in context: any ConnectionContext) throws -> [String: Int] {
+    ///
+    /// - Parameters:
+    ///   - others: The tables of other queues: a path that one of them refers to counts once more.
+    ///   - context: The connection.
+    /// - Returns: The counts by path.
+    /// - Throws: An error of the database.
+    func sharedPaths(with others: [AttachmentStore], in context: any ConnectionContext) throws -> [String: Int] {
         let counts = try context.getAll(
             sql: """
                 SELECT local_uri, count(*) AS row_count FROM \(table) WHERE local_uri IS NOT NULL
@@ -41,7 +47,11 @@ extension AttachmentStore {
         ) { cursor in
             (path: try cursor.getString(name: "local_uri"), count: try cursor.getInt(name: "row_count"))
         }
-        return Dictionary(counts.map { ($0.path, $0.count) }) { $0 + $1 }
+        var shared = Dictionary(counts.map { ($0.path, $0.count) }) { $0 + $1 }
+        for location in others.flatMap({ $0.locationsIfReadable(in: context) }) {
+            if let path = location.localUri { shared[path, default: 1] += 1 }
+        }
+        return shared
     }
 
     /// Whether a row is still archived, with this path.

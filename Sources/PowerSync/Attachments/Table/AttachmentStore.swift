@@ -67,6 +67,11 @@ struct AttachmentStore: Sendable {
         }
     }
 
+    /// The same; nothing for a table that cannot be read: a queue may have been made for one that the schema does not have.
+    func locationsIfReadable(in context: any ConnectionContext) -> [FileLocation] {
+        (try? fileLocations(in: context)) ?? []
+    }
+
     /// The row of an id.
     ///
     /// - Throws: What ``Attachment/fromCursor(_:)`` throws for a row that is not an attachment.
@@ -85,15 +90,42 @@ struct AttachmentStore: Sendable {
 
     /// Whether a row of another id says that its file is at a path.
     ///
+    /// - Complexity: O(*n*), *n* rows.
+    func isPathUsed(_ path: String, besides id: String, in context: any ConnectionContext) throws -> Bool {
+        try !usedPaths(among: [path], besides: id, in: context).isEmpty
+    }
+
+    /// The paths at which rows of other ids say that their files are.
+    ///
     /// A path that differs by case only is the same one where both lead to one file, which depends on the volume.
     ///
     /// - Complexity: O(*n*), *n* rows.
-    func isPathUsed(_ path: String, besides id: String, in context: any ConnectionContext) throws -> Bool {
+    func usedPaths(
+        among paths: [String],
+        besides id: String,
+        in context: any ConnectionContext
+    ) throws -> Set<ExactText> {
+        let places = paths.map { _ in "?" }.joined(separator: ", ")
         let similar = try context.getAll(
-            sql: "SELECT DISTINCT local_uri FROM \(table) WHERE local_uri = ? COLLATE NOCASE AND id <> ?",
-            parameters: [path, id]
+            sql: "SELECT DISTINCT local_uri FROM \(table) WHERE local_uri COLLATE NOCASE IN (\(places)) AND id <> ?",
+            parameters: paths + [id]
         ) { try $0.getString(index: 0) }
-        return similar.contains { ExactText($0) == ExactText(path) || OpenFile.isSame($0, path) }
+        guard !similar.isEmpty else { return [] }
+        return Set(
+            paths.filter { path in
+                similar.contains { ExactText($0) == ExactText(path) || OpenFile.isSame($0, path) }
+            }.map { ExactText($0) }
+        )
+    }
+
+    /// The id of a row with a file name; `nil` when there is none.
+    ///
+    /// - Complexity: O(*n*), *n* rows.
+    func owner(ofName filename: String, in context: any ConnectionContext) throws -> String? {
+        try context.getOptional(
+            sql: "SELECT id FROM \(table) WHERE filename = ? LIMIT 1",
+            parameters: [filename]
+        ) { $0.getStringOptional(index: 0) ?? "" }
     }
 
     /// The id of another row whose file at a path is still to be uploaded.

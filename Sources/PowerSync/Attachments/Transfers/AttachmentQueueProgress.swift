@@ -8,6 +8,8 @@ public struct AttachmentQueueProgress: Sendable, Equatable {
     public internal(set) var remainingTransfers = 0
     /// The transfers that are running.
     public internal(set) var running: [AttachmentTransferProgress] = []
+    /// The calls into the app's code that have reached ``AttachmentQueueOptions/transferLimit`` and have not returned, the oldest first.
+    public internal(set) var overdueCalls: [OverdueAttachmentCall] = []
 
     /// Creates the progress of a queue that has nothing to do.
     public init() {}
@@ -29,6 +31,8 @@ public struct AttachmentQueueProgress: Sendable, Equatable {
 extension AttachmentQueueProgress: CustomStringConvertible {
     /// How many transfers there are, in a line.
     public var description: String {
-        "\(finishedTransfers) transfers finished, \(remainingTransfers) remaining, \(running.count) of them running"
+        let transfers =
+            "\(finishedTransfers) transfers finished, \(remainingTransfers) remaining, \(running.count) of them running"
+        return ([transfers] + overdueCalls.map(\.description)).joined(separator: "; ")
     }
 }

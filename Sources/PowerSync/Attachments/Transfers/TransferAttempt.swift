@@ -1,3 +1,5 @@
+import NIOConcurrencyHelpers
+
 /// One attempt to transfer one attachment, outside the lock.
 struct TransferAttempt: Sendable {
     /// What an attempt found out, to be written into the table.
@@ -18,23 +20,37 @@ struct TransferAttempt: Sendable {
     }
 
     let context: TransferContext
+    /// Calls the app.
+    let calls: AttachmentCalls
     /// The row when the attempt begins.
     let attachment: Attachment
+    /// The path of the file name.
+    let target: String
+    /// Whether the path of the file name, and what downloads leave beside it, is reserved for the attempt.
+    let hasTarget: Bool
 
     /// Transfers.
     ///
     /// - Throws: ``Failure``, or what the transport or the local storage throws.
     func perform(_ direction: AttachmentTransferProgress.Direction) async throws -> Completion {
-        let target = try await context.paths.path(of: attachment.filename)
         switch direction {
         case .upload: return try await upload()
-        case .download: return try await download(to: target)
-        case .delete: return try await delete(partsOf: target)
+        case .download: return try await download()
+        case .delete: return try await delete()
         }
     }
 
-    private var report: @Sendable (Int64, Int64?) -> Void {
-        { [progress = context.progress, id = attachment.id] in progress.moved(id, transferred: $0, total: $1) }
+    /// Tells how far a transfer is, for which its call needs bytes that have moved.
+    private func report(_ call: AppCall) -> @Sendable (Int64, Int64?) -> Void {
+        let last = NIOLockedValueBox(Int64(0))
+        return { [progress = context.progress, id = attachment.id] transferred, total in
+            let hasMoved = last.withLockedValue { last in
+                defer { last = transferred }
+                return last != transferred
+            }
+            if hasMoved { call.progressed() }
+            progress.moved(id, transferred: transferred, total: total)
+        }
     }
 
     private func upload() async throws -> Completion {
@@ -46,38 +62,50 @@ struct TransferAttempt: Sendable {
             if let directory = context.directory { try await context.localStorage.makeDir(path: directory) }
             throw Failure.localFileMissing(.fileNotFound(path))
         }
-        do {
-            let located = LocatedAttachment(attachment: attachment, localPath: path)
-            try await context.transport.upload(located, progress: report)
-        } catch AttachmentStorageError.alreadyExists {
-            // Files are immutable: an earlier attempt has brought it there.
+        let located = LocatedAttachment(attachment: attachment, localPath: path)
+        try await calls(context.takesWholeFiles ? "uploadFile" : "upload") { call in
+            do {
+                try await context.transport.upload(located, progress: report(call))
+            } catch AttachmentStorageError.alreadyExists {
+                // Files are immutable: an earlier attempt has brought it there.
+            }
         }
         return Completion(result: .uploaded)
     }
 
-    private func download(to target: String) async throws -> Completion {
+    private func download() async throws -> Completion {
+        guard hasTarget else {
+            throw AttachmentTransferError(
+                .inProgress,
+                message: "Another attachment is being saved, downloaded or deleted at \(target)"
+            )
+        }
         let temporaryPath = AttachmentPath.downloadPath(for: target)
         let located = LocatedAttachment(attachment: attachment.with(localUri: target), localPath: temporaryPath)
         // Transports write files; a remote storage's bytes go through the local storage, which makes the directories.
         if context.keepsPartialDownloads {
             try await context.localStorage.makeDir(path: AttachmentPath.directory(of: temporaryPath))
         }
-        try await context.transport.download(located, progress: report)
+        try await calls(context.takesWholeFiles ? "downloadFile" : "download") { call in
+            try await context.transport.download(located, progress: report(call))
+        }
         guard let size = try await context.localStorage.fileSize(filePath: temporaryPath) else {
             throw PowerSyncAttachmentError.fileNotFound(temporaryPath)
         }
         return Completion(result: .downloaded(path: target, size: size), temporaryPath: temporaryPath)
     }
 
-    private func delete(partsOf target: String) async throws -> Completion {
-        do {
-            try await context.transport.delete(attachment)
-        } catch AttachmentStorageError.notFound {
-            // That is what was wanted.
+    private func delete() async throws -> Completion {
+        try await calls(context.takesWholeFiles ? "deleteFile" : "delete") { _ in
+            do {
+                try await context.transport.delete(attachment)
+            } catch AttachmentStorageError.notFound {
+                // That is what was wanted.
+            }
         }
         try Task.checkCancellation()
         do {
-            var paths = AttachmentPath.downloadFiles(for: target)
+            var paths = hasTarget ? AttachmentPath.downloadFiles(for: target) : []
             if let path = attachment.localUri, try await !isShared(path) { paths.append(path) }
             for path in paths { try await context.removeFile(at: path) }
         } catch {

@@ -16,6 +16,13 @@ struct TransferOptions: Sendable {
     var downloads = true
     /// How many bytes of archived files are kept, besides the limit on their number.
     var archivedCacheByteLimit: Int64?
+    /// How long a call into the app's code may go on without progress.
+    var callLimit = TransferOptions.callLimit(AttachmentQueueOptions().transferLimit)
+
+    /// The limit of calls that an app has chosen.
+    static func callLimit(_ limit: Duration) -> AppCallLimit {
+        AppCallLimit(limit > .zero ? limit : Argument.longestTime, option: "AttachmentQueueOptions.transferLimit")
+    }
 }
 
 /// What transfers need.
@@ -48,6 +55,8 @@ struct TransferContext: Sendable {
     let random: @Sendable () -> Double
     /// Whether there is nothing to do any more.
     let isDatabaseClosed: @Sendable () -> Bool
+    /// The date, for messages.
+    var now: @Sendable () -> Date = { Date() }
 
     /// Removes archived attachments that the cache has no room for, one round.
     ///
@@ -80,6 +89,9 @@ struct TransferContext: Sendable {
             }
         }
     }
+
+    /// Whether the app's code takes and gives whole files.
+    var takesWholeFiles: Bool { transport is BufferedAttachmentTransport }
 
     /// Logs a message about attachments.
     func log(_ severity: LogSeverity, _ message: String) {

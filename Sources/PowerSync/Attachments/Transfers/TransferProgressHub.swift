@@ -44,6 +44,8 @@ final class TransferProgressHub: Sendable {
         var running: [ExactText: AttachmentTransferProgress] = [:]
         /// The ids in `running`, in the order in which they began.
         var order: [ExactText] = []
+        /// The calls that have reached their limit, the oldest first.
+        var overdue: [OverdueAttachmentCall] = []
         var finished = 0
         var remaining = 0
         var isFinished = false
@@ -56,6 +58,7 @@ final class TransferProgressHub: Sendable {
             progress.finishedTransfers = finished
             progress.remainingTransfers = max(remaining, running.count)
             progress.running = order.compactMap { running[$0] }
+            progress.overdueCalls = overdue
             return progress
         }
 
@@ -121,6 +124,23 @@ final class TransferProgressHub: Sendable {
             let progress = before.moved(transferred: transferred, total: total ?? before.totalBytes)
             state.running[ExactText(id)] = progress
             return progress
+        }
+    }
+
+    /// A call of the app's has reached its limit and has not returned.
+    func overdue(_ call: OverdueAttachmentCall) {
+        change { state in
+            let index = state.overdue.firstIndex { $0.since > call.since } ?? state.overdue.endIndex
+            state.overdue.insert(call, at: index)
+            return nil
+        }
+    }
+
+    /// A call of the app's that had reached its limit has returned.
+    func returned(_ id: String) {
+        change { state in
+            state.overdue.removeAll { ExactText($0.attachmentId) == ExactText(id) }
+            return nil
         }
     }
 

@@ -28,7 +28,8 @@ extension TransferRun {
     ) async -> Bool {
         guard !Task.isCancelled else { return false }
         guard let policy = context.options.policy else { return true }
-        return await policy(attachment, direction) && !Task.isCancelled
+        let isAllowed = try? await calls(for: attachment)("transferPolicy") { _ in await policy(attachment, direction) }
+        return isAllowed == true && !Task.isCancelled
     }
 
     private func attempt(_ attachment: Attachment, _ direction: AttachmentTransferProgress.Direction) async {
@@ -40,26 +41,47 @@ extension TransferRun {
             totalBytes: attachment.size
         )
         context.progress.began(progress)
+        let calls = calls(for: attachment)
+        // Another attachment may have the same path, and what its downloads leave beside it.
+        var claimed: [String] = []
+        defer { context.table.paths.release(claimed) }
         do {
-            let completion = try await TransferAttempt(context: context, attachment: attachment).perform(direction)
+            let target = try await calls.path(of: attachment.filename)
+            if direction != .upload { claimed = context.table.paths.claim([target]) }
+            let completion = try await TransferAttempt(
+                context: context,
+                calls: calls,
+                attachment: attachment,
+                target: target,
+                hasTarget: !claimed.isEmpty
+            ).perform(direction)
             try await commit(attachment, completion)
             state.withLockedValue { $0.backoff.succeeded(attachment.id, direction) }
             context.progress.finished(attachment.id)
         } catch {
             context.progress.interrupted(attachment.id)
-            await failed(attachment, direction, error)
+            await failed(attachment, direction, error, hasTarget: !claimed.isEmpty)
+        }
+    }
+
+    /// Calls the app for an attachment; another attachment gets its slot when a call is overdue.
+    private func calls(for attachment: Attachment) -> AttachmentCalls {
+        AttachmentCalls(context: context, id: attachment.id) { isOverdue in
+            self.state.withLockedValue { $0.schedule.setOverdue(isOverdue, attachment.id) }
+            self.wakes.fire(.transferEnded)
         }
     }
 
     /// Writes a result, unless the run has ended.
     private func commit(_ attachment: Attachment, _ completion: TransferAttempt.Completion) async throws {
-        let outcome = TransferOutcome(started: attachment, result: completion.result)
         try await gate.withLockIgnoringCancellation {
             guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
-            if let source = completion.temporaryPath, case .downloaded(let path, _) = completion.result {
+            var result = completion.result
+            if let source = completion.temporaryPath, case .downloaded(let path, let size) = result {
                 try await checkMayReplaceFile(at: path, for: attachment.id)
-                try await context.localStorage.moveFile(sourcePath: source, targetPath: path)
+                result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
             }
+            let outcome = TransferOutcome(started: attachment, result: result)
             do {
                 // A file under its name without a row that says so would never be removed.
                 try await Task.ignoringCancellation { try await self.write(outcome) }
@@ -92,9 +114,12 @@ extension TransferRun {
     private func failed(
         _ attachment: Attachment,
         _ direction: AttachmentTransferProgress.Direction,
-        _ error: any Error
+        _ error: any Error,
+        hasTarget: Bool
     ) async {
-        if direction == .download, !context.keepsPartialDownloads || state.withLockedValue({ $0.discardsParts }) {
+        if direction == .download, hasTarget,
+            !context.keepsPartialDownloads || state.withLockedValue({ $0.discardsParts })
+        {
             await discardPartialDownload(of: attachment)
         }
         guard !Task.isCancelled, !context.isDatabaseClosed() else { return }
@@ -104,11 +129,11 @@ extension TransferRun {
                 context.log(.error, "The file of \(attachment.id) is gone before it was uploaded.")
                 try await commit(attachment, TransferAttempt.Completion(result: .localFileMissing))
                 context.progress.gaveUp()
-                _ = await context.errorHandler?.onUploadError(attachment: attachment, error: error)
+                _ = await isRetried(attachment, .upload, error)
             case TransferAttempt.Failure.localFileNotRemoved(let error), TransferAttempt.Failure.notWritten(let error):
                 retryLater(attachment, direction, error)
-            case is CancellationError:
-                // The adapter cancelled something of its own, which is no answer to the question whether to go on.
+            case is CancellationError, is OverdueCallError:
+                // The adapter cancelled something of its own, or the queue did: no answer to the question whether to go on.
                 retryLater(attachment, direction, error)
             case let transfer as AttachmentTransferError where transfer.code == .inProgress:
                 // Whoever downloads the file, maybe another process, is to finish.
@@ -131,11 +156,23 @@ extension TransferRun {
         _ error: any Error
     ) async -> Bool {
         guard let handler = context.errorHandler else { return true }
-        return switch direction {
-        case .upload: await handler.onUploadError(attachment: attachment, error: error)
-        case .download: await handler.onDownloadError(attachment: attachment, error: error)
-        case .delete: await handler.onDeleteError(attachment: attachment, error: error)
-        }
+        let calls = calls(for: attachment)
+        let isRetried =
+            switch direction {
+            case .upload:
+                try? await calls("onUploadError") { _ in
+                    await handler.onUploadError(attachment: attachment, error: error)
+                }
+            case .download:
+                try? await calls("onDownloadError") { _ in
+                    await handler.onDownloadError(attachment: attachment, error: error)
+                }
+            case .delete:
+                try? await calls("onDeleteError") { _ in
+                    await handler.onDeleteError(attachment: attachment, error: error)
+                }
+            }
+        return isRetried ?? true
     }
 
     private func giveUp(
@@ -143,7 +180,7 @@ extension TransferRun {
         _ direction: AttachmentTransferProgress.Direction,
         _ error: any Error
     ) async throws {
-        context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error)")
+        context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error.lineOfText)")
         // Before the row changes: the next watch element may queue it again at once.
         state.withLockedValue { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
         try await commit(attachment, TransferAttempt.Completion(result: .givenUp))
@@ -167,6 +204,7 @@ extension TransferRun {
             state.nextRetry = min(state.nextRetry ?? now + wait, now + wait)
             return wait
         }
-        context.log(.warning, "The \(direction) of \(attachment.id) failed; trying again in \(wait): \(error)")
+        let reason = error.lineOfText
+        context.log(.warning, "The \(direction) of \(attachment.id) failed; trying again in \(wait): \(reason)")
     }
 }

@@ -11,15 +11,20 @@ import PowerSyncSQLite
 ///
 /// An offer that finds an attachment running in another state than it began with is made again when it has ended.
 ///
-/// Order: prioritized ids in the order of the list, then the oldest first. At most ``limit`` run at a time, none twice.
+/// Order: prioritized ids in the order of the list, then the oldest first. At most ``limit`` run at a time, none twice; up to
+/// ``overdueLimit`` that wait for overdue calls of the app's run besides.
 struct TransferSchedule {
     /// How many transfers run at a time.
     let limit: Int
+    /// How many transfers that wait for overdue calls of the app's do not count against ``limit``.
+    static let overdueLimit = 16
     /// Whether nothing is to begin.
     var isPaused = false
 
     /// What runs, with the state that it began with.
     private var running: [ExactText: AttachmentState] = [:]
+    /// What runs, and waits for an overdue call of the app's.
+    private var overdue: Set<ExactText> = []
     /// What runs, and was offered in another state.
     private var overtaken: Set<ExactText> = []
     private var ready: [ExactText: Attachment] = [:]
@@ -33,8 +38,17 @@ struct TransferSchedule {
         self.limit = max(1, limit)
     }
 
-    /// Whether nothing runs and nothing can begin.
-    var isDrained: Bool { running.isEmpty && ready.isEmpty }
+    /// Whether nothing can begin, and nothing runs but what waits for overdue calls.
+    var isDrained: Bool { running.count == overdue.count && ready.isEmpty }
+
+    /// How many of the ``limit`` are in use.
+    private var used: Int { running.count - min(overdue.count, Self.overdueLimit) }
+
+    /// A call of the app's for a running transfer is overdue, or has returned after all.
+    mutating func setOverdue(_ isOverdue: Bool, _ id: String) {
+        let id = ExactText(id)
+        if isOverdue, running[id] != nil { overdue.insert(id) } else { overdue.remove(id) }
+    }
 
     /// Replaces what is ready.
     ///
@@ -63,7 +77,7 @@ struct TransferSchedule {
     ///
     /// - Returns: `nil` when nothing is ready, the limit is reached, or the schedule is paused.
     mutating func next() -> Attachment? {
-        guard !isPaused, running.count < limit, !ready.isEmpty else { return nil }
+        guard !isPaused, used < limit, !ready.isEmpty else { return nil }
         for id in priorities {
             if let attachment = begin(id) { return attachment }
         }
@@ -87,6 +101,7 @@ struct TransferSchedule {
     mutating func ended(_ id: String) -> Bool {
         let id = ExactText(id)
         running[id] = nil
+        overdue.remove(id)
         return overtaken.remove(id) != nil
     }
 }

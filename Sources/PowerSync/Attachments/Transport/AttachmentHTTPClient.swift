@@ -25,28 +25,35 @@ struct AttachmentHTTPClient: Sendable {
 
     /// Sends a request, and again where redirects lead.
     ///
-    /// - Returns: The response to the last request, with any other status than that of a redirect that can be followed.
+    /// - Returns: The answer to the last request, with any other status than that of a redirect that can be followed.
     /// - Throws: ``AttachmentTransferError``, what the request's body throws, `CancellationError`
-    func send(_ request: HTTPExchangeRequest) async throws -> HTTPExchangeResponse {
+    func send(_ request: HTTPExchangeRequest) async throws -> AttachmentHTTPAnswer {
+        let first = request
         var request = request
+        var redirects = AttachmentRedirects()
         request.purpose = .file
         for (name, value) in exchange.additionalHeaders where !request.headers.contains(name: name) {
             request.headers.add(name: name, value: value)
         }
         for _ in 0...AttachmentHTTPClient.redirectLimit {
-            let response = try await execute(request)
-            guard let next = try redirect(response, of: request) else { return response }
+            let response = try await execute(request, first, redirects)
+            guard let next = try redirect(response, of: request, &redirects) else {
+                return AttachmentHTTPAnswer(response: response, redirects: redirects)
+            }
             request = next
         }
-        throw AttachmentTransferError(.unexpectedResponse, message: "\(request.target) redirects in circles")
+        throw AttachmentTransferError(
+            .unexpectedResponse,
+            message: "\(first.target) redirects in circles\(redirects.note)"
+        )
     }
 
     /// The whole body of a response without a file.
-    func body(of response: HTTPExchangeResponse, to request: HTTPExchangeRequest) async throws -> ByteBuffer {
+    func body(of answer: AttachmentHTTPAnswer, to request: HTTPExchangeRequest) async throws -> ByteBuffer {
         do {
-            return try await response.body.collect(upTo: AttachmentHTTPClient.responseLimit)
+            return try await answer.response.body.collect(upTo: AttachmentHTTPClient.responseLimit)
         } catch {
-            throw try transferError(error, of: request)
+            throw try transferError(error, of: request, answer.redirects)
         }
     }
 
@@ -54,12 +61,13 @@ struct AttachmentHTTPClient: Sendable {
     func failure(
         _ code: AttachmentTransferError.Code,
         of request: HTTPExchangeRequest,
-        _ response: HTTPExchangeResponse
+        _ answer: AttachmentHTTPAnswer
     ) async -> AttachmentTransferError {
+        let response = answer.response
         let text = await response.body.beginning(AttachmentHTTPClient.errorTextLimit)
         return AttachmentTransferError(
             code,
-            message: "\(request.target) failed with status \(response.status)",
+            message: "\(request.target) failed with status \(response.status)\(answer.redirects.note)",
             httpStatus: response.status,
             responseText: String(
                 decoding: text.readableBytesView.prefix(AttachmentHTTPClient.errorTextLimit),
@@ -71,7 +79,11 @@ struct AttachmentHTTPClient: Sendable {
     /// The error of this module that an error of the exchange means.
     ///
     /// - Throws: `CancellationError` when the task has been cancelled.
-    func transferError(_ error: any Error, of request: HTTPExchangeRequest) throws -> any Error {
+    func transferError(
+        _ error: any Error,
+        of request: HTTPExchangeRequest,
+        _ redirects: AttachmentRedirects
+    ) throws -> any Error {
         try Task.checkCancellation()
         // Errors of the body are what they are.
         if error is PowerSyncAttachmentError || error is AttachmentTransferError { return error }
@@ -83,43 +95,56 @@ struct AttachmentHTTPClient: Sendable {
             }
         return AttachmentTransferError(
             code,
-            message: "\(request.target) failed",
+            message: "\(request.target) failed\(redirects.note)",
             underlyingError: error
         )
     }
 
-    private func execute(_ request: HTTPExchangeRequest) async throws -> HTTPExchangeResponse {
+    private func execute(
+        _ request: HTTPExchangeRequest,
+        _ first: HTTPExchangeRequest,
+        _ redirects: AttachmentRedirects
+    ) async throws -> HTTPExchangeResponse {
         do {
             return try await exchange.send(request)
         } catch {
-            throw try transferError(error, of: request)
+            throw try transferError(error, of: first, redirects)
         }
     }
 
     /// The request that a redirect asks for; `nil` when the response is none that may be followed.
     private func redirect(
         _ response: HTTPExchangeResponse,
-        of request: HTTPExchangeRequest
+        of request: HTTPExchangeRequest,
+        _ redirects: inout AttachmentRedirects
     ) throws -> HTTPExchangeRequest? {
-        let keepsMethod = [307, 308].contains(response.status)
-        guard keepsMethod || (request.method == .GET && [301, 302, 303].contains(response.status)) else {
+        guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
+        let url = URL(string: request.url)
+        let location = response.headers.first(name: "Location")
+        let next = location.flatMap { URL(string: $0, relativeTo: url)?.absoluteURL }
+        guard [307, 308].contains(response.status) || request.method == .GET else {
+            redirects.refused(
+                to: next,
+                because: "only 307 and 308 keep the method \(request.method). Use the address that it leads to."
+            )
             return nil
         }
-        guard
-            let location = response.headers.first(name: "Location"),
-            let url = URL(string: request.url),
-            let next = URL(string: location, relativeTo: url)?.absoluteURL,
-            let scheme = next.scheme?.lowercased(), ["http", "https"].contains(scheme)
-        else { return nil }
-        guard scheme == "https" || url.scheme?.lowercased() == "http" else {
+        guard let next, let scheme = next.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
+            redirects.refused(to: next, because: "its Location is no http or https URL.")
+            return nil
+        }
+        guard scheme == "https" || url?.scheme?.lowercased() == "http" else {
+            redirects.refused(to: next, because: "http is not encrypted.")
             throw AttachmentTransferError(
                 .unexpectedResponse,
-                message: "\(request.target) redirects from https to http, which is not followed"
+                message: "\(request.target) redirects from https to http\(redirects.note)"
             )
         }
+        let isOtherHost = next.origin != url?.origin
+        redirects.followed(to: next, withholdingHeaders: isOtherHost)
         var result = request
         result.url = next.absoluteString
-        if next.origin != url.origin {
+        if isOtherHost {
             let kept = request.headers.filter { header in
                 AttachmentHTTPClient.harmlessHeaders.contains { $0.lowercased() == header.name.lowercased() }
             }

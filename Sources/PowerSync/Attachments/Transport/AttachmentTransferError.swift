@@ -78,7 +78,7 @@ extension AttachmentTransferError: LocalizedError, CustomStringConvertible {
     public var description: String {
         var text = message
         if let responseText, !responseText.isEmpty { text += ": \(responseText)" }
-        if let underlyingError { text += ": \(underlyingError)" }
+        if let underlyingError { text += ": \(underlyingError.lineOfText)" }
         return text
     }
 }

@@ -17,14 +17,15 @@ extension HTTPAttachmentTransport {
         progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
         let path = located.localPath
-        let target = try await resolveDownload(located)
+        let target = try await AttachmentCallPart.named("resolveDownload") { try await resolveDownload(located) }
         let remains = try await DownloadRemains.find(at: path)
         var record = remains.record
         // Without a tag nothing but the digest of the whole would tell that the rest belongs to the beginning.
         if record?.etag == nil, target.sha256 == nil { record = nil }
         while true {
             let request = makeRequest(target, continuing: record)
-            let response = try await http.send(request)
+            let sent = try await http.send(request)
+            let response = sent.response
             let status = response.status
             let answer = DownloadRecord.answer(status: status, header: response.headers.first(name:), to: record)
             if answer != nil, let compression = response.compression {
@@ -42,11 +43,11 @@ extension HTTPAttachmentTransport {
                 record = nil
             case .whole(let total):
                 let start = DownloadRecord(bytes: 0, etag: response.headers.strongETag, total: total)
-                return try await receive(response, to: request, target, remains, from: start, progress)
+                return try await receive(sent, to: request, target, remains, from: start, progress)
             case .rest(let total):
                 var rest = DownloadRecord(bytes: 0, etag: record?.etag, total: total)
                 rest.bytes = record?.offset ?? 0
-                return try await receive(response, to: request, target, remains, from: rest, progress)
+                return try await receive(sent, to: request, target, remains, from: rest, progress)
             case nil where [404, 410].contains(status):
                 await PartialDownload.discard(path)
                 throw AttachmentStorageError.notFound
@@ -54,7 +55,7 @@ extension HTTPAttachmentTransport {
                 throw await http.failure(
                     (200..<300).contains(status) ? .unexpectedResponse : .status,
                     of: request,
-                    response
+                    sent
                 )
             }
         }
@@ -73,13 +74,14 @@ extension HTTPAttachmentTransport {
     }
 
     private func receive(
-        _ response: HTTPExchangeResponse,
+        _ answer: AttachmentHTTPAnswer,
         to request: HTTPExchangeRequest,
         _ target: AttachmentHTTPRequest,
         _ remains: DownloadRemains,
         from record: DownloadRecord,
         _ progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
+        let response = answer.response
         var expectation = DownloadExpectation(
             total: record.total,
             size: target.size,
@@ -103,7 +105,7 @@ extension HTTPAttachmentTransport {
         defer { file.close() }
         do {
             progress(file.bytes, expectation.bytes)
-            try await write(response.body, of: request, to: &file, expectation, progress)
+            try await write(answer, of: request, to: &file, expectation, progress)
             try expectation.check(bytes: file.bytes, digest: file.digest())
             try await file.finish()
         } catch {
@@ -117,12 +119,13 @@ extension HTTPAttachmentTransport {
     }
 
     private func write(
-        _ body: any HTTPExchangeBody,
+        _ answer: AttachmentHTTPAnswer,
         of request: HTTPExchangeRequest,
         to file: inout PartialDownload,
         _ expectation: DownloadExpectation,
         _ progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
+        let body = answer.response.body
         var waiting = ByteBuffer()
         while true {
             let chunk: ByteBuffer?
@@ -131,7 +134,7 @@ extension HTTPAttachmentTransport {
             } catch {
                 // What has arrived counts.
                 if waiting.readableBytes > 0 { try await file.write(waiting) }
-                throw try http.transferError(error, of: request)
+                throw try http.transferError(error, of: request, answer.redirects)
             }
             // A cancelled response ends like a finished one.
             try Task.checkCancellation()

@@ -16,7 +16,7 @@ extension HTTPAttachmentTransport {
             let file = try OpenFile(path, for: .reading)
             return (file, try file.size())
         }
-        let target = try await resolveUpload(located)
+        let target = try await AttachmentCallPart.named("resolveUpload") { try await resolveUpload(located) }
         var request = makeRequest(target, method: .PUT)
         if !request.headers.contains(name: "Content-Type"),
             let mediaType = target.mediaType ?? located.attachment.mediaType, mediaType.isHeaderText
@@ -32,19 +32,28 @@ extension HTTPAttachmentTransport {
             HTTPExchangeFile(
                 path: path,
                 size: size,
-                read: { offset, count in try await FileWork.run { try file.buffer(at: offset, upTo: count) } },
+                read: { offset, count in
+                    let bytes = try await FileWork.run { try file.buffer(at: offset, upTo: count) }
+                    guard bytes.readableBytes > 0 else {
+                        throw AttachmentTransferError(
+                            .sizeMismatch,
+                            message: "\(path) became shorter than \(size) bytes while it was uploaded"
+                        )
+                    }
+                    return bytes
+                },
                 progress: { progress($0, size) }
             )
         )
-        let response = try await http.send(request)
-        switch response.status {
+        let answer = try await http.send(request)
+        switch answer.response.status {
         case 200..<300:
-            _ = try? await http.body(of: response, to: request)
+            _ = try? await http.body(of: answer, to: request)
         case 412 where request.headers.contains(name: "If-None-Match"):
             // An earlier attempt has brought the file there.
-            _ = try? await http.body(of: response, to: request)
+            _ = try? await http.body(of: answer, to: request)
         default:
-            throw await http.failure(.status, of: request, response)
+            throw await http.failure(.status, of: request, answer)
         }
         // The response may be read after a cancellation, but what it says must not be committed.
         try Task.checkCancellation()

@@ -24,7 +24,7 @@ public import PowerSyncHTTP
 ///   that differs is deleted. A file that the disk has no room for is not begun. One download at a time writes to a path, of all
 ///   processes: another one fails with ``AttachmentTransferError/Code/inProgress``.
 /// - **Redirects** of downloads are followed, and those of uploads and deletions that keep the method (307, 308). Another host
-///   does not get the app's headers.
+///   does not get the app's headers. Errors name the host of the redirect, and say whether it was asked.
 /// - A connection on which nothing moves for 60 seconds is given up.
 ///
 /// Status 404 or 410 is ``AttachmentStorageError/notFound`` for downloads and success for deletions. Status 412 to an upload with
@@ -85,13 +85,16 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
     public func delete(_ attachment: Attachment) async throws {
         switch deletion {
         case .delegate(let deleteFile):
-            try await deleteFile(attachment)
+            try await AttachmentCallPart.named("deleteFile") { try await deleteFile(attachment) }
         case .resolve(let resolve):
-            let request = makeRequest(try await resolve(attachment), method: .DELETE)
-            let response = try await http.send(request)
-            switch response.status {
-            case 200..<300, 404, 410: _ = try? await http.body(of: response, to: request)
-            default: throw await http.failure(.status, of: request, response)
+            let request = makeRequest(
+                try await AttachmentCallPart.named("resolveDelete") { try await resolve(attachment) },
+                method: .DELETE
+            )
+            let answer = try await http.send(request)
+            switch answer.response.status {
+            case 200..<300, 404, 410: _ = try? await http.body(of: answer, to: request)
+            default: throw await http.failure(.status, of: request, answer)
             }
         }
     }

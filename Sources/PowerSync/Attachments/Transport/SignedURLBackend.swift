@@ -22,30 +22,35 @@ struct SignedURLBackend: Sendable {
     /// Asks for one request.
     func resolve(_ signedURLRequest: SignedURLRequest) async throws -> AttachmentHTTPRequest {
         var request = HTTPExchangeRequest(.POST, endpoint.absoluteString)
-        for (name, value) in try await headers() { request.headers.add(name: name, value: value) }
+        let fields = try await AttachmentCallPart.named("headers") { try await headers() }
+        for (name, value) in fields { request.headers.add(name: name, value: value) }
         request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
         request.headers.replaceOrAdd(name: "Accept", value: "application/json")
         request.body = .bytes(ByteBuffer(bytes: try JSONEncoder().encode(signedURLRequest)))
-        let response = try await http.send(request)
-        switch (response.status, signedURLRequest.operation) {
+        let answer = try await http.send(request)
+        switch (answer.response.status, signedURLRequest.operation) {
         case (200..<300, _):
-            let body = try await http.body(of: response, to: request)
-            return try self.request(in: Data(body.readableBytesView), status: response.status, of: request)
+            let body = try await http.body(of: answer, to: request)
+            return try self.request(in: Data(body.readableBytesView), answer, of: request)
         case (404, .download), (404, .delete), (410, .download), (410, .delete):
             throw AttachmentStorageError.notFound
         case (409, .upload):
             throw AttachmentStorageError.alreadyExists
         default:
-            throw await http.failure(.backend, of: request, response)
+            throw await http.failure(.backend, of: request, answer)
         }
     }
 
-    private func request(in body: Data, status: Int, of request: HTTPExchangeRequest) throws -> AttachmentHTTPRequest {
+    private func request(
+        in body: Data,
+        _ sent: AttachmentHTTPAnswer,
+        of request: HTTPExchangeRequest
+    ) throws -> AttachmentHTTPRequest {
         func malformed(_ what: String, _ error: (any Error)? = nil) -> AttachmentTransferError {
             AttachmentTransferError(
                 .unexpectedResponse,
-                message: "\(request.target) did not answer with a signed URL: \(what)",
-                httpStatus: status,
+                message: "\(request.target) did not answer with a signed URL\(sent.redirects.note): \(what)",
+                httpStatus: sent.response.status,
                 underlyingError: error
             )
         }

@@ -70,6 +70,6 @@ extension HTTPBackendError: LocalizedError, CustomStringConvertible {
     /// The message and the cause.
     public var description: String {
         guard let underlyingError else { return message }
-        return "\(message): \(underlyingError)"
+        return "\(message): \(underlyingError.lineOfText)"
     }
 }

@@ -34,6 +34,8 @@ public struct HTTPBackendOptions: Sendable {
     public var trustedAuthorities: TrustedAuthorities?
 
     /// What sends the requests; `PowerSyncHTTPClient.nio`, whatever this says, with ``trustedAuthorities``.
+    ///
+    /// On Apple platforms it has to be `nio` when there are ``trustedAuthorities`` (product `PowerSyncNIO`), or requests fail.
     public var httpClient = PowerSyncHTTPClient.standard
 
     /// Creates options with the defaults.

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncProtocol
+import PowerSyncUpload
 
 /// Transactions from the head of the upload queue that go into one request.
 struct UploadBatch: Sendable {

@@ -2,6 +2,8 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSyncHTTP
+import PowerSyncProtocol
+import PowerSyncUpload
 
 /// Posts uploads to a backend.
 struct UploadExchange: Sendable {
@@ -90,12 +92,14 @@ struct UploadExchange: Sendable {
         within timeout: Duration
     ) async throws -> (status: Int, HTTPHeaders, ByteBuffer) {
         do {
-            return try await clock.withAnswerLimit(
-                timeout,
-                otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout)")
-            ) {
-                let response = try await exchange.send(request)
-                return (response.status, response.headers, try await response.body.collect(upTo: limit))
+            return try await AppCall.whileWorking {
+                try await clock.withAnswerLimit(
+                    timeout,
+                    otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout)")
+                ) {
+                    let response = try await exchange.send(request)
+                    return (response.status, response.headers, try await response.body.collect(upTo: limit))
+                }
             }
         } catch let error as HTTPBackendError {
             throw error
@@ -108,9 +112,10 @@ struct UploadExchange: Sendable {
     }
 
     private func failure(_ status: Int, _ headers: HTTPHeaders, _ body: ByteBuffer) -> HTTPBackendError {
-        HTTPBackendError(
+        let redirect = HTTPRedirect(status: status, headers: headers, of: url)
+        return HTTPBackendError(
             status == 401 ? .unauthorized : .status,
-            "POST \(url) was answered with status \(status): \(Self.shown(body))",
+            "POST \(url) was answered with status \(status): \(Self.shown(body))\(redirect.map { ". \($0.sentence)" } ?? "")",
             httpStatus: status,
             retryAfter: headers.first(name: "Retry-After").flatMap(retryAfter)
         )
@@ -119,11 +124,8 @@ struct UploadExchange: Sendable {
     /// The value of a `Retry-After` header in seconds from now; it is a number of seconds, or a date.
     private func retryAfter(_ value: String) -> TimeInterval? {
         if let seconds = UInt32(value) { return TimeInterval(seconds) }
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(secondsFromGMT: 0)
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss zzz"
-        return formatter.date(from: value).map { max(0, $0.timeIntervalSince(now())) }
+        let now = now().timeIntervalSince1970
+        return HTTPDate(value, now: Int64(now)).map { max(0, TimeInterval($0.seconds) - now) }
     }
 
     private static func shown(_ body: ByteBuffer) -> String {

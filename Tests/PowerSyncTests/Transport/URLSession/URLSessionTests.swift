@@ -3,6 +3,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncHTTP
+import PowerSyncNIO
 import PowerSyncProtocol
 import PowerSyncTesting
 import PowerSyncURLSession

@@ -1,0 +1,2 @@
+// SwiftPM wants one source file. The function is in the Swift module PowerSyncNIO.
+#include "CPowerSyncNIO.h"

@@ -1,0 +1,86 @@
+import Crypto
+import Foundation
+import NIOConcurrencyHelpers
+import PowerSyncCore
+
+/// Notices when a user connects while local writes of another one wait for their upload.
+///
+/// Users are told apart by the subject of their tokens, which the service checks and this does not. The file keeps a hash of it,
+/// see ``QueueOwner``.
+final class WriterWatch: Sendable {
+    private struct Guarded {
+        /// The user of the newest token that has one.
+        var user: String?
+        /// Whether another user's writes wait.
+        var isForeign = false
+    }
+
+    private let database: LocalDatabase
+    private let guarded = NIOLockedValueBox(Guarded())
+
+    /// Creates the watch of a connection.
+    init(database: LocalDatabase) {
+        self.database = database
+    }
+
+    /// What the watch has noticed.
+    enum Finding: Equatable, Sendable {
+        /// So many writes of another user wait.
+        case foreign(Int)
+        /// Writes of another user waited, and do not any more.
+        case own
+    }
+
+    /// Compares the user of a token with the one who has written what waits.
+    ///
+    /// - Parameter token: The token that is used from now on. Nobody is compared when it is no JWT or has no `sub`.
+    /// - Returns: What is new; `nil` when nothing is.
+    /// - Throws: When the database cannot be read or written, or `CancellationError`: the next token is compared.
+    func tokenIsUsed(_ token: String) async throws -> Finding? {
+        guard let subject = Self.subject(of: token) else { return nil }
+        let (user, isOwned) = try await database.read { db in
+            let user = Self.name(of: subject, inFileOf: try KeyValueStore.clientID(db))
+            return (user, try QueueOwner.isOwned(by: user, db))
+        }
+        let waiting = isOwned ? 0 : try await database.write { try QueueOwner.claim(for: user, $0) }
+        return guarded.withLockedValue { guarded in
+            let before = guarded
+            guarded = Guarded(user: user, isForeign: waiting > 0)
+            guard guarded.isForeign else { return before.isForeign ? .own : nil }
+            return before.isForeign && before.user == user ? nil : .foreign(waiting)
+        }
+    }
+
+    /// The upload queue was empty: what comes is the connected user's.
+    ///
+    /// - Returns: What is new; `nil` when nothing is.
+    /// - Throws: When the database cannot be written, or `CancellationError`.
+    func queueIsEmpty() async throws -> Finding? {
+        guard let user = guarded.withLockedValue({ $0.isForeign ? $0.user : nil }),
+            try await database.write({ try QueueOwner.claim(for: user, $0) }) == 0
+        else { return nil }
+        return guarded.withLockedValue { guarded in
+            guard guarded.user == user else { return nil }
+            guarded.isForeign = false
+            return .own
+        }
+    }
+
+    /// What the file keeps of a user: a hash that does not tell who the user is, and is another one in each file.
+    private static func name(of subject: String, inFileOf clientID: String) -> String {
+        SHA256.hash(data: Data("\(clientID)\n\(subject)".utf8)).map { String(format: "%02x", $0) }.joined()
+    }
+
+    /// The `sub` of a token; `nil` when the token is no JWT, or has no `sub` that is a text.
+    static func subject(of token: String) -> String? {
+        struct Claims: Decodable {
+            let sub: String
+        }
+        let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return nil }
+        var base64 = String(parts[1]).replacing("-", with: "+").replacing("_", with: "/")
+        base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
+        guard let json = Data(base64Encoded: base64) else { return nil }
+        return try? JSONDecoder().decode(Claims.self, from: json).sub
+    }
+}

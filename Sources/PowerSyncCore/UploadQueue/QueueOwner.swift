@@ -1,0 +1,40 @@
+package import GRDB
+
+/// The user who has written what waits in the upload queue: the one who was connected when the queue was empty last.
+///
+/// ```
+///                another user is connected, the queue is empty
+///            ┌───────────────────────────────────────────────┐
+///  nobody ──▶ user A ───────────────────────────────────────▶ user B
+///    ▲  the first user is connected                            │
+///    └──────────────────────── cleared ────────────────────────┘
+/// ```
+package enum QueueOwner {
+    /// Whether the queue is a user's already, so that ``claim(for:_:)`` would change nothing.
+    ///
+    /// - Parameters:
+    ///   - user: A text that is the same for the same user of this file.
+    ///   - db: Any connection.
+    /// - Returns: Whether it is.
+    /// - Throws: `DatabaseError` of SQLite.
+    package static func isOwned(by user: String, _ db: Database) throws -> Bool {
+        try KeyValueStore.text(.queueOwner, db) == user
+    }
+
+    /// Makes a user the owner of the queue, unless writes of another user wait in it.
+    ///
+    /// - Parameters:
+    ///   - user: A text that is the same for the same user of this file.
+    ///   - db: The writer, inside a transaction.
+    /// - Returns: About how many writes wait in another user's queue; 0 when the queue is this user's now.
+    /// - Throws: `DatabaseError` of SQLite.
+    package static func claim(for user: String, _ db: Database) throws -> Int {
+        guard let owner = try KeyValueStore.text(.queueOwner, db), owner != user else {
+            try KeyValueStore.set(.queueOwner, to: user, db)
+            return 0
+        }
+        let waiting = try UploadQueue.span(db)
+        if waiting == 0 { try KeyValueStore.set(.queueOwner, to: user, db) }
+        return waiting
+    }
+}

@@ -1,0 +1,165 @@
+import GRDB
+import PowerSyncCoreTestSupport
+import PowerSyncProtocol
+import Testing
+
+@testable import PowerSyncCore
+
+/// What foreign key actions do to synced rows while rows are published.
+@Suite(.timeLimit(.minutes(1))) struct DependentRowsTests {
+    private func scenario(parents: String, children: String, action: String = "CASCADE") throws -> SyncScenario {
+        let parent = ClientRawTable(
+            name: parents,
+            put: .init(
+                sql: "INSERT OR REPLACE INTO local_parents (id, name, parent) VALUES (?, ?, ?)",
+                parameters: [.id, .column("name"), .column("parent")]
+            ),
+            delete: .init(sql: "DELETE FROM local_parents WHERE id = ?", parameters: [.id])
+        )
+        let child = ClientRawTable(name: children, structure: .init(tableName: "local_children"))
+        let scenario = try SyncScenario(rawTables: [parent, child])
+        try scenario.database.run(
+            """
+            PRAGMA foreign_keys = ON;
+            CREATE TABLE local_parents (
+                id TEXT PRIMARY KEY,
+                name TEXT,
+                parent TEXT REFERENCES local_parents ON DELETE CASCADE
+            );
+            CREATE TABLE local_children (
+                id TEXT PRIMARY KEY,
+                parent TEXT REFERENCES local_parents (id) ON DELETE \(action)
+            );
+            """
+        )
+        try scenario.start()
+        return scenario
+    }
+
+    private func children(_ scenario: SyncScenario) throws -> [String] {
+        try scenario.database.rows("SELECT id, parent FROM local_children ORDER BY id")
+    }
+
+    private func setAside(_ scenario: SyncScenario) -> [String] {
+        scenario.status.setAside.rows.map { "\($0.table)/\($0.id)" }
+    }
+
+    @Test(
+        "A statement that deletes a row to put it anew takes no other synced rows with it",
+        arguments: [("a_parents", "b_children"), ("b_parents", "a_children")],
+        ["CASCADE", "SET NULL"]
+    )
+    func replacedParents(_ names: (String, String), action: String) throws {
+        let (parents, children) = names
+        let scenario = try scenario(parents: parents, children: children, action: action)
+        try scenario.receive(
+            .cp(5, [.bucket("a")]),
+            .ops(
+                "a",
+                .put(1, "c1", type: children, data: #"{"parent":"p"}"#),
+                .put(2, "c2", type: children, data: #"{"parent":"q"}"#),
+                .put(3, "p", type: parents, data: #"{"name":"a"}"#),
+                .put(4, "q", type: parents, data: #"{"name":"a","parent":"p"}"#),
+                .put(5, "r", type: parents, data: #"{"name":"a","parent":"q"}"#)
+            ),
+            .done
+        )
+        #expect(try self.children(scenario) == ["c1|p", "c2|q"])
+        try scenario.database.write("INSERT INTO local_children VALUES ('mine', 'r')")
+        try scenario.receive(
+            .diff(7),
+            .ops(
+                "a",
+                .put(6, "p", type: parents, data: #"{"name":"b"}"#),
+                .put(7, "c1", type: children, data: #"{"parent":"q"}"#)
+            ),
+            .done
+        )
+        #expect(
+            try scenario.database.rows("SELECT * FROM local_parents ORDER BY id") == ["p|b|", "q|a|p", "r|a|q"]
+        )
+        #expect(try self.children(scenario).prefix(2) == ["c1|q", "c2|q"])
+        #expect(setAside(scenario).isEmpty)
+        #expect(try scenario.updatedRows.isEmpty)
+    }
+
+    @Test(
+        "Rows that go with their parent come back with it",
+        arguments: ["CASCADE", "SET NULL", "NO ACTION", "RESTRICT"]
+    )
+    func deletedParents(action: String) throws {
+        let scenario = try scenario(parents: "a_parents", children: "b_children", action: action)
+        try scenario.receive(
+            .cp(3, [.bucket("a")]),
+            .ops(
+                "a",
+                .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#),
+                .put(2, "c", type: "b_children", data: #"{"parent":"p"}"#),
+                .put(3, "gone", type: "b_children", data: #"{"parent":"p"}"#)
+            ),
+            .done
+        )
+        try scenario.receive(
+            .diff(5),
+            .ops("a", .remove(4, "p", type: "a_parents"), .remove(5, "gone", type: "b_children")),
+            .done
+        )
+        #expect(try scenario.database.rows("SELECT id FROM local_parents").isEmpty)
+        #expect(try children(scenario) == (action == "SET NULL" ? ["c|"] : []))
+        #expect(setAside(scenario) == ["b_children/c"])
+        #expect(
+            scenario.status.setAside.rows.first?.reason
+                == "FOREIGN KEY constraint failed: parent of local_children refers to local_parents"
+        )
+        try scenario.receive(.diff(6), .ops("a", .put(6, "p", type: "a_parents", data: #"{"name":"b"}"#)), .done)
+        #expect(try children(scenario) == ["c|p"])
+        #expect(setAside(scenario).isEmpty)
+        #expect(try scenario.updatedRows.isEmpty)
+    }
+
+    @Test("A row moved to a parent that is not there stays where it was; a new one is not shown")
+    func missingParents() throws {
+        let scenario = try scenario(parents: "a_parents", children: "b_children", action: "NO ACTION")
+        try scenario.receive(
+            .cp(3, [.bucket("a")]),
+            .ops(
+                "a",
+                .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#),
+                .put(2, "c", type: "b_children", data: #"{"parent":"p"}"#),
+                .put(3, "new", type: "b_children", data: #"{"parent":"q"}"#)
+            ),
+            .done
+        )
+        #expect(try children(scenario) == ["c|p"])
+        try scenario.receive(.diff(4), .ops("a", .put(4, "c", type: "b_children", data: #"{"parent":"q"}"#)), .done)
+        #expect(try children(scenario) == ["c|p"])
+        #expect(setAside(scenario) == ["b_children/c", "b_children/new"])
+        try scenario.receive(.diff(5), .ops("a", .put(5, "q", type: "a_parents", data: #"{"name":"a"}"#)), .done)
+        #expect(try children(scenario) == ["c|q", "new|q"])
+        #expect(setAside(scenario).isEmpty)
+    }
+
+    @Test("A row that rows of the app refer to is not deleted as long as they do")
+    func parentsOfLocalRows() throws {
+        let scenario = try scenario(parents: "a_parents", children: "b_children")
+        try scenario.database.run("CREATE TABLE notes (parent TEXT REFERENCES local_parents (id))")
+        try scenario.receive(
+            .cp(1, [.bucket("a")]),
+            .ops("a", .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#)),
+            .done
+        )
+        try scenario.database.write("INSERT INTO notes VALUES ('p')")
+        try scenario.receive(
+            .diff(3),
+            .ops("a", .remove(2, "p", type: "a_parents"), .put(3, "x")),
+            .done
+        )
+        #expect(try scenario.database.rows("SELECT id FROM local_parents") == ["p"])
+        #expect(try scenario.itemIDs == ["x"])
+        #expect(setAside(scenario) == ["a_parents/p"])
+        try scenario.database.write("DELETE FROM notes")
+        try scenario.receive(.diff(3), .done)
+        #expect(try scenario.database.rows("SELECT id FROM local_parents").isEmpty)
+        #expect(setAside(scenario).isEmpty)
+    }
+}

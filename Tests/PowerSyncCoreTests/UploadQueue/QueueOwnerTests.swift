@@ -1,0 +1,54 @@
+import GRDB
+import Testing
+
+@testable import PowerSyncCore
+
+struct QueueOwnerTests {
+    private let database: LocalTestDatabase
+
+    init() throws {
+        database = try LocalTestDatabase()
+    }
+
+    private func claim(_ user: String) throws -> Int {
+        try database.queue.write { try QueueOwner.claim(for: user, $0) }
+    }
+
+    private func owner() throws -> String? {
+        try database.queue.read { try KeyValueStore.text(.queueOwner, $0) }
+    }
+
+    private func write() throws {
+        try database.queue.write { try $0.execute(sql: "INSERT INTO items(id, col) VALUES (uuid(), 'x')") }
+    }
+
+    @Test func theFirstUserOwnsWhatWasWrittenBefore() throws {
+        try write()
+        #expect(try claim("a") == 0)
+        #expect(try owner() == "a")
+        #expect(try database.queue.read { try QueueOwner.isOwned(by: "a", $0) })
+        #expect(try !database.queue.read { try QueueOwner.isOwned(by: "b", $0) })
+    }
+
+    @Test func anotherUserOwnsTheQueueWhenItIsEmptyAndNotBefore() throws {
+        #expect(try claim("a") == 0)
+        try write()
+        try write()
+        #expect(try claim("b") == 2)
+        #expect(try owner() == "a")
+        try database.queue.write { try $0.execute(sql: "DELETE FROM ps_crud") }
+        #expect(try claim("b") == 0)
+        #expect(try owner() == "b")
+    }
+
+    @Test(arguments: [[], .soft, .localTables] as [ClearOptions]) func clearingForgetsTheOwner(
+        options: ClearOptions
+    ) throws {
+        #expect(try claim("a") == 0)
+        try write()
+        try database.queue.write { try LocalData.clear($0, options) }
+        #expect(try owner() == nil)
+        try write()
+        #expect(try claim("b") == 0)
+    }
+}
