@@ -51,7 +51,7 @@ import Testing
 
     @Test(arguments: [
         "Attachments/PowerSyncAttachmentError", "Attachments/Transport/AttachmentTransferError",
-        "CheckpointRequests/CheckpointRequest", "Connector/HTTPBackend/HTTPBackendError", "Database/PowerSyncError",
+        "CheckpointRequests/CheckpointErrors", "Connector/HTTPBackend/HTTPBackendError", "Database/PowerSyncError",
         "Database/SqlCursor", "Rows/TypedRowError", "Schema/TableError",
     ])
     func everyCaseAndCodeIsOnThePage(_ file: String) throws {
