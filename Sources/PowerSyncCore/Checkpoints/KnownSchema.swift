@@ -18,7 +18,7 @@ struct KnownSchema: Sendable {
     private var tables: [ExactText: Bool] = [:]
     private var triggers: [ExactText: Bool] = [:]
     private var additions: [ExactText: TableAdditions] = [:]
-    /// Whether foreign keys that are not declared as deferred have refused rows in the order in which they come.
+    /// Whether all foreign keys are deferred before a publication writes anything, which an earlier one has shown to be necessary.
     var mustDeferForeignKeys = false
     /// `nil` before somebody asks.
     private var foreignKeys: [ForeignKey]?

@@ -34,7 +34,8 @@ struct RowPublisher {
     private var written = WrittenTables.none
     private var unreadable = UnreadableRows()
     private var refused = RefusedRows()
-    /// Whether a foreign key has refused a row that it may take at the end of the transaction.
+    /// Whether all foreign keys must be deferred before anything is written: one has refused a row that it may take at the end of
+    /// the transaction, or must be deferred while another one is violated.
     private var mustDeferForeignKeys = false
     /// What foreign key actions change; `nil` when there are none.
     private var dependents: DependentRows?
@@ -89,22 +90,24 @@ struct RowPublisher {
         if schema.mustDeferForeignKeys { try deferForeignKeys() }
         let savepoint = try Savepoint("powersync_publication", db)
         try writeAll(&schema)
-        if mustDeferForeignKeys, !schema.mustDeferForeignKeys {
+        if !schema.mustDeferForeignKeys, mustDeferForeignKeys || hasViolatedForeignKeys {
             schema.mustDeferForeignKeys = true
             // Not before all rows are read: SQLite aborts statements at work when such a setting changes.
             try deferForeignKeys()
-            try savepoint.undo()
-            (unreadable, refused) = (UnreadableRows(), RefusedRows())
-            try writeAll(&schema)
+            try writeAgain(savepoint, &schema)
         }
         while hasViolatedForeignKeys {
             try addExceptions(foreignKeys, &schema)
-            try savepoint.undo()
-            (unreadable, refused) = (UnreadableRows(), RefusedRows())
-            try writeAll(&schema)
+            try writeAgain(savepoint, &schema)
         }
         try reconsiderExceptions(&schema)
         try savepoint.end()
+    }
+
+    private mutating func writeAgain(_ savepoint: Savepoint, _ schema: inout KnownSchema) throws {
+        try savepoint.undo()
+        (unreadable, refused) = (UnreadableRows(), RefusedRows())
+        try writeAll(&schema)
     }
 
     /// Writes the rows that were left out for the sake of foreign keys, but that the others leave room for.
@@ -131,6 +134,9 @@ struct RowPublisher {
     private static let reconsideredExceptions = 1_000
 
     /// Has SQLite check all foreign keys at the end of the transaction, also those that are not declared so.
+    ///
+    /// Only while none is violated, or when that is undone next. From here on SQLite counts violations elsewhere, and takes nothing
+    /// back where it has counted before: it would report violations that are resolved, or even refuse to commit for them.
     private func deferForeignKeys() throws {
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
     }
@@ -314,6 +320,10 @@ extension RowPublisher {
     private mutating func exchange(_ schema: inout KnownSchema) throws {
         let types = Set(refused.rows.filter(\.refusal.isUnique).map(\.key.type))
         guard !types.isEmpty else { return }
+        if !schema.mustDeferForeignKeys, hasViolatedForeignKeys {
+            mustDeferForeignKeys = true
+            return
+        }
         let first = refused
         let savepoint = try Savepoint("powersync_exchange", db)
         try exchange(first.rows.filter { $0.data != nil && types.contains($0.key.type) }.map(\.key), &schema)
