@@ -4,9 +4,9 @@
 ///   opened ──▶ opened anew ──▶ 1 s ──▶ opened anew ──▶ 2 s ──▶ … 4 s ──▶ … 8 s ──▶ … 8 s
 /// ```
 ///
-/// The pause doubles as long as no stream stays open for twice its pause. After one that does, the pause is the first one again. So
-/// one change after a while has no pause before it, and an app that subscribes all the time spends little of the time opening
-/// streams.
+/// The pause doubles as long as no stream stays open for twice its ``length(afterOpeningFor:)``, and for as long as a change waits
+/// for others. After one that does, the pause is the first one again. So one change after a while has no pause before it, and an app
+/// that subscribes all the time spends little of the time opening streams.
 struct ReopeningPause: Sendable, Equatable {
     /// The first pause: 1 s.
     static let first = Duration.seconds(1)
@@ -27,8 +27,12 @@ struct ReopeningPause: Sendable, Equatable {
 
     /// The stream is opened anew, without a delay.
     ///
-    /// - Parameter lifetime: How long it was open.
-    mutating func streamReopens(after lifetime: Duration) {
-        pause = lifetime < pause * 2 ? min(pause * 2, Self.longest) : Self.first
+    /// - Parameters:
+    ///   - lifetime: How long it was open.
+    ///   - opening: How long opening it took.
+    mutating func streamReopens(after lifetime: Duration, openedIn opening: Duration) {
+        // An app that never stops subscribing keeps its changes waiting after the pause, which is not a time without changes.
+        let limit = length(afterOpeningFor: opening) * 2 + SubscriptionChanges.longestWait
+        pause = pause > .zero && lifetime < limit ? min(pause * 2, Self.longest) : Self.first
     }
 }

@@ -44,6 +44,8 @@ final class SyncIteration: Sendable {
     private let liveStreams: @Sendable () -> [StreamKey]
     /// The token that the stream was opened with.
     private let usedCredentials = NIOLockedValueBox<ServiceCredentials?>(nil)
+    /// When the service accepted the request, however long the database lets the event wait; `nil` before.
+    private let openedAt = NIOLockedValueBox<Duration?>(nil)
 
     /// Creates an iteration.
     ///
@@ -75,7 +77,6 @@ final class SyncIteration: Sendable {
     func run(engine: inout SyncEngine, pause: inout ReopeningPause) async throws -> Outcome {
         defer { events.close() }
         let startedAt = context.clock.now
-        var openedAt: Duration?
         let start = SyncStart(
             parameters: JSONObject(context.options.params),
             includeDefaultStreams: context.options.includeDefaultStreams,
@@ -94,14 +95,14 @@ final class SyncIteration: Sendable {
                 context.report { $0.checkpointHeldBack(heldBack, now: $1) }
                 // Before anybody can react to the step.
                 let now = context.clock.now
+                let openedAt = self.openedAt.withLockedValue { $0 } ?? now
+                let opening = openedAt - startedAt
                 if let outcome = perform(step.actions, in: &tasks) {
-                    let lifetime = openedAt.map { now - $0 } ?? .zero
-                    if case .restart = outcome { pause.streamReopens(after: lifetime) }
+                    if case .restart = outcome { pause.streamReopens(after: now - openedAt, openedIn: opening) }
                     return outcome
                 }
                 if handled.contains(where: \.isStreamOpened) {
-                    openedAt = now
-                    let earliest = now + pause.length(afterOpeningFor: now - startedAt)
+                    let earliest = openedAt + pause.length(afterOpeningFor: opening)
                     tasks.addTask { await self.passSubscriptionChanges(notBefore: earliest) }
                 }
                 reportSignsOfLife(in: handled, hasReceivedLine: &hasReceivedLine)
@@ -248,6 +249,7 @@ extension SyncIteration {
                     log: context.requestLog
                 )
             }
+            openedAt.withLockedValue { $0 = context.clock.now }
             events.streamOpened()
             buffering.streamOpened(via: stream.via)
             var received = try await buffering.watchForFirstLine { try await nextElement(of: stream) }

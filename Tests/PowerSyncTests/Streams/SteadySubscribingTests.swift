@@ -65,6 +65,8 @@ import Testing
                 stream.accept()
                 stream.send(.checkpoint(Int64(streams), []), .done)
                 try await harness.wait { $0.connected }
+                // The status of the stream before is as connected: only this shows that the client knows of this one.
+                try await stream.waitUntilRead()
                 isOpen = true
             }
         }

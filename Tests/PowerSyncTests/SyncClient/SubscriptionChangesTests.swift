@@ -93,19 +93,32 @@ import Testing
         var pause = ReopeningPause()
         var lengths: [Duration] = []
         for _ in 0..<6 {
-            pause.streamReopens(after: pause.length(afterOpeningFor: .zero))
+            pause.streamReopens(after: pause.length(afterOpeningFor: .zero), openedIn: .zero)
             lengths.append(pause.length(afterOpeningFor: .zero))
         }
         #expect(lengths == [1, 2, 4, 8, 8, 8].map { .seconds($0) })
-        pause.streamReopens(after: .seconds(16))
+        // Twice the pause, and the second for which a change waits until no other follows.
+        pause.streamReopens(after: .seconds(17), openedIn: .zero)
         #expect(pause.length(afterOpeningFor: .zero) == .seconds(1))
-        pause.streamReopens(after: .milliseconds(1_999))
+        pause.streamReopens(after: .milliseconds(2_999), openedIn: .zero)
         #expect(pause.length(afterOpeningFor: .zero) == .seconds(2))
+    }
+
+    @Test(arguments: [0, 1, 1.5, 3, 20]) func itDoublesHoweverLongOpeningTakesAndChangesWait(_ opening: Double) {
+        var pause = ReopeningPause()
+        var pauses: [Duration] = []
+        let wait = SubscriptionChanges.longestWait + SubscriptionChanges.quietTime
+        for _ in 0..<5 {
+            let length = pause.length(afterOpeningFor: .seconds(opening))
+            pause.streamReopens(after: length + wait, openedIn: .seconds(opening))
+            pauses.append(pause.length(afterOpeningFor: .zero))
+        }
+        #expect(pauses == [1, 2, 4, 8, 8].map { .seconds($0) })
     }
 
     @Test func itIsNotShorterThanOpeningTheStreamTook() {
         var pause = ReopeningPause()
-        pause.streamReopens(after: .zero)
+        pause.streamReopens(after: .zero, openedIn: .zero)
         #expect(pause.length(afterOpeningFor: .seconds(20)) == .seconds(20))
         #expect(pause.length(afterOpeningFor: .milliseconds(1)) == .seconds(1))
     }
