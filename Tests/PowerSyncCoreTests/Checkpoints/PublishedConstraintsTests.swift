@@ -11,6 +11,9 @@ import Testing
     typealias Kind = ConstraintModel.Kind
     typealias Thing = ConstraintModel.Thing
 
+    /// All of them when all cases are wanted.
+    private static func seeds(_ count: UInt64) -> [UInt64] { (0..<count) + (count..<200).one(in: 60) }
+
     private static let ids = (0..<8).map { "t\($0)" }
 
     /// A state in which each position and each default is there once; the order of ids is that of publishing.
@@ -39,7 +42,7 @@ import Testing
     @Test(
         "A state that the constraints allow is stored, whatever the order of its rows",
         arguments: Kind.allCases,
-        0..<12
+        seeds(12)
     )
     func allowedStates(_ kind: Kind, seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
@@ -76,7 +79,7 @@ import Testing
     @Test(
         "Only rows that the others refuse are set aside, and they are stored when nothing refuses them any more",
         arguments: [Kind.view, .referencedView, .inferred, .ownUpsert],
-        0..<16
+        seeds(16)
     )
     func refusedRows(_ kind: Kind, seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
