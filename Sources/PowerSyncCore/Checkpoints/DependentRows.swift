@@ -52,7 +52,7 @@ struct DependentRows {
             db,
             sql: """
                 SELECT child.id FROM main.\(SQLText.identifier(key.parentTable)) AS parent
-                CROSS JOIN main.\(SQLText.identifier(key.table)) AS child ON \(key.join) WHERE parent.id = ?1
+                CROSS JOIN main.\(SQLText.identifier(key.table)) AS child ON \(key.join()) WHERE parent.id = ?1
                 """
         )
         defer { find.reset() }

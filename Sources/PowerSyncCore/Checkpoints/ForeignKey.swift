@@ -25,9 +25,10 @@ struct ForeignKey: Sendable {
             db.cachedStatement(
                 sql: """
                     SELECT child.name, key.id, key."table", key."from",
-                        coalesce(key."to", (
-                            SELECT name FROM pragma_table_info(key."table", 'main') WHERE pk = key.seq + 1
-                        )),
+                        (
+                            SELECT name FROM pragma_table_xinfo(key."table", 'main')
+                            WHERE iif(key."to" IS NULL, pk = key.seq + 1, name = key."to" COLLATE NOCASE)
+                        ),
                         key.on_delete IN ('CASCADE', 'SET NULL', 'SET DEFAULT')
                     FROM sqlite_master AS child
                     CROSS JOIN pragma_foreign_key_list(child.name, 'main') AS key WHERE child.type = 'table'
@@ -60,19 +61,26 @@ struct ForeignKey: Sendable {
     /// The names of tables and columns, without values: `list_id of local_todos refers to local_lists`.
     var text: String { "\(columns.joined(separator: ", ")) of \(table) refers to \(parentTable)" }
 
-    /// A condition that holds for a row `child` and the row `parent` that it refers to.
-    var join: String {
+    /// A condition that holds for a row and the row that it refers to.
+    func join(child: String = "child", parent: String = "parent") -> String {
         zip(columns, parentColumns)
-            .map { "parent.\(SQLText.identifier($1)) = child.\(SQLText.identifier($0))" }
+            .map { "\(parent).\(SQLText.identifier($1)) = \(child).\(SQLText.identifier($0))" }
             .joined(separator: " AND ")
     }
 
-    /// A query for a column of the rows that refer to nothing.
-    func orphans(_ column: String) -> String {
-        """
-        SELECT DISTINCT child.\(SQLText.identifier(column)) FROM main.\(SQLText.identifier(table)) AS child
-        WHERE \(columns.map { "child.\(SQLText.identifier($0)) IS NOT NULL" }.joined(separator: " AND "))
-            AND NOT EXISTS (SELECT 1 FROM main.\(SQLText.identifier(parentTable)) AS parent WHERE \(join))
-        """
+    /// A query for the rows that refer to nothing: their ids, or NULL, and conditions for the rows `row0` that they refer to.
+    ///
+    /// Values are compared as SQLite compares them for foreign keys, with the affinity and collation of the column that is referred to.
+    func parentConditions(hasID: Bool) -> String {
+        let pairs = zip(columns, parentColumns).map { (SQLText.identifier($0), SQLText.identifier($1)) }
+        let condition = pairs.map { "\(SQLText.literal("row0.\($1) = ")) || quote(child.\($0))" }
+        return """
+            SELECT DISTINCT \(hasID ? "child.id" : "NULL"), \(condition.joined(separator: " || ' AND ' || "))
+            FROM main.\(SQLText.identifier(table)) AS child
+            WHERE \(pairs.map { "child.\($0.0) IS NOT NULL" }.joined(separator: " AND ")) AND NOT EXISTS (
+                SELECT 1 FROM main.\(SQLText.identifier(parentTable)) AS parent
+                WHERE \(pairs.map { "parent.\($1) = +child.\($0)" }.joined(separator: " AND "))
+            )
+            """
     }
 }

@@ -25,28 +25,63 @@ extension RowPublisher {
     /// A synced row that refers to nothing stays as it was; if that does not help, it is deleted. For other rows that refer to
     /// nothing, which only the app can delete, the rows that they refer to are not deleted.
     ///
+    /// - Parameters:
+    ///   - keys: The foreign keys of all tables.
+    ///   - savepoint: The beginning of the publication, which is undone.
+    ///   - schema: What is known of the file's tables.
     /// - Throws: GRDB's `DatabaseError` that names the foreign key when nothing more can be done.
-    mutating func addExceptions(_ keys: [ForeignKey], _ schema: inout KnownSchema) throws {
+    mutating func addExceptions(
+        _ keys: [ForeignKey],
+        _ savepoint: Savepoint,
+        _ schema: inout KnownSchema
+    ) throws {
         let types = try typesByTable(&schema)
         var isChanged = false
-        var violated: ForeignKey?
+        var orphans: [Orphan] = []
         for key in keys {
-            if let type = types[key.child] {
-                for row in try self.rows(of: type, key.orphans("id")) {
-                    violated = key
-                    isChanged = try (isSynced(row) ? add(row, key) : keepParents(of: key, row, types)) || isChanged
+            for orphan in try self.orphans(of: key, type: types[key.child]) {
+                if let row = orphan.row, try isSynced(row) {
+                    isChanged = add(row, key) || isChanged
+                } else {
+                    orphans.append(orphan)
                 }
-            } else if try Bool.fetchOne(db, sql: "SELECT EXISTS (\(key.orphans(key.columns[0])))") == true {
-                violated = key
-                isChanged = try keepParents(of: key, nil, types) || isChanged
             }
         }
-        guard isChanged else {
+        try savepoint.undo()
+        var isKept = try keepParents(of: orphans, keys.filter(\.actsOnDelete), types)
+        // What they refer to may be gone because it refers to nothing itself.
+        if !isChanged, !isKept { isKept = try keepParents(of: orphans, keys, types) }
+        if isKept {
+            for row in exceptions.keys { exceptions[row]?.isDeleted = false }
+        }
+        guard isChanged || isKept else {
             throw DatabaseError(
                 resultCode: .SQLITE_CONSTRAINT_FOREIGNKEY,
-                message: "FOREIGN KEY constraint failed" + (violated.map { ": \($0.text)" } ?? "")
+                message: "FOREIGN KEY constraint failed" + (orphans.first.map { ": \($0.key.text)" } ?? "")
             )
         }
+    }
+
+    /// A row that refers to nothing.
+    private struct Orphan {
+        let key: ForeignKey
+        /// The row itself; `nil` for one of a table that has no synced rows.
+        let row: RowKey?
+        /// What holds for the row that it refers to, as ``ForeignKey/parentConditions(hasID:)`` has it.
+        let parentCondition: String
+    }
+
+    private func orphans(of key: ForeignKey, type: String?) throws -> [Orphan] {
+        let find = try PreparedStatement(db, sql: key.parentConditions(hasID: type != nil))
+        defer { find.reset() }
+        var orphans: [Orphan] = []
+        while try find.step() {
+            guard let condition = find.text(at: 1) else { continue }
+            var row: RowKey?
+            if let type, let id = find.text(at: 0) { row = RowKey(type: Array(type.utf8), id: Array(id)) }
+            orphans.append(Orphan(key: key, row: row, parentCondition: String(decoding: condition, as: UTF8.self)))
+        }
+        return orphans
     }
 
     private mutating func add(_ row: RowKey, _ key: ForeignKey) -> Bool {
@@ -59,22 +94,51 @@ extension RowPublisher {
         return true
     }
 
-    /// Keeps the rows that other rows, or one of them, refer to.
+    /// Keeps the rows that others refer to, which are there again.
+    ///
+    /// - Returns: Whether there are any that were not kept before.
     private mutating func keepParents(
-        of key: ForeignKey,
-        _ child: RowKey?,
+        of orphans: [Orphan],
+        _ keys: [ForeignKey],
         _ types: [ExactText: String]
     ) throws -> Bool {
-        guard key.parentColumns == ["id"], let type = types[key.parent] else { return false }
-        var sql = key.orphans(key.columns[0])
-        if let child { sql += " AND child.id = \(SQLText.literal(child.idText))" }
-        var isChanged = false
-        for row in try rows(of: type, sql) where exceptions[row] == nil {
-            exceptions[row] = ForeignKeyException(refusal: Refusal(key))
-            isChanged = true
+        var kept: [RowKey: ForeignKeyException] = [:]
+        for orphan in orphans {
+            for row in try parents(of: orphan, keys, types) {
+                kept[row] = ForeignKeyException(refusal: Refusal(orphan.key))
+            }
         }
-        return isChanged
+        exceptions.merge(kept) { $1 }
+        return !kept.isEmpty
     }
+
+    /// Finds the row that another one refers to; if that is kept already, or not synced, the rows that it may have gone with.
+    private func parents(
+        of orphan: Orphan,
+        _ keys: [ForeignKey],
+        _ types: [ExactText: String]
+    ) throws -> [RowKey] {
+        let parent = "main.\(SQLText.identifier(orphan.key.parentTable)) AS row0"
+        var levels = [(table: orphan.key.parent, rows: "\(parent) WHERE \(orphan.parentCondition)")]
+        for depth in 0..<Self.depthOfParents {
+            let found = try levels.flatMap { table, rows in
+                try types[table].map { try self.rows(of: $0, "SELECT row\(depth).id FROM \(rows)") } ?? []
+            }
+            let added = found.filter { exceptions[$0] == nil }
+            guard added.isEmpty else { return added }
+            levels = levels.flatMap { table, rows in
+                keys.filter { $0.child == table }.map { key in
+                    let parent = "main.\(SQLText.identifier(key.parentTable)) AS row\(depth + 1)"
+                    let join = key.join(child: "row\(depth)", parent: "row\(depth + 1)")
+                    return (table: key.parent, rows: "\(parent) WHERE EXISTS (SELECT 1 FROM \(rows) AND \(join))")
+                }
+            }
+        }
+        return []
+    }
+
+    /// How many rows may have gone with one another.
+    private static let depthOfParents = 4
 
     private func rows(of type: String, _ sql: String) throws -> [RowKey] {
         let ids = try PreparedStatement(db, sql: sql)

@@ -97,7 +97,7 @@ struct RowPublisher {
             try writeAgain(savepoint, &schema)
         }
         while hasViolatedForeignKeys {
-            try addExceptions(foreignKeys, &schema)
+            try addExceptions(foreignKeys, savepoint, &schema)
             try writeAgain(savepoint, &schema)
         }
         try reconsiderExceptions(&schema)

@@ -162,4 +162,53 @@ import Testing
         #expect(try scenario.database.rows("SELECT id FROM local_parents").isEmpty)
         #expect(setAside(scenario).isEmpty)
     }
+
+    @Test(
+        "A row that a row of the app needs is not deleted, whatever the app's row refers to",
+        arguments: [
+            // Another column than the id.
+            "CREATE TABLE notes (id TEXT, name TEXT REFERENCES local_parents (name)); INSERT INTO notes VALUES ('n', 'a')",
+            // A row of the app that goes with the synced one.
+            """
+            CREATE TABLE books (id TEXT PRIMARY KEY, parent TEXT REFERENCES local_parents ON DELETE CASCADE);
+            CREATE TABLE notes (id TEXT, book TEXT REFERENCES books);
+            INSERT INTO books VALUES ('b', 'p'); INSERT INTO notes VALUES ('n', 'b')
+            """,
+            // A synced row that goes with the synced one.
+            """
+            CREATE TABLE notes (id TEXT, child TEXT REFERENCES local_children (id));
+            INSERT INTO notes VALUES ('n', 'c')
+            """,
+            // A value of another type; a table that is not there has nothing to do with it.
+            """
+            CREATE TABLE books (code TEXT PRIMARY KEY, parent TEXT REFERENCES local_parents ON DELETE CASCADE);
+            CREATE TABLE notes (id TEXT, code INTEGER REFERENCES books (code));
+            CREATE TABLE others (id TEXT, gone TEXT REFERENCES gone (id));
+            INSERT INTO books VALUES ('7', 'p'), ('07', NULL); INSERT INTO notes VALUES ('n', 7)
+            """,
+        ]
+    )
+    func neededRows(_ ddl: String) throws {
+        let scenario = try scenario(parents: "a_parents", children: "b_children")
+        try scenario.database.run("CREATE UNIQUE INDEX one_name ON local_parents (name)")
+        try scenario.receive(
+            .cp(2, [.bucket("a")]),
+            .ops(
+                "a",
+                .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#),
+                .put(2, "c", type: "b_children", data: #"{"parent":"p"}"#)
+            ),
+            .done
+        )
+        try scenario.database.run(ddl)
+        try scenario.receive(.diff(4), .ops("a", .remove(3, "p", type: "a_parents"), .put(4, "x")), .done)
+        #expect(try scenario.database.rows("SELECT id FROM local_parents") == ["p"])
+        #expect(try scenario.itemIDs == ["x"])
+        #expect(setAside(scenario) == ["a_parents/p"])
+        #expect(try children(scenario) == ["c|p"])
+        try scenario.database.run("DELETE FROM notes")
+        try scenario.receive(.diff(4), .done)
+        #expect(try scenario.database.rows("SELECT id FROM local_parents").isEmpty)
+        #expect(setAside(scenario) == ["b_children/c"])
+    }
 }
