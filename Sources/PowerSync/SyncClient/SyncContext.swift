@@ -135,16 +135,18 @@ struct SyncContext: Sendable {
     func reportWriters(_ look: () async throws -> WriterWatch.Finding?) async {
         do {
             guard let finding = try await look() else { return }
+            // The log first: who sees the status finds the warning.
+            if case .foreign(let count) = finding {
+                log(
+                    .warning,
+                    "\(count) local writes that wait for their upload were made by another user than the one who is connected now, "
+                        + "with whose rights they are uploaded. Call disconnectAndClear() when a user signs out."
+                )
+            }
             report { activity, _ in
                 activity.writesAreOfAnotherUser(finding != .own)
                 return nil
             }
-            guard case .foreign(let count) = finding else { return }
-            log(
-                .warning,
-                "\(count) local writes that wait for their upload were made by another user than the one who is connected now, "
-                    + "with whose rights they are uploaded. Call disconnectAndClear() when a user signs out."
-            )
         } catch {
             if !Task.isCancelled {
                 log(.debug, "It could not be looked who has made the local writes: \(error.lineOfText)")

@@ -134,7 +134,7 @@ import Testing
     func diff(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
         #expect(try scenario.receive(.diff(2, [.bucket("b", count: 7)])).kinds == ["status"])
-        #expect(scenario.status.progress?.overall.total == 8)
+        #expect(scenario.status.progress?.overall.total == 9)
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 

@@ -72,6 +72,9 @@ import Testing
             let isFinished = Shared(false)
             var changes = database.onChange(tables: ["users"]).makeAsyncIterator()
             #expect(try await changes.next() == [])
+            // The stream has read which tables are virtual; a read that begins while the pool closes waits for the callback.
+            try await database.insertUser("Ada")
+            #expect(try await changes.next() == ["users"])
             let writing = Task {
                 try await database.writeLock { context in
                     hasStarted.increment()
@@ -106,6 +109,9 @@ import Testing
             let (gate, hasStarted, isFinished) = (Gate(), Counter(), Shared(false))
             var changes = database.onChange(tables: ["users"]).makeAsyncIterator()
             #expect(try await changes.next() == [])
+            // The stream has read which tables are virtual; a read that begins while the pool closes waits for the callback.
+            try await database.insertUser("Ada")
+            #expect(try await changes.next() == ["users"])
             let writing = Task {
                 try await database.writeLock { _ in
                     hasStarted.increment()
