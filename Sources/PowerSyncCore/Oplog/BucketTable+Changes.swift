@@ -76,6 +76,7 @@ extension BucketTable {
     mutating func noteAllApplied(_ db: Database) throws {
         if storedPublishedOp > .zero { try KeyValueStore.remove(.publishedOp, db) }
         storedPublishedOp = .zero
+        publishedOp = highestAppliedOp
         tracksUnappliedOps = true
         for slot in rows.indices { rows[slot].mayHaveUnappliedOps = false }
     }
