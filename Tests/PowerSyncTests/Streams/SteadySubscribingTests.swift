@@ -87,14 +87,18 @@ import Testing
 
     @Test func aSubscriptionOnAnIdleConnectionIsAskedForAtOnce() async throws {
         _ = try await harness.connectAndAccept()
+        // Held: the end of a handle is a change, too.
+        var subscriptions: [any SyncStreamSubscription] = []
         for number in 1...3 {
             let subscription = try await subscribe("stream \(number)")
+            subscriptions.append(subscription)
             try await harness.passSubscriptionChanges()
             let next = try await harness.acceptNext()
             #expect(next.request.streams.subscriptions.map(\.stream).contains(subscription.name))
             try await next.waitUntilRead()
             harness.clock.advance(by: .seconds(17))
         }
+        #expect(harness.service.streamRequests == 1 + subscriptions.count)
     }
 
     // MARK: - In every state of a connection
