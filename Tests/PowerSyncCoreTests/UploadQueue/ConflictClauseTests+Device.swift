@@ -10,7 +10,7 @@ extension ConflictClauseTests {
     /// A database with a table `items`, a plain one that gets the same statements, and a server that gets the queue.
     struct Device {
         let local: LocalTestDatabase
-        let plain: DatabaseQueue
+        private let plain: DatabaseQueue
         private let server: DatabaseQueue
         private let kind: Kind
         private let rows = "SELECT id, name, n FROM items ORDER BY id"
