@@ -59,8 +59,8 @@ import Testing
         "('e', 'e', 1), ('f', 'x', 2), ('g', 'y', 3), ('h', 'h', 4)", "('e', 'p', 5), ('f', 'p', 5)", "('e', NULL, 7)",
     ]
 
-    /// With `+id` rows are taken in their order in the table, as they are without WHERE: with `id` an index on the right side of a
-    /// view gives them by id, and which of two rows gets a value is then another one than in a table.
+    /// With `+id`, rows are taken in their order in the table: with `id`, SQLite takes those of a view by id, and those of a table
+    /// under OR REPLACE by rowid, so that another one of two rows remains.
     private static let updates = [
         "n = n + 1", "name = 'x' WHERE id = 'b'", "name = 'w'", "name = 'x', n = 3 WHERE +id IN ('b', 'c')",
         "name = NULL WHERE id != 'a'", "name = upper(name), n = 5", "name = name",
