@@ -39,9 +39,11 @@ final class DownloadLoop: Sendable {
     /// - Parameter stored: The subscription that was stored, if one was.
     /// - Returns: Whether an iteration runs that deals with it. If not, the next one looks for itself.
     func subscriptionsChanged(_ stored: StreamStatus?) -> Bool {
-        guard let iteration = iteration.withLockedValue({ $0 }) else { return false }
-        iteration.subscriptionsChanged(stored)
-        return true
+        // Under the lock: after an iteration has been taken away here, it is told nothing more.
+        iteration.withLockedValue { iteration in
+            iteration?.subscriptionsChanged(stored)
+            return iteration != nil
+        }
     }
 
     /// Reopens a stream that was opened with other credentials; the next iteration uses the new ones anyway.
@@ -97,11 +99,35 @@ final class DownloadLoop: Sendable {
         // Registered before the live streams are read: a subscription in between is a change.
         self.iteration.withLockedValue { $0 = iteration }
         context.checkpointRequests?.iterationBegan()
-        defer {
-            context.checkpointRequests?.iterationEnded()
-            self.iteration.withLockedValue { $0 = nil }
+        do {
+            let outcome = try await iteration.run(engine: &engine, pause: &pause)
+            await ended(iteration)
+            return outcome
+        } catch {
+            await ended(iteration)
+            throw error
         }
-        return try await iteration.run(engine: &engine, pause: &pause)
+    }
+
+    /// Takes an iteration away that is over, and shows the subscriptions that came too late for it.
+    private func ended(_ iteration: SyncIteration) async {
+        self.iteration.withLockedValue { $0 = nil }
+        context.checkpointRequests?.iterationEnded()
+        let streams = iteration.unshownStreams
+        guard !streams.isEmpty else { return }
+        // In a task of its own, as in ``stop(_:)``. In a transaction, so that later ones are shown later.
+        let showing = Task { [context] in
+            try await context.database.write { db in
+                for stream in streams {
+                    try StreamSubscriptions.status(of: stream, db).map(context.status.subscriptionStored)
+                }
+            }
+        }
+        do {
+            try await showing.value
+        } catch {
+            context.log(.debug, "Subscriptions could not be shown: \(error.lineOfText)")
+        }
     }
 
     /// Leaves out subscriptions of the next request if the service has refused this one because of them.

@@ -46,6 +46,8 @@ final class SyncIteration: Sendable {
     private let usedCredentials = NIOLockedValueBox<ServiceCredentials?>(nil)
     /// When the service accepted the request, however long the database lets the event wait; `nil` before.
     private let openedAt = NIOLockedValueBox<Duration?>(nil)
+    /// Subscriptions that were stored and that the engine has not shown yet, in the order of their transactions.
+    private let unshown = NIOLockedValueBox<[StreamStatus]>([])
 
     /// Creates an iteration.
     ///
@@ -91,6 +93,8 @@ final class SyncIteration: Sendable {
                 let step = try await submit(pending, to: &engine)
                 let handled = pending.prefix(step.handledEvents)
                 events.handled(bytes: handled.byteCount)
+                let shown = handled.count(where: \.isSubscriptionStored)
+                if shown > 0 { unshown.withLockedValue { $0.removeFirst(shown) } }
                 let heldBack = engine.heldBackCheckpoint?.rawValue
                 context.report { $0.checkpointHeldBack(heldBack, now: $1) }
                 // Before anybody can react to the step.
@@ -213,9 +217,15 @@ extension SyncIteration {
     /// - Parameter stored: The subscription that was stored, if one was. The status shows it at once, however long the stream stays as it
     ///   is.
     func subscriptionsChanged(_ stored: StreamStatus?) {
-        if let stored { events.send(.subscriptionStored(stored)) }
+        if let stored {
+            unshown.withLockedValue { $0.append(stored) }
+            events.send(.subscriptionStored(stored))
+        }
         subscriptionChanges.note()
     }
+
+    /// The streams whose subscriptions were stored too late to be shown by this iteration, which is over.
+    var unshownStreams: [StreamKey] { unshown.withLockedValue { $0.map(\.key) } }
 
     /// All credentials were invalidated: reopens a stream that was opened with others.
     ///
@@ -347,6 +357,10 @@ extension ArraySlice<SyncEvent> {
 extension SyncEvent {
     fileprivate var isStreamOpened: Bool {
         if case .streamOpened = self { true } else { false }
+    }
+
+    fileprivate var isSubscriptionStored: Bool {
+        if case .subscriptionStored = self { true } else { false }
     }
 }
 
