@@ -14,6 +14,10 @@ package struct SyncEnvironment: Sendable {
     package var random: @Sendable () -> Double
     /// Ends delays after failures early; `nil` where nobody knows when to.
     package var retries: (any RetryOccasions)?
+    /// Whether a stream that was opened stays open for a while, whatever is subscribed to.
+    ///
+    /// Not where the clock stands still until a test of an app moves it, which knows nothing of that.
+    package var pausesReopening: Bool
 
     /// Creates an environment.
     ///
@@ -24,13 +28,15 @@ package struct SyncEnvironment: Sendable {
     ///   - now: The date, for time stamps in the database.
     ///   - random: Random numbers, 0 ..< 1, that vary retry delays.
     ///   - retries: Ends delays after failures early; `nil` where nobody knows when to.
+    ///   - pausesReopening: Whether a stream that was opened stays open for a while, whatever is subscribed to.
     package init(
         transport: any SyncTransport,
         webSocketTransport: (any SyncTransport)? = nil,
         clock: any Clock<Duration> = ContinuousClock(),
         now: @escaping @Sendable () -> Date = { Date() },
         random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) },
-        retries: (any RetryOccasions)? = nil
+        retries: (any RetryOccasions)? = nil,
+        pausesReopening: Bool = true
     ) {
         self.transport = transport
         self.webSocketTransport = webSocketTransport ?? transport
@@ -38,6 +44,7 @@ package struct SyncEnvironment: Sendable {
         self.now = now
         self.random = random
         self.retries = retries
+        self.pausesReopening = pausesReopening
     }
 
     /// The real world: HTTP or WebSocket, the system's clocks and random numbers.

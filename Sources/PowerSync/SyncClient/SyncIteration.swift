@@ -106,7 +106,8 @@ final class SyncIteration: Sendable {
                     return outcome
                 }
                 if handled.contains(where: \.isStreamOpened) {
-                    let earliest = openedAt + pause.length(afterOpeningFor: opening)
+                    let length = context.environment.pausesReopening ? pause.length(afterOpeningFor: opening) : .zero
+                    let earliest = openedAt + length
                     tasks.addTask { await self.passSubscriptionChanges(notBefore: earliest) }
                 }
                 reportSignsOfLife(in: handled, hasReceivedLine: &hasReceivedLine)

@@ -42,7 +42,8 @@ final class InProcessConnector: EnvironmentConnector {
             clock: ServiceClock(base: service.clock),
             now: service.now,
             random: { 0.5 },
-            retries: connection
+            retries: connection,
+            pausesReopening: false
         )
         return (environment, options)
     }
