@@ -188,7 +188,8 @@ let package = Package(
         .target(
             name: "PowerSyncNIO",
             dependencies: [
-                "PowerSyncHTTP", .asyncHTTPClient, .nioCore, .nioHTTP1, .nioHTTPCompression, .nioSSL,
+                "PowerSyncHTTP", .asyncHTTPClient, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression,
+                .nioSSL,
             ],
             swiftSettings: settings
         ),

@@ -9,8 +9,9 @@ package import PowerSyncHTTP
 package final class NIOExchange: HTTPExchange {
     /// The exchange of the process, which lives as long as the process.
     package static let shared = NIOExchange(
-        calls: HTTPClient(configuration: callConfiguration),
-        files: HTTPClient(configuration: fileConfiguration())
+        calls: CallClients { HTTPClient(configuration: callConfiguration) },
+        files: HTTPClient(configuration: fileConfiguration()),
+        tlsConfiguration: nil
     )
 
     /// The content codings that are restored.
@@ -20,7 +21,7 @@ package final class NIOExchange: HTTPExchange {
     private static let connectTimeout = TimeAmount.seconds(30)
 
     package let additionalHeaders: [String: String] = [:]
-    private let calls: HTTPClient
+    private let calls: CallClients
     private let files: HTTPClient
     private let tlsConfiguration: TLSConfiguration?
 
@@ -30,7 +31,11 @@ package final class NIOExchange: HTTPExchange {
     ///   - calls: For calls and streams, with ``callConfiguration``.
     ///   - files: For files, with ``fileConfiguration(idleTimeout:)``.
     ///   - tlsConfiguration: Names the authorities for certificates; `nil` for those that the system trusts.
-    package init(calls: HTTPClient, files: HTTPClient, tlsConfiguration: TLSConfiguration? = nil) {
+    package convenience init(calls: HTTPClient, files: HTTPClient, tlsConfiguration: TLSConfiguration? = nil) {
+        self.init(calls: CallClients(only: calls), files: files, tlsConfiguration: tlsConfiguration)
+    }
+
+    private init(calls: CallClients, files: HTTPClient, tlsConfiguration: TLSConfiguration?) {
         self.calls = calls
         self.files = files
         self.tlsConfiguration = tlsConfiguration
@@ -95,12 +100,10 @@ package final class NIOExchange: HTTPExchange {
         case .bytes(let bytes): clientRequest.body = .bytes(bytes)
         case .file(let file): clientRequest.body = .stream(FileChunks(file: file), length: .known(file.size))
         }
+        let calls = request.purpose == .file ? nil : self.calls.current
         do {
-            let response = try await (request.purpose == .file ? files : calls).execute(
-                clientRequest,
-                deadline: .distantFuture
-            )
-            let body = NIOExchangeBody(response.body)
+            let response = try await (calls?.http ?? files).execute(clientRequest, deadline: .distantFuture)
+            let body = NIOExchangeBody(response.body, of: calls)
             let coding = response.headers[canonicalForm: "Content-Encoding"].first?.lowercased()
             // The client of files restores them itself.
             let isCompressed = request.purpose != .file && coding.map { Self.decompressed.contains($0) } ?? false
@@ -111,6 +114,7 @@ package final class NIOExchange: HTTPExchange {
                 body: isCompressed ? InflatedBody(body) : body
             )
         } catch {
+            if Task.isCancelled, let calls { self.calls.gaveUp(on: calls) }
             throw try HTTPExchangeError.classified(error)
         }
     }
@@ -119,9 +123,12 @@ package final class NIOExchange: HTTPExchange {
 /// The body of an answer; the client reads ahead one chunk.
 private final class NIOExchangeBody: HTTPExchangeBody {
     private var chunks: HTTPClientResponse.Body.AsyncIterator?
+    /// Held until the body has been read or dropped.
+    private let client: CallClients.Client?
 
-    init(_ body: HTTPClientResponse.Body) {
+    init(_ body: HTTPClientResponse.Body, of client: CallClients.Client?) {
         chunks = body.makeAsyncIterator()
+        self.client = client
     }
 
     nonisolated(nonsending) func next() async throws -> ByteBuffer? {
