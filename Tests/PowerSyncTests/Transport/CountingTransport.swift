@@ -10,6 +10,10 @@ final class CountingTransport: SyncTransport {
         var streams = 0
         var lines = 0
         var bytes = 0
+        /// How often the newest stream was asked for what comes next.
+        var reads = 0
+        /// Requests beside the streams.
+        var calls = 0
     }
 
     private let base: any SyncTransport
@@ -33,12 +37,28 @@ final class CountingTransport: SyncTransport {
         try await changes.wait { taken.streams >= streams ? () : nil }
     }
 
+    /// Waits until the newest stream was asked so often for what comes next.
+    func waitForReads(_ reads: Int) async throws {
+        try await changes.wait { taken.reads >= reads ? () : nil }
+    }
+
+    /// Waits until so many requests were sent beside the streams.
+    func waitForCalls(_ calls: Int) async throws {
+        try await changes.wait { taken.calls >= calls ? () : nil }
+    }
+
+    fileprivate func willRead() { change { $0.reads += 1 } }
+
+    private func change(_ body: (inout Count) -> Void) {
+        count.withLockedValue { body(&$0) }
+        changes.fire()
+    }
+
     fileprivate func add(_ lines: [ReceivedLine]) {
-        count.withLockedValue { count in
+        change { count in
             count.lines += lines.count
             count.bytes += lines.reduce(0) { $0 + $1.byteCount }
         }
-        changes.fire()
     }
 
     func openStream(
@@ -46,8 +66,10 @@ final class CountingTransport: SyncTransport {
         credentials: ServiceCredentials,
         log: SyncRequestLog
     ) async throws -> any SyncLineStream {
-        count.withLockedValue { $0.streams += 1 }
-        changes.fire()
+        change { count in
+            count.streams += 1
+            count.reads = 0
+        }
         return CountedLines(
             try await base.openStream(request, credentials: credentials, log: log),
             transport: self
@@ -59,7 +81,8 @@ final class CountingTransport: SyncTransport {
         credentials: ServiceCredentials,
         log: SyncRequestLog
     ) async throws -> WriteCheckpoint {
-        try await base.writeCheckpoint(clientID: clientID, credentials: credentials, log: log)
+        change { $0.calls += 1 }
+        return try await base.writeCheckpoint(clientID: clientID, credentials: credentials, log: log)
     }
 
     func requestCheckpoint(
@@ -68,7 +91,8 @@ final class CountingTransport: SyncTransport {
         credentials: ServiceCredentials,
         log: SyncRequestLog
     ) async throws -> WriteCheckpoint {
-        try await base.requestCheckpoint(id, clientID: clientID, credentials: credentials, log: log)
+        change { $0.calls += 1 }
+        return try await base.requestCheckpoint(id, clientID: clientID, credentials: credentials, log: log)
     }
 }
 
@@ -82,6 +106,7 @@ private final class CountedLines: SyncLineStream {
     }
 
     func next() async throws -> SyncStreamElement? {
+        transport.willRead()
         let element = try await base.next()
         if case .lines(let lines)? = element { transport.add(lines) }
         return element

@@ -32,10 +32,17 @@ import Testing
     }
 
     /// Connects to a server that falls silent, and expects that its stream is given up and opened again.
+    ///
+    /// - Parameters:
+    ///   - transport: How the server is reached.
+    ///   - url: Where it is.
+    ///   - reads: How often an open stream is asked for what comes next until nothing does; 0 for one that is not opened.
+    ///   - waitForConnections: Waits until so many connections have fallen silent.
+    /// - Throws: What waiting throws.
     private func expectGivenUp(
         _ transport: any SyncTransport,
         at url: String,
-        isOpen: Bool,
+        reads: Int,
         waitForConnections: (Int) async throws -> Void
     ) async throws {
         connector.onFetch { _ in PowerSyncCredentials(endpoint: url, token: "token") }
@@ -47,8 +54,10 @@ import Testing
             // Before the stream is asked for, nothing is awaited from the network.
             try await transport.waitForStreams(attempt)
             try await waitForConnections(attempt)
-            if isOpen {
+            if reads > 0 {
                 try await status.wait { $0.connected }
+                // What comes later than the clock moves gives the server the whole time again.
+                try await transport.waitForReads(reads)
             } else {
                 try await status.wait { $0.connecting }
             }
@@ -68,7 +77,8 @@ import Testing
         try await expectGivenUp(
             HTTPStack.current.transport,
             at: server.url,
-            isOpen: [.body, .insideLine, .betweenLines].contains(place),
+            // A part of a line is taken like lines.
+            reads: place == .body ? 1 : [.insideLine, .betweenLines].contains(place) ? 2 : 0,
             waitForConnections: server.waitForConnections
         )
         try await server.stop()
@@ -80,7 +90,7 @@ import Testing
         try await expectGivenUp(
             WebSocketTransport.shared,
             at: server.url,
-            isOpen: false,
+            reads: 0,
             waitForConnections: server.waitForConnections
         )
         try await server.stop()
@@ -112,7 +122,7 @@ import Testing
                 WebSocketTransport.shared,
                 at: "http://127.0.0.1:\(port)",
                 // A part of the first line counts when it takes long.
-                isOpen: place == .betweenLines
+                reads: place == .betweenLines ? 2 : 0
             ) { count in
                 try await reached.wait { connections.withLockedValue { $0 } >= count ? () : nil }
             }
@@ -161,7 +171,8 @@ import Testing
     func aRequestForACheckpoint(_ place: SilentServer.Place, _ call: Call) async throws {
         let server = try await SilentServer(place)
         let service = ScriptedTransport()
-        let database = database(Calls(streams: service, calls: HTTPStack.current.transport))
+        let transport = CountingTransport(Calls(streams: service, calls: HTTPStack.current.transport))
+        let database = database(transport)
         let status = try status(database)
         connector.onFetch { _ in PowerSyncCredentials(endpoint: server.url, token: "token") }
         var options = ConnectOptions()
@@ -176,11 +187,15 @@ import Testing
         stream.send(.keepalive(tokenExpiresIn: 3600))
         try await status.wait { $0.connected }
         // The first attempt may have gone over a connection that had broken before.
+        try await transport.waitForCalls(1)
         try await server.waitForConnections(1)
         try await clock.waitForTimer(of: .seconds(8))
+        // The limit of the stream, and that of both attempts.
+        try await clock.waitForTimer(of: .seconds(40), count: 2)
         try await stream.waitUntilRead()
         clock.advance(by: .seconds(8))
         stream.send(.keepalive(tokenExpiresIn: 3600))
+        try await transport.waitForCalls(2)
         try await server.waitForConnections(2)
         try await stream.waitUntilRead()
         clock.advance(by: .seconds(32))
@@ -189,6 +204,7 @@ import Testing
         try await clock.waitForTimer(of: .seconds(5))
         clock.advance(by: .seconds(5))
         if call == .checkpointRequest { try await service.nextStream().accept() }
+        try await transport.waitForCalls(3)
         try await server.waitForConnections(3)
         try await database.close()
         try await server.stop()
