@@ -46,6 +46,16 @@ struct TransferScheduleTests {
     }
 
     @Test
+    func `What runs, and is to be repeated, is offered again once`() {
+        var schedule = TransferSchedule(limit: 4)
+        schedule.offer(rows("a", "b"))
+        #expect(begun(&schedule) == ["a", "b"])
+        schedule.repeatAfterEnd("b")
+        schedule.repeatAfterEnd("c")
+        #expect(["a", "b", "b", "c"].map { schedule.ended($0) } == [false, true, false, false])
+    }
+
+    @Test
     func `Ids that Swift takes for equal and SQLite does not are two attachments`() {
         var schedule = TransferSchedule(limit: 4)
         schedule.offer(rows("\u{e9}", "e\u{301}"))

@@ -64,7 +64,13 @@ extension TransferRun {
         let unsent = rows.lazy.filter { $0.state == .queuedUpload }.compactMap { $0.localUri?.lowercased() }
         state.withLockedValue { state in
             state.unsentPaths = Set(unsent)
-            if isHopeful { state.backoff.reset() }
+            if isHopeful {
+                // One that has failed may not have ended: this look passes it over, and it would have no wait whose end causes another.
+                for row in active where row.neededTransfer.flatMap({ state.backoff.end(of: row.id, $0) }) != nil {
+                    state.schedule.repeatAfterEnd(row.id)
+                }
+                state.backoff.reset()
+            }
             state.nextRetry = nil
             var due: [Attachment] = []
             for row in active {

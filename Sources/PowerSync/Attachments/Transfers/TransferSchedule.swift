@@ -9,7 +9,8 @@ import PowerSyncSQLite
 ///                          └─┘ offer replaces what is ready, never what is running
 /// ```
 ///
-/// An offer that finds an attachment running in another state than it began with is made again when it has ended.
+/// An offer that finds an attachment running in another state than it began with is made again when it has ended; so is one that was
+/// to repeat what has not ended yet (``repeatAfterEnd(_:)``).
 ///
 /// Order: prioritized ids in the order of the list, then the oldest first. At most ``limit`` run at a time, none twice; up to
 /// ``overdueLimit`` that wait for overdue calls of the app's run besides.
@@ -25,7 +26,7 @@ struct TransferSchedule {
     private var running: [ExactText: AttachmentState] = [:]
     /// What runs, and waits for an overdue call of the app's.
     private var overdue: Set<ExactText> = []
-    /// What runs, and was offered in another state.
+    /// What runs, and was offered in another state, or is to be repeated.
     private var overtaken: Set<ExactText> = []
     private var ready: [ExactText: Attachment] = [:]
     /// The ids of `ready`, the oldest first, from `next` on; it may contain ids that have left `ready`.
@@ -66,6 +67,12 @@ struct TransferSchedule {
             guard ready.updateValue(attachment, forKey: id) == nil else { continue }
             order.append(id)
         }
+    }
+
+    /// An attachment is to be offered again when it has ended, if it runs: offers pass it over until then.
+    mutating func repeatAfterEnd(_ id: String) {
+        let id = ExactText(id)
+        if running[id] != nil { overtaken.insert(id) }
     }
 
     /// Replaces the ids that go first, the most urgent first.
