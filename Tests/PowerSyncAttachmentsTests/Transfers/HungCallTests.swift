@@ -1,6 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncTesting
+import TestSupport
 import Testing
 
 @testable import PowerSync
@@ -39,10 +40,10 @@ import Testing
             }
         }
 
-        /// Whether a transport of the app's makes it.
-        var isOfTransport: Bool {
+        /// Whether the HTTP transport makes it.
+        var isOfHTTP: Bool {
             switch self {
-            case .upload, .download, .delete, .resolveUpload, .resolveDownload, .resolveDelete: true
+            case .resolveUpload, .resolveDownload, .resolveDelete: true
             default: false
             }
         }
@@ -66,12 +67,15 @@ import Testing
     final class App: RemoteStorageAdapter, AttachmentTransportAdapter, SyncErrorHandler {
         let call: Call
         let harness: QueueHarness
+        /// Where the files are; `nil` for the storage in memory.
+        let folder: AttachmentsFolder?
         let held = HeldCall()
         let afterwards = NIOLockedValueBox<@Sendable () async throws -> Void>({})
 
-        init(_ call: Call, _ harness: QueueHarness) {
+        init(_ call: Call, _ harness: QueueHarness, _ folder: AttachmentsFolder?) {
             self.call = call
             self.harness = harness
+            self.folder = folder
         }
 
         func reach(_ reached: Call, _ id: String) async throws {
@@ -159,17 +163,32 @@ import Testing
     }
 
     private func run(_ call: Call, _ body: (QueueHarness, App, AttachmentQueue) async throws -> Void) async throws {
+        guard call.isOfHTTP else { return try await run(call, in: nil, body) }
+        // The HTTP transport reads files of the disk.
+        try await AttachmentsFolder.run { try await run(call, in: $0, body) }
+    }
+
+    private func run(
+        _ call: Call,
+        in folder: AttachmentsFolder?,
+        _ body: (QueueHarness, App, AttachmentQueue) async throws -> Void
+    ) async throws {
         let names = ["a", "b", "c"].map { "\($0).jpg" }
         let files = Dictionary(uniqueKeysWithValues: names.map { ($0, Data($0.utf8)) })
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: call.state == .queuedDownload ? files : [:]))
-        let app = App(call, harness)
+        let app = App(call, harness, folder)
         switch call {
         case .onUploadError: harness.remote.fail(.upload, id: "a", with: Late(), times: 1)
         case .onDownloadError: harness.remote.fail(.download, id: "a", with: Late(), times: 1)
         case .onDeleteError: harness.remote.fail(.delete, id: "a", with: Late(), times: 1)
         default: break
         }
-        let queue = harness.makeQueue(app.options, storage: app.storage) { AsyncThrowingStream { _ in } }
+        let queue = harness.makeQueue(
+            app.options,
+            storage: app.storage,
+            directory: folder?.path ?? QueueHarness.directory,
+            localStorage: folder.map { _ in FileManagerStorageAdapter() }
+        ) { AsyncThrowingStream { _ in } }
         try await harness.closing(queue) {
             try await queue.waitForInit()
             try await queue.startSync()
@@ -179,12 +198,21 @@ import Testing
     }
 
     /// Queues a transfer in the direction of a call.
-    private func offer(_ id: String, _ call: Call, _ harness: QueueHarness) async throws {
-        let path = harness.path("\(id).jpg")
-        if call.state != .queuedDownload { harness.local[path] = Data(id.utf8) }
+    private func offer(
+        _ id: String,
+        _ call: Call,
+        _ harness: QueueHarness,
+        in folder: AttachmentsFolder? = nil
+    ) async throws {
+        let name = "\(id).jpg"
+        let path = folder?(name) ?? harness.path(name)
+        if call.state != .queuedDownload {
+            let data = Data(id.utf8)
+            if let folder { try folder.write(data, to: name) } else { harness.local[path] = data }
+        }
         let localUri = call.state == .queuedDownload ? nil : path
         try await harness.insert(
-            Attachment(id: id, filename: "\(id).jpg", state: call.state, localUri: localUri)
+            Attachment(id: id, filename: name, state: call.state, localUri: localUri)
         )
     }
 
@@ -217,9 +245,9 @@ import Testing
         guard call.throwsErrors || end != .throwing else { return }
         try await run(call) { harness, app, queue async throws in
             let begun = harness.date.withLockedValue { $0 }
-            try await offer("a", call, harness)
+            try await offer("a", call, harness, in: app.folder)
             try await app.held.waitForArrivals(1)
-            try await offer("b", call, harness)
+            try await offer("b", call, harness, in: app.folder)
             try await harness.clock.waitForTimer(of: .seconds(600))
             harness.clock.advance(by: .seconds(600))
 
@@ -244,7 +272,7 @@ import Testing
             }
             // Reasons to look at all attachments again.
             try await queue.triggerSync()
-            try await offer("c", call, harness)
+            try await offer("c", call, harness, in: app.folder)
             try await waitForEnd(of: "c", call, harness)
             #expect(app.held.arrivals == 1)
             #expect(await overdueCalls(of: queue) { !$0.isEmpty } == [overdue])

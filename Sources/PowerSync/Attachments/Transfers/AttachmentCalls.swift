@@ -26,19 +26,21 @@ struct AttachmentCalls: Sendable {
         let part = AttachmentCallPart(name)
         let (limit, since) = (context.options.callLimit, context.now())
         let call = AppCall("\(name) of the attachment \(id)", limit: limit, clock: context.clock)
-        let isOverdue = NIOLockedValueBox(false)
+        // What it was called then: the closure of the app that it was in has returned since.
+        let overdueName = NIOLockedValueBox<String?>(nil)
         defer {
-            if isOverdue.withLockedValue({ $0 }) {
+            if let name = overdueName.withLockedValue({ $0 }) {
                 context.progress.returned(id)
                 overdueChanged(false)
-                context.log(.info, "\(part.name) of the attachment \(id), which was overdue, has returned.")
+                context.log(.info, "\(name) of the attachment \(id), which was overdue, has returned.")
             }
         }
         return try await AttachmentCallPart.$current.withValue(part) {
             try await call.run({ try await body(call) }) { _ in
-                isOverdue.withLockedValue { $0 = true }
+                let name = part.name
+                overdueName.withLockedValue { $0 = name }
                 part.becameOverdue()
-                let overdue = OverdueAttachmentCall(attachmentId: id, call: part.name, since: since)
+                let overdue = OverdueAttachmentCall(attachmentId: id, call: name, since: since)
                 context.progress.overdue(overdue)
                 context.log(
                     .warning,
