@@ -82,7 +82,7 @@ final class AppCall: Sendable {
     ///
     /// - Parameters:
     ///   - body: Calls the app.
-    ///   - whenOverdue: Called once, when the limit was reached and `body` has been cancelled. `body` may not have returned.
+    ///   - whenOverdue: Called once, when the limit was reached, before `body` is cancelled.
     /// - Returns: What `body` returns, also after the limit.
     /// - Throws: What `body` throws; ``OverdueCallError`` in place of that after the limit.
     func run<Value: Sendable>(
@@ -100,8 +100,9 @@ final class AppCall: Sendable {
                     return value
                 case .success(.stoodStill):
                     isOverdue = true
-                    tasks.cancelAll()
+                    // First: a closure that ends as soon as it is cancelled is named all the same.
                     whenOverdue(overdue())
+                    tasks.cancelAll()
                 case .success(.timerEnded):
                     break
                 case .failure(let error):
