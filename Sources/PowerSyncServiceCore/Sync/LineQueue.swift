@@ -77,6 +77,29 @@ package final class LineQueue: Sendable {
     /// The bytes of lines that the writer has not taken.
     var waitingBytes: Int { state.withLockedValue { $0.sender?.1.lines.reduce(0) { $0 + $1.readableBytes } ?? 0 } }
 
+    /// Makes what comes before the first line, for as long as the queue is open.
+    ///
+    /// - Parameter work: Cancelled when the queue is ended from outside, for example because the client has gone away.
+    /// - Returns: What `work` returns.
+    /// - Throws: `CancellationError` when the queue has ended, or what `work` throws.
+    package func whileOpen<Result: Sendable>(
+        _ work: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await withThrowingTaskGroup(of: Result.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { try await work() }
+            group.addTask { [self] in
+                while true {
+                    let seen = signal.version
+                    if end != nil { throw CancellationError() }
+                    try await signal.wait(after: seen)
+                }
+            }
+            guard let result = try await group.next() else { throw CancellationError() }
+            return result
+        }
+    }
+
     /// Hands over lines that are written together; one task at a time.
     ///
     /// - Parameters:

@@ -30,6 +30,24 @@ import Testing
         await #expect(throws: CancellationError.self) { try await queue.send([ByteBuffer()]) }
     }
 
+    @Test func whatComesBeforeTheFirstLineIsCancelledByTheEnd() async throws {
+        let (queue, begun) = (LineQueue(), LineQueue())
+        let opening = Task {
+            try await queue.whileOpen {
+                begun.offer(ByteBuffer(), isLast: true)
+                // Never ended: only a cancellation ends the wait.
+                return try await LineQueue().next() == nil
+            }
+        }
+        #expect(try await begun.next()?.count == 1)
+        queue.finish(.clientClosed)
+        await #expect(throws: CancellationError.self) { _ = try await opening.value }
+        await #expect(throws: CancellationError.self) {
+            _ = try await queue.whileOpen { try await LineQueue().next() == nil }
+        }
+        #expect(try await LineQueue().whileOpen { true })
+    }
+
     @Test func endingReleasesASender() async throws {
         let queue = LineQueue()
         let sending = Task { try await queue.send([ByteBuffer(string: "a")]) }

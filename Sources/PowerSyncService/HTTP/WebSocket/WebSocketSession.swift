@@ -163,7 +163,7 @@ struct WebSocketSession: Sendable {
     ) async {
         defer { withExtendedLifetime(client.slot) {} }
         do {
-            let opened = try await open(unread, client)
+            let opened = try await lines.whileOpen { try await open(unread, client) }
             opened.whenStalled { [weak lines] in
                 lines?.finish(.unread)
                 channel.close(promise: nil)
@@ -171,7 +171,7 @@ struct WebSocketSession: Sendable {
             let stream = WebSocketStream(id: streamID, opened: opened, connection: connection)
             await stream.write(lines)
         } catch is CancellationError {
-            return
+            if case .shutdown? = lines.end { connection.complete(streamID) }
         } catch {
             lines.finish(.failed(error))
             let envelope = ErrorEnvelope(error)
