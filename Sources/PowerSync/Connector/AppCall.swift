@@ -35,6 +35,7 @@ final class AppCall: Sendable {
     private let name: String
     private let limit: AppCallLimit
     private let clock: ElapsedClock
+    private let outlivesCancellation: Bool
     private let progress: NIOLockedValueBox<Progress>
 
     /// Creates a call; its time begins.
@@ -43,10 +44,13 @@ final class AppCall: Sendable {
     ///   - name: The method or closure of the app, and what it is called for, for example `uploadData`.
     ///   - limit: How long the call may go on without progress.
     ///   - clock: Measures the limit.
-    init(_ name: String, limit: AppCallLimit, clock: ElapsedClock) {
+    ///   - outlivesCancellation: Whether the limit holds after the waiting task was cancelled, too: a call that does not return then hangs
+    ///     all the same. By default nobody is told of it.
+    init(_ name: String, limit: AppCallLimit, clock: ElapsedClock, outlivesCancellation: Bool = false) {
         self.name = name
         self.limit = limit
         self.clock = clock
+        self.outlivesCancellation = outlivesCancellation
         progress = NIOLockedValueBox(Progress(last: clock.now))
     }
 
@@ -90,9 +94,20 @@ final class AppCall: Sendable {
         whenOverdue: @Sendable (OverdueCallError) -> Void
     ) async throws -> Value {
         try await withThrowingTaskGroup(of: Step<Value>.self) { tasks in
+            let timer = outlivesCancellation ? Task { try await standStill() } : nil
             tasks.addTask { .returned(try await Self.$current.withValue(self, operation: body)) }
-            tasks.addTask { (try? await self.standStill()) == nil ? .timerEnded : .stoodStill }
-            defer { tasks.cancelAll() }
+            tasks.addTask {
+                do {
+                    if let timer { try await timer.value } else { try await self.standStill() }
+                    return .stoodStill
+                } catch {
+                    return .timerEnded
+                }
+            }
+            defer {
+                timer?.cancel()
+                tasks.cancelAll()
+            }
             var isOverdue = false
             while let step = await tasks.nextResult() {
                 switch step {

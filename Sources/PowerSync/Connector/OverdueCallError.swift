@@ -9,7 +9,7 @@ public import Foundation
 /// ```
 ///
 /// In the status it is the error of the connection, of the upload or of an attachment. The limits are
-/// ``ConnectOptions/answerLimit`` and ``ConnectOptions/uploadLimit``.
+/// ``ConnectOptions/answerLimit``, ``ConnectOptions/uploadLimit`` and ``AttachmentQueueOptions/transferLimit``.
 public struct OverdueCallError: Error, LocalizedError, Sendable {
     /// The method or closure of the app, for example `fetchCredentials`.
     public let call: String

@@ -59,6 +59,8 @@ import Testing
         case callingBack
         /// The queue is stopped and started meanwhile.
         case restarted
+        /// Transfers are paused and resumed before the limit.
+        case paused
     }
 
     struct Late: Error {}
@@ -248,6 +250,10 @@ import Testing
             try await offer("a", call, harness, in: app.folder)
             try await app.held.waitForArrivals(1)
             try await offer("b", call, harness, in: app.folder)
+            if end == .paused {
+                queue.pauseTransfers()
+                queue.resumeTransfers()
+            }
             try await harness.clock.waitForTimer(of: .seconds(600))
             harness.clock.advance(by: .seconds(600))
 
@@ -280,7 +286,7 @@ import Testing
             app.afterwards.withLockedValue {
                 $0 =
                     switch end {
-                    case .late, .restarted: {}
+                    case .late, .restarted, .paused: {}
                     case .throwing: { throw Late() }
                     case .callingBack:
                         {

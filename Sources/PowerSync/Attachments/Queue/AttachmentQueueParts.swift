@@ -140,7 +140,7 @@ extension AttachmentQueueParts {
     private func fileLocations(in context: AttachmentContext) async throws -> [AttachmentStore.FileLocation] {
         let (store, others) = (context.store, context.storesOfOtherQueues)
         return try await db.readLock { context in
-            try store.fileLocations(in: context) + others.flatMap { $0.locationsIfReadable(in: context) }
+            try store.fileLocations(in: context) + others.flatMap { try $0.locationsIfThere(in: context) }
         }
     }
 

@@ -188,7 +188,8 @@ extension OpenFile {
         do {
             return try isFree { try link(path, to: target) }
         } catch PowerSyncAttachmentError.ioError(let error as POSIXError)
-            where [EPERM, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(error.code.rawValue)
+            // A system may forbid second names and allow everything else; a lack of permission shows again at what follows.
+            where [EPERM, EACCES, ENOTSUP, EOPNOTSUPP, ENOSYS, EMLINK].contains(error.code.rawValue)
         {
             return nil
         }

@@ -47,8 +47,8 @@ extension AttachmentContext {
         let (store, others) = (store, storesOfOtherQueues)
         return try await db.readLock { context in
             if try store.isPathUsed(path, besides: id, in: context) { return true }
-            // A queue may have been made for a table that the schema does not have. No row has an empty id.
-            return others.contains { (try? $0.isPathUsed(path, besides: "", in: context)) ?? false }
+            // No row has an empty id.
+            return try others.contains { try $0.isThere(in: context) && $0.isPathUsed(path, besides: "", in: context) }
         }
     }
 
@@ -58,10 +58,17 @@ extension AttachmentContext {
         return SharedAttachmentTables.shared.names(of: db).filter { $0 != name }.map { AttachmentStore(tableName: $0) }
     }
 
-    /// The paths at which no other attachment has its file, whether that is there or not.
+    /// The paths at which no other attachment has its file, of this table or of another one with a queue, whether that is there or not.
     func unusedPaths(_ paths: [String], besides id: String) async throws -> [String] {
-        let store = store
-        let used = try await db.readLock { try store.usedPaths(among: paths, besides: id, in: $0) }
+        let (store, others) = (store, storesOfOtherQueues)
+        let used = try await db.readLock { context in
+            try others.filter { try $0.isThere(in: context) }.reduce(
+                into: try store.usedPaths(among: paths, besides: id, in: context)
+            ) { used, other in
+                // No row has an empty id.
+                used.formUnion(try other.usedPaths(among: paths, besides: "", in: context))
+            }
+        }
         return paths.filter { !used.contains(ExactText($0)) }
     }
 }

@@ -48,7 +48,7 @@ extension AttachmentStore {
             (path: try cursor.getString(name: "local_uri"), count: try cursor.getInt(name: "row_count"))
         }
         var shared = Dictionary(counts.map { ($0.path, $0.count) }) { $0 + $1 }
-        for location in others.flatMap({ $0.locationsIfReadable(in: context) }) {
+        for location in try others.flatMap({ try $0.locationsIfThere(in: context) }) {
             if let path = location.localUri { shared[path, default: 1] += 1 }
         }
         return shared

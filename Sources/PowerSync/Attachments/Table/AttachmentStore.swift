@@ -32,6 +32,8 @@ struct AttachmentStore: Sendable {
     /// The columns that a queue knows.
     static let columns = "id, timestamp, state, filename, has_synced, local_uri, media_type, size, meta_data"
 
+    /// The name of the table.
+    private let name: String
     /// The name of the table, as SQL.
     let table: String
 
@@ -39,6 +41,7 @@ struct AttachmentStore: Sendable {
     ///
     /// - Parameter tableName: The name of the view.
     init(tableName: String) {
+        name = tableName
         table = SQLText.identifier(tableName)
     }
 
@@ -67,9 +70,17 @@ struct AttachmentStore: Sendable {
         }
     }
 
-    /// The same; nothing for a table that cannot be read: a queue may have been made for one that the schema does not have.
-    func locationsIfReadable(in context: any ConnectionContext) -> [FileLocation] {
-        (try? fileLocations(in: context)) ?? []
+    /// The same; nothing for a table that is not there.
+    func locationsIfThere(in context: any ConnectionContext) throws -> [FileLocation] {
+        try isThere(in: context) ? fileLocations(in: context) : []
+    }
+
+    /// Whether the table is there: a queue may have been made for one that the schema does not have.
+    func isThere(in context: any ConnectionContext) throws -> Bool {
+        try context.getOptional(
+            sql: "SELECT 1 FROM sqlite_master WHERE name = ? COLLATE NOCASE AND type IN ('table', 'view')",
+            parameters: [name]
+        ) { _ in true } ?? false
     }
 
     /// The row of an id.

@@ -25,7 +25,13 @@ struct AttachmentCalls: Sendable {
     ) async throws -> Value {
         let part = AttachmentCallPart(name)
         let (limit, since) = (context.options.callLimit, context.now())
-        let call = AppCall("\(name) of the attachment \(id)", limit: limit, clock: context.clock)
+        let call = AppCall(
+            "\(name) of the attachment \(id)",
+            limit: limit,
+            clock: context.clock,
+            // Pausing cancels the attempt, whose slot is occupied until the call returns.
+            outlivesCancellation: true
+        )
         // What it was called then: the closure of the app that it was in has returned since.
         let overdueName = NIOLockedValueBox<String?>(nil)
         defer {

@@ -26,7 +26,7 @@ extension TransferContext {
             }
         }
         if let own = attachment.localUri, unused.contains(where: { ExactText($0) == ExactText(own) }) {
-            try await localStorage.moveFile(sourcePath: source, targetPath: own)
+            try await move(source, to: own)
             return own
         }
         for candidate in unused {
@@ -34,10 +34,19 @@ extension TransferContext {
                 return file.path
             }
             guard try await isLeftOver(at: candidate, of: source, attachment.id) else { continue }
-            try await localStorage.moveFile(sourcePath: source, targetPath: candidate)
+            try await move(source, to: candidate)
             return candidate
         }
         throw AttachmentPath.taken(candidates, attachment.filename)
+    }
+
+    /// Moves a file over what is at its target.
+    ///
+    /// Renaming does nothing when both are names of one file, as after the end of a process between giving the second name and taking away
+    /// the first one: another download would write into the file.
+    private func move(_ source: String, to target: String) async throws {
+        try await localStorage.moveFile(sourcePath: source, targetPath: target)
+        try await removeFile(at: source)
     }
 
     /// Whether a file has the content of a download, and no row.

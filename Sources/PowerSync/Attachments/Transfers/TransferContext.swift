@@ -79,8 +79,9 @@ struct TransferContext: Sendable {
     }
 
     /// Removes what an interrupted download has left.
-    func discardPartialDownload(of attachment: Attachment) async {
-        guard let target = try? await paths.path(of: attachment.filename) else { return }
+    ///
+    /// - Parameter target: The path of the file name.
+    func discardPartialDownload(at target: String) async {
         for path in AttachmentPath.downloadFiles(for: target) {
             do {
                 try await removeFile(at: path)

@@ -44,15 +44,17 @@ extension TransferRun {
         let calls = calls(for: attachment)
         // Another attachment may have the same path, and what its downloads leave beside it.
         var claimed: [String] = []
+        var target: String?
         defer { context.table.paths.release(claimed) }
         do {
-            let target = try await calls.path(of: attachment.filename)
-            if direction != .upload { claimed = context.table.paths.claim([target]) }
+            let path = try await calls.path(of: attachment.filename)
+            target = path
+            if direction != .upload { claimed = context.table.paths.claim([path]) }
             let completion = try await TransferAttempt(
                 context: context,
                 calls: calls,
                 attachment: attachment,
-                target: target,
+                target: path,
                 hasTarget: !claimed.isEmpty
             ).perform(direction)
             try await commit(attachment, completion)
@@ -60,7 +62,7 @@ extension TransferRun {
             context.progress.finished(attachment.id)
         } catch {
             context.progress.interrupted(attachment.id)
-            await failed(attachment, direction, error, hasTarget: !claimed.isEmpty)
+            await failed(attachment, direction, error, target: claimed.isEmpty ? nil : target)
         }
     }
 
@@ -115,12 +117,12 @@ extension TransferRun {
         _ attachment: Attachment,
         _ direction: AttachmentTransferProgress.Direction,
         _ error: any Error,
-        hasTarget: Bool
+        target: String?
     ) async {
-        if direction == .download, hasTarget,
+        if direction == .download, let target,
             !context.keepsPartialDownloads || state.withLockedValue({ $0.discardsParts })
         {
-            await discardPartialDownload(of: attachment)
+            await discardPartialDownload(at: target)
         }
         guard !Task.isCancelled, !context.isDatabaseClosed() else { return }
         do {
@@ -143,6 +145,7 @@ extension TransferRun {
                     return retryLater(attachment, direction, error)
                 }
                 try await giveUp(attachment, direction, error)
+                if direction == .download, let target { await discardPartialDownload(at: target) }
             }
         } catch {
             guard !Task.isCancelled else { return }
@@ -185,12 +188,11 @@ extension TransferRun {
         state.withLockedValue { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
         try await commit(attachment, TransferAttempt.Completion(result: .givenUp))
         context.progress.gaveUp()
-        if direction == .download { await discardPartialDownload(of: attachment) }
     }
 
     /// Adapters refuse cancelled tasks, and a cancelled attempt has left something, too.
-    private func discardPartialDownload(of attachment: Attachment) async {
-        await Task.ignoringCancellation { [context] in await context.discardPartialDownload(of: attachment) }
+    private func discardPartialDownload(at target: String) async {
+        await Task.ignoringCancellation { [context] in await context.discardPartialDownload(at: target) }
     }
 
     private func retryLater(
