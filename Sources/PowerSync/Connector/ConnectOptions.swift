@@ -37,8 +37,8 @@ public struct ConnectOptions: Sendable {
     /// ``CustomCheckpointRequestConnector/postCheckpointRequest(_:clientId:)`` may take: 60 s by default.
     ///
     /// After that the call is cancelled and has failed with an ``OverdueCallError``, and is tried again like after any other error,
-    /// also while the first call has not returned. What a call returns after its limit is ignored. The time in which the app was
-    /// suspended does not count.
+    /// also while the first call has not returned. What a call returns after its limit is ignored. A limit that
+    /// passes while the app is suspended begins anew.
     ///
     /// ```swift
     /// var options = ConnectOptions()

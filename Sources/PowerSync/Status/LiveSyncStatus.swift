@@ -232,7 +232,7 @@ extension LiveSyncStatus {
 // MARK: - Subscriptions
 
 extension LiveSyncStatus {
-    /// A subscription was stored while no connection was active.
+    /// A subscription was stored, and no iteration of this database's connection deals with it.
     ///
     /// - Parameter stream: What the database says of it.
     func subscriptionStored(_ stream: StreamStatus) {

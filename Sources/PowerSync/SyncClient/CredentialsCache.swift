@@ -32,7 +32,7 @@ final class CredentialsCache: Sendable {
         self.configuration = configuration
         self.fetch = fetch
         self.endpointChanged = endpointChanged
-        fetchRequests = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+        fetchRequests = AsyncStream.makeStream(bufferingPolicy: .unbounded)
     }
 
     /// Fetches whenever it is asked to, until the task is cancelled.

@@ -46,6 +46,16 @@ final class DownloadLoop: Sendable {
         }
     }
 
+    /// Synced data was cleared: an iteration that runs finds out at once, and ends.
+    ///
+    /// - Returns: Whether one runs. If not, the next one looks for itself.
+    func dataWasCleared() -> Bool {
+        iteration.withLockedValue { [liveStreams] iteration in
+            iteration?.send(.subscriptionsChanged(live: liveStreams()))
+            return iteration != nil
+        }
+    }
+
     /// Reopens a stream that was opened with other credentials; the next iteration uses the new ones anyway.
     ///
     /// - Parameter credentials: The new ones; `nil` when none can be got, which the next iteration reports.

@@ -77,7 +77,7 @@ final class SyncGroup: Sendable {
         let statuses = statuses.withLockedValue { $0.values.compactMap(\.status) }
         // Under the lock, so that no session starts and publishes in between.
         guarded.withLockedValue { guarded in
-            if let session = guarded.session, session.subscriptionsChanged() { return }
+            if let session = guarded.session, session.dataWasCleared() { return }
             for status in statuses { status.syncStateWasReset(to: offline) }
         }
     }

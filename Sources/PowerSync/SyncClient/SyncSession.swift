@@ -109,8 +109,15 @@ final class SyncSession: Sendable {
     ///
     /// - Parameter stored: The subscription that was stored, if one was.
     /// - Returns: Whether an iteration runs that deals with it.
-    func subscriptionsChanged(_ stored: StreamStatus? = nil) -> Bool {
+    func subscriptionsChanged(_ stored: StreamStatus?) -> Bool {
         download.subscriptionsChanged(stored)
+    }
+
+    /// Synced data was cleared.
+    ///
+    /// - Returns: Whether an iteration runs that deals with it.
+    func dataWasCleared() -> Bool {
+        download.dataWasCleared()
     }
 
     /// Drops the credentials; the stream stays open until there are new ones, or none can be got.

@@ -58,11 +58,12 @@ extension SyncTransportError {
     /// Whether the service refuses a request because of its subscriptions: they have too many buckets, the body is too long, or they
     /// are too many.
     ///
-    /// The last of these has no code of its own: it is an error of the parameters that names the subscriptions.
+    /// The last of these has no code of its own: it is an error of the parameters about the list of subscriptions, not about one of them.
     var refusesSubscriptions: Bool {
         if serviceCode == .bucketLimit || httpStatus == 413 { return true }
         let isAboutParameters = httpStatus == 400 || serviceCode == .generic
-        return isAboutParameters && message.contains("subscriptions")
+        return isAboutParameters
+            && (message.contains("subscriptions: has ") || message.lowercased().contains("too many subscriptions"))
     }
 }
 

@@ -172,7 +172,8 @@ package struct SyncEngine: Sendable {
             try checkSubscriptions(try machine.requireIteration(), db, now, &actions)
         case .subscriptionStored(let stream):
             _ = try machine.requireIteration()
-            _ = status.show(stream)
+            // As the row is now: what was handled since it was stored may have changed it.
+            if let stream = try StreamSubscriptions.status(of: stream.key, db) { _ = status.show(stream) }
         case .subscriptionsChanged(let live):
             var iteration = try machine.requireIteration()
             iteration.liveStreams = live

@@ -114,6 +114,22 @@ import Testing
         }
     }
 
+    @Test func whatIsClearedWhileAStreamIsOpenedIsNotShownAsSynced() async throws {
+        try await withSyncedPair { first, second in
+            first.service.newestStream?.end()
+            try await first.wait { !$0.connected }
+            let opening = try await first.clock.withoutDelays { try await first.service.nextStream() }
+            #expect(first.database.currentStatus.hasSynced == true)
+            _ = try await first.database.writeTransaction {
+                try $0.execute(sql: "SELECT powersync_clear(1)", parameters: [])
+            }
+            // Although the stream is not open.
+            try await first.wait { $0.hasSynced == false }
+            try await second.wait { $0.hasSynced == false }
+            withExtendedLifetime(opening) {}
+        }
+    }
+
     @Test("While connected, everything is downloaded again, whichever instance is asked", arguments: [true, false])
     func connectedInstanceStartsOver(_ asksFirst: Bool) async throws {
         try await withSyncedPair { first, second in

@@ -37,6 +37,12 @@ import Testing
 
     private static let others = [
         Refusal("other parameters", "buckets: is required", status: 400, .generic),
+        Refusal(
+            "one subscription that is wrong",
+            "POST https://example.com/subscriptions/sync/stream: streams.subscriptions[3].override_priority: has to be an integer",
+            status: 400,
+            .generic
+        ),
         Refusal("a service that is down", "subscriptions are not served now", status: 503),
         Refusal("a refused token", "JWT has expired", status: 401, .tokenExpired),
     ]
