@@ -66,6 +66,7 @@ import Testing
                 ]
             ),
             ("CREATE TABLE trigger (a); END; SELECT 1", ["CREATE TABLE trigger (a)", "END", "SELECT 1"]),
+            ("CREATE INDEX trigger ON t (a); SELECT 1", ["CREATE INDEX trigger ON t (a)", "SELECT 1"]),
             ("SELECT 'open; SELECT 2", ["SELECT 'open; SELECT 2"]), ("SELECT 1 /* open; SELECT 2", ["SELECT 1"]),
         ] as [(String, [String])]
     )

@@ -34,6 +34,10 @@ struct RowPublisher {
     private var written = WrittenTables.none
     private var unreadable = UnreadableRows()
     private var refused = RefusedRows()
+    /// The statements of ``RowTable/surrenders(_:)`` by type, as far as they were needed.
+    private var surrenders: [[UInt8]: [String]] = [:]
+    /// Those of them that have run.
+    private var surrendered: Set<String> = []
     /// Whether all foreign keys must be deferred before anything is written: one has refused a row that it may take at the end of
     /// the transaction, or must be deferred while another one is violated.
     private var mustDeferForeignKeys = false
@@ -168,7 +172,7 @@ struct RowPublisher {
 
     private mutating func settleRefused(_ schema: inout KnownSchema) throws {
         guard !refused.isEmpty else { return }
-        try retry(&schema)
+        try retry(beforeExchange: true, &schema)
         try exchange(&schema)
     }
 
@@ -304,11 +308,20 @@ extension RowPublisher {
     /// Tries the refused rows again, as long as there are fewer of them each time.
     ///
     /// That is enough where one row takes what another one has given up.
-    private mutating func retry(_ schema: inout KnownSchema) throws {
+    ///
+    /// - Parameters:
+    ///   - beforeExchange: Whether ``exchange(_:)`` follows, which writes a long chain of such rows at once: here each pass would free one
+    ///     of them.
+    ///   - schema: What is known of the tables.
+    /// - Throws: What is no refusal.
+    private mutating func retry(beforeExchange: Bool = false, _ schema: inout KnownSchema) throws {
         while !refused.isEmpty {
             let rows = refused.take()
             for row in rows { try write(row.key, data: row.data, &schema) }
             guard refused.rows.count < rows.count else { return }
+            if beforeExchange, refused.rows.count > rows.count / 2, refused.rows.contains(where: \.refusal.isUnique) {
+                return
+            }
         }
     }
 
@@ -346,6 +359,11 @@ extension RowPublisher {
                 }
                 refused = first
                 try exchange(hopeful.map(\.key), &schema)
+                // Deleting has not helped, for example because a trigger refuses it: then nobody gives up anything.
+                if !Set(refused.rows.map(\.key)).isDisjoint(with: hopeful.map(\.key)) {
+                    try savepoint.undo()
+                    refused = first
+                }
             }
         }
         try savepoint.end()
@@ -369,13 +387,14 @@ extension RowPublisher {
     /// Has a row give up its unique values; where that is refused and nothing is lost by it, the row is deleted.
     private mutating func surrender(_ row: RowKey, _ schema: inout KnownSchema) throws {
         let destination = try row.type.withUnsafeBytes { try self.destination(for: $0, &schema) }
-        if let table = try destination.table {
-            for sql in try table.surrenders(db) {
+        if surrenders[row.type] == nil { surrenders[row.type] = try destination.table?.surrenders(db) ?? [] }
+        if let statements = surrenders[row.type] {
+            for sql in statements {
                 do {
                     let statement = try PreparedStatement(db, sql: sql)
                     try row.id.withUnsafeBytes { try statement.bind(checkedText: $0, at: 1, .inPlace) }
                     try statement.run()
-                    written.formUnion(try WrittenTables(of: sql, db))
+                    if surrendered.insert(sql).inserted { written.formUnion(try WrittenTables(of: sql, db)) }
                     return
                 } catch let error as DatabaseError
                     where db.isInsideTransaction && [.SQLITE_CONSTRAINT, .SQLITE_ERROR].contains(error.resultCode)

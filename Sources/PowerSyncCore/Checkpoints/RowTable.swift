@@ -7,16 +7,20 @@ struct RowTable {
     let name: String
     /// Whether it is one of ours, where all but the id is in the column `data`.
     let isDataTable: Bool
+    /// The columns that writing a row sets, of a raw table; `nil` for all.
+    var writtenColumns: Set<ExactText>?
 
     /// Statements that give up the unique values of the row `?1`, which is about to get other values: the first of them that SQLite
     /// does not refuse is enough.
     ///
     /// The row itself stays, and with it what refers to it and the columns that are not synced. For an index over
-    /// expressions, all columns get other values: random ones, or ones that the condition of a partial index leaves out.
+    /// expressions, all columns that are written again get other values: random ones, or ones that the condition of a partial index
+    /// leaves out.
     func surrenders(_ db: Database) throws -> [String] {
         let table = SQLText.identifier(name)
         if isDataTable { return ["UPDATE main.\(table) SET data = '{}' WHERE id = ?1"] }
-        let columns = try storedColumns(db)
+        let stored = try storedColumns(db)
+        let columns = stored.filter { writtenColumns?.contains(ExactText($0)) ?? true }
         let unique = try Set(
             String?.fetchAll(
                 db,
@@ -28,7 +32,7 @@ struct RowTable {
                 arguments: [name]
             )
         )
-        let isOfColumns = unique.allSatisfy { $0.map { $0 == "id" || columns.contains($0) } ?? false }
+        let isOfColumns = unique.allSatisfy { $0.map { $0 == "id" || stored.contains($0) } ?? false }
         let random: [String: String] = [
             "integer": "random()", "real": "CAST(random() AS REAL)", "text": "hex(randomblob(16))",
             "blob": "randomblob(16)",

@@ -112,8 +112,13 @@ extension WrittenTables {
 
         /// Asks SQLite for the program of a statement.
         init(explaining sql: String, _ db: Database) throws {
-            let steps = try PreparedStatement(db, sql: "EXPLAIN \(sql)")
-            defer { steps.reset() }
+            // Not a kept statement: EXPLAIN is not compiled anew when another connection has changed the schema.
+            guard let connection = db.sqliteConnection,
+                let steps = try PreparedStatement(preparing: "EXPLAIN \(sql)", on: connection)
+            else {
+                isUnderstood = false
+                return
+            }
             let columns = (0..<6).map { steps.name(of: $0) }
             isUnderstood = columns == ["addr", "opcode", "p1", "p2", "p3", "p4"]
             while try steps.step() {

@@ -55,7 +55,23 @@ final class RawTableRows {
                 ),
                 arguments: [name]
             )
-            return spelling.map { RowTable(name: $0, isDataTable: false) }
+            return try spelling.map {
+                RowTable(name: $0, isDataTable: false, writtenColumns: try writtenColumns)
+            }
+        }
+    }
+
+    /// The columns that putting a row sets; a statement of the app is taken to set those of the names that it is given.
+    private var writtenColumns: Set<ExactText> {
+        get throws {
+            guard let put = table.put else {
+                return Set(try RawTableStructure(table, db).columns.map { ExactText($0) })
+            }
+            return Set(
+                put.parameters.compactMap { parameter in
+                    if case .column(let name) = parameter { ExactText(name) } else { nil }
+                }
+            )
         }
     }
 

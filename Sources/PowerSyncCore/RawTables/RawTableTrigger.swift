@@ -108,7 +108,23 @@ struct RawTableTrigger {
         return columns.map { column in
             let name = SQLText.identifier(column[0])
             guard column[1] as Int64? == 1, let value: String = column[2] else { return "NEW.\(name) AS \(name)" }
-            return "ifnull(NEW.\(name), (\(value))) AS \(name)"
+            return "ifnull(NEW.\(name), (\(expression(ofDefault: value)))) AS \(name)"
+        }
+    }
+
+    /// SQLite takes a name as a default for a text, `DEFAULT open` or `DEFAULT "open"`, which in an expression would be a column.
+    private static func expression(ofDefault text: String) -> String {
+        var tokens = SQLTokens(text)
+        guard let token = tokens.next(), tokens.next() == nil, let name = token.name else { return text }
+        switch token.kind {
+        case .quotedName:
+            return SQLText.literal(name)
+        case .word:
+            let constants = ["TRUE", "FALSE", "NULL", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP"]
+            let isNumber = name.utf8.first.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
+            return isNumber || constants.contains(name.uppercased()) ? text : SQLText.literal(name)
+        case .text, .symbol:
+            return text
         }
     }
 

@@ -37,7 +37,7 @@ extension SQLFunctions {
                 }
                 call.result(row, subtype: SQLArgument.jsonSubtype)
             },
-            ScalarFunction(name: "powersync_changed", argumentCount: 2) { call in
+            ScalarFunction(name: "powersync_changed", argumentCount: 2, options: .innocuous) { call in
                 let count = call[1].integer
                 call.state.viewChanges.add(count, of: call[0].string)
                 call.result(count)

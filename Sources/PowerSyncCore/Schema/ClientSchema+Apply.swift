@@ -31,7 +31,15 @@ extension ClientSchema {
         try applyViews(db, existing, wanted, outdated)
         try ConnectionState.of(db).didApply(rawTables: rawTables, db)
         var schema = KnownSchema()
-        _ = try WaitingRows.publish(to: rawTables, &schema, db)
+        // What is wrong with a raw table is told when syncing starts: it must not keep the database from being opened, and the app from
+        // mending it.
+        let savepoint = try Savepoint("powersync_waiting", db)
+        do {
+            _ = try WaitingRows.publish(to: rawTables, &schema, db)
+        } catch  where db.isInsideTransaction {
+            try savepoint.undo()
+        }
+        try savepoint.end()
     }
 
     // MARK: - Tables

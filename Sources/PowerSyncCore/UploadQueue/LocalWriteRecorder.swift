@@ -113,6 +113,7 @@ final class LocalWriteRecorder {
         transaction?.needsIDStored = true
         gateMayBeOpen()
         uniqueKeys.forget()
+        rowsInTheWay.rollBackToSavepoint()
     }
 
     /// The open transaction may have undone that the gate was closed.
@@ -268,6 +269,7 @@ final class LocalWriteRecorder {
         table: String,
         oldValues: UnsafeRawBufferPointer?
     ) throws {
+        try rowsInTheWay.forgetUndone(on: handle)
         var entry = JSONBytes()
         entry.append("{\"op\":\"DELETE\",\"id\":")
         entry.appendString(id)
@@ -294,6 +296,7 @@ final class LocalWriteRecorder {
     /// - Throws: `DatabaseError`.
     func recordRemovedRows(ofType type: UnsafeRawBufferPointer? = nil) throws {
         guard !rowsInTheWay.isEmpty else { return }
+        try rowsInTheWay.forgetUndone(on: handle)
         for row in rowsInTheWay.take(type: type) where try !row.exists(on: handle) {
             try row.entry.withUnsafeBytes { entry in
                 try row.type.withUnsafeBytes { type in

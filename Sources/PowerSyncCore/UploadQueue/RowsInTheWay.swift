@@ -14,39 +14,61 @@ struct RowsInTheWay {
         /// What the upload queue says if the row is gone.
         let entry: [UInt8]
 
+        /// As it is spelt, whatever the collation of the column.
+        private static func sql(_ table: String) -> String {
+            "SELECT 1 FROM \(table) WHERE id = ?1 AND id = ?1 COLLATE BINARY"
+        }
+
         /// Whether the row is still there.
         func exists(on connection: OpaquePointer) throws -> Bool {
-            let statement = try PreparedStatement(preparing: "SELECT 1 FROM \(table) WHERE id = ?1", on: connection)
+            let statement = try PreparedStatement(preparing: Self.sql(table), on: connection)
             guard let statement else { return false }
             try id.withUnsafeBytes { try statement.bind(checkedText: $0, at: 1, .copied) }
             return try statement.step()
         }
     }
 
-    private var rows: [Row] = []
+    /// By type, in the order in which they were noted.
+    private var rows: [[UInt8]: [Row]] = [:]
+    /// Whether rows may be missing because writing them was undone.
+    private var wasRolledBack = false
 
     var isEmpty: Bool { rows.isEmpty }
 
     mutating func add(_ row: Row) {
-        rows.append(row)
+        rows[row.type, default: []].append(row)
     }
 
     /// Forgets a row whose deletion has been recorded.
     mutating func remove(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) {
-        rows.removeAll { $0.type.elementsEqual(type) && $0.id.elementsEqual(id) }
+        rows[Array(type)]?.removeAll { $0.id.elementsEqual(id) }
     }
 
     mutating func removeAll() {
-        rows = []
+        self = RowsInTheWay()
     }
 
-    /// Takes the rows of a type out, or all.
+    /// A savepoint was rolled back, explicitly or because a statement failed.
+    mutating func rollBackToSavepoint() {
+        wasRolledBack = !rows.isEmpty
+    }
+
+    /// Forgets the rows that are missing because writing them was undone.
+    ///
+    /// Call it before a statement notes or takes rows: a removal is always preceded by the note of its own statement, so what is missing
+    /// right after a rollback was not removed.
+    mutating func forgetUndone(on connection: OpaquePointer) throws {
+        guard wasRolledBack else { return }
+        wasRolledBack = false
+        rows = try rows.mapValues { try $0.filter { try $0.exists(on: connection) } }
+    }
+
+    /// Takes the rows of a type out, or all, type by type.
     mutating func take(type: UnsafeRawBufferPointer?) -> [Row] {
         guard let type else {
-            defer { rows = [] }
-            return rows
+            defer { rows = [:] }
+            return rows.sorted { $0.key.lexicographicallyPrecedes($1.key) }.flatMap(\.value)
         }
-        defer { rows.removeAll { $0.type.elementsEqual(type) } }
-        return rows.filter { $0.type.elementsEqual(type) }
+        return rows.removeValue(forKey: Array(type)) ?? []
     }
 }

@@ -56,7 +56,8 @@ struct QueueStatement {
     /// - Returns: The statement.
     func unchanged(in table: String) -> String {
         let names = ["id"] + columns.map(SQLText.identifier)
-        let old = names.map { "ps_old.\($0)" }.joined(separator: ", ")
+        // As they are spelt, whatever the collations of the columns.
+        let old = names.map { "ps_old.\($0) COLLATE BINARY" }.joined(separator: ", ")
         let new = names.map { "NEW.\($0)" }.joined(separator: ", ")
         let flags = TableFlags.beforeWrite.rawValue
         return """

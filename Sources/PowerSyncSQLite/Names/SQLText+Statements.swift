@@ -24,9 +24,9 @@ extension SQLText {
             end = token.source.endIndex
             if words.count < 3, !isInTrigger {
                 words.append(token)
-                if words[0].isKeyword("CREATE"), token.isKeyword("TRIGGER"),
-                    !words.contains(where: { $0.isKeyword("TABLE") })
-                {
+                // Elsewhere, TRIGGER may be a name.
+                let isTemporary = words.count == 3 && (words[1].isKeyword("TEMP") || words[1].isKeyword("TEMPORARY"))
+                if words[0].isKeyword("CREATE"), token.isKeyword("TRIGGER"), words.count == 2 || isTemporary {
                     isInTrigger = true
                 }
             }
@@ -35,8 +35,8 @@ extension SQLText {
         return statements
     }
 
-    /// Whether a text is to be run all or nothing: it has statements for rows, and none that is about a transaction or works outside
-    /// of one only.
+    /// Whether a text is to be run all or nothing: one statement that changes rows, or several of which none is about a transaction or
+    /// works outside of one only.
     package static func isAllOrNothing(_ sql: String) -> Bool {
         guard sql.utf8.contains(UInt8(ascii: ";")) else { return changesRows(sql) }
         let statements = statements(sql)

@@ -39,6 +39,40 @@ import Testing
         return (things, parents)
     }
 
+    /// A column that only the app writes is not given up, as nothing would write it again.
+    @Test("An exchange leaves the columns of the app as they are", arguments: ["lower(title)", "title, note", "title"])
+    func localColumns(_ key: String) throws {
+        let table = ClientRawTable(
+            name: "things",
+            structure: .init(tableName: "local_things", syncedColumns: ["title"])
+        )
+        let scenario = try SyncScenario(rawTables: [table])
+        try scenario.database.run(
+            "CREATE TABLE local_things (id TEXT PRIMARY KEY, title TEXT, note TEXT); CREATE UNIQUE INDEX u ON local_things (\(key))"
+        )
+        try scenario.start()
+        try scenario.receive(
+            .cp(2, [.bucket("a")]),
+            .ops(
+                "a",
+                .put(1, "1", type: "things", data: #"{"title":"x"}"#),
+                .put(2, "2", type: "things", data: #"{"title":"y"}"#)
+            ),
+            .done
+        )
+        try scenario.database.run("UPDATE local_things SET note = 'mine'")
+        try scenario.receive(
+            .diff(4, [.bucket("a")]),
+            .ops(
+                "a",
+                .put(3, "1", type: "things", data: #"{"title":"y"}"#),
+                .put(4, "2", type: "things", data: #"{"title":"x"}"#)
+            ),
+            .done
+        )
+        #expect(try scenario.database.rows("SELECT * FROM local_things ORDER BY id") == ["1|y|mine", "2|x|mine"])
+    }
+
     @Test(
         "A state that the constraints allow is stored, whatever the order of its rows",
         arguments: Kind.allCases,

@@ -80,6 +80,23 @@ private enum UsersTable: CaseIterable {
         #expect(try untyped(scenario) == ["others|3"])
     }
 
+    /// An app mends its tables after opening.
+    @Test("A table that cannot be written yet keeps nobody from opening the database")
+    func unfinished() throws {
+        let scenario = try scenario()
+        try scenario.database.run(
+            """
+            PRAGMA foreign_keys = ON;
+            CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT, place TEXT DEFAULT 'x' REFERENCES places (id))
+            """
+        )
+        try scenario.database.apply(UsersTable.inferred.schema)
+        #expect(try untyped(scenario).count == 3)
+        try scenario.database.run("CREATE TABLE places (id TEXT PRIMARY KEY); INSERT INTO places VALUES ('x')")
+        try scenario.start()
+        #expect(try users(scenario) == ["1|Ada|", "2|Bob|"])
+    }
+
     @Test("What a constraint refuses is set aside, and the others move")
     func refused() throws {
         let scenario = try scenario()

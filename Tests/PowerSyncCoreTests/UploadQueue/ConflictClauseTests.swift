@@ -46,7 +46,7 @@ import Testing
         Kind(
             testDescription: "raw with several keys",
             columns:
-                "name TEXT NOT NULL DEFAULT 'x', n INTEGER, g TEXT AS (name || n) STORED, UNIQUE (name), UNIQUE (g)",
+                "name TEXT NOT NULL DEFAULT x, n INTEGER, g TEXT AS (name || n) STORED, UNIQUE (name), UNIQUE (g)",
             indexes: ["CREATE UNIQUE INDEX u ON TABLE (lower(name), n % 2) WHERE n > 2"],
             isRaw: true
         ),
@@ -173,6 +173,33 @@ import Testing
         try database.write("\(index.replacing("UNIQUE", with: "")); DELETE FROM items WHERE id = 'a'; DROP INDEX u")
         try database.write("DELETE FROM ps_crud; \(index); INSERT OR REPLACE INTO items (id, col) VALUES ('d', 'x')")
         #expect(try database.texts("SELECT data ->> 'op' || (data ->> 'id') FROM ps_crud") == ["DELETEc", "PUTd"])
+    }
+
+    /// A row of a statement that fails was never there for the service.
+    @Test func whatIsUndoneIsNotRecorded() throws {
+        let database = try LocalTestDatabase()
+        try database.write("CREATE UNIQUE INDEX u ON ps_data__items (json_extract(data, '$.col'))")
+        try database.queue.write { db in
+            #expect(throws: DatabaseError.self) {
+                try db.execute(sql: "INSERT INTO items (id, col) VALUES ('b', 'x'), ('a', 'x')")
+            }
+            try db.execute(sql: "SAVEPOINT s; INSERT INTO items (id, col) VALUES ('c', 'y')")
+            try db.execute(sql: "INSERT OR IGNORE INTO items (id, col) VALUES ('d', 'y'); ROLLBACK TO s; RELEASE s")
+            try db.execute(sql: "INSERT INTO items (id, col) VALUES ('e', 'x')")
+        }
+        #expect(try database.texts("SELECT data ->> 'op' || (data ->> 'id') FROM ps_crud") == ["PUTe"])
+    }
+
+    @Test("A REPLACE by another case is no empty update, whatever the collation")
+    func replaceByAnotherCase() throws {
+        let database = try LocalTestDatabase(schema: ClientSchema())
+        try database.write(
+            "CREATE TABLE items (id TEXT COLLATE NOCASE PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE, n INTEGER)"
+        )
+        try Device.createTriggers(database, ClientTableOptions(ignoresEmptyUpdates: true))
+        try database.write("INSERT INTO items (id, name) VALUES ('a', 'bob'); DELETE FROM ps_crud")
+        try database.write("INSERT OR REPLACE INTO items (id, name) VALUES ('a', 'BOB')")
+        #expect(try database.texts("SELECT data ->> '$.data.name' FROM ps_crud") == ["BOB"])
     }
 
     @Test("An identical REPLACE is an empty update", arguments: [false, true])
