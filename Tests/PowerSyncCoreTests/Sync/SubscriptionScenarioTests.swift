@@ -70,6 +70,21 @@ import Testing
         #expect(scenario.status.streams?[0].hasExplicitSubscription == true)
     }
 
+    /// The event waits while the engine handles lines.
+    @Test("what a subscription was when it was stored does not take the place of what it has become")
+    func storedBeforeACheckpoint() throws {
+        let scenario = try SyncScenario()
+        try scenario.subscribe(key, timeToLive: 60)
+        try scenario.start()
+        let streams = [StreamDescription(name: "s", isDefault: false)]
+        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: streams))
+        let stored = try #require(try scenario.database.queue.read { try StreamSubscriptions.status(of: key, $0) })
+        try scenario.receive(.done)
+        #expect(scenario.status.streams?.first?.lastSyncedAt == scenario.now)
+        _ = try scenario.send(.subscriptionStored(stored))
+        #expect(scenario.status.streams?.first?.lastSyncedAt == scenario.now)
+    }
+
     @Test("unsubscribing")
     func unsubscribeAll() throws {
         let scenario = try SyncScenario()

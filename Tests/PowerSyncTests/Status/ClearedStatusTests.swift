@@ -115,19 +115,19 @@ import Testing
     }
 
     @Test func whatIsClearedWhileAStreamIsOpenedIsNotShownAsSynced() async throws {
-        try await withSyncedPair { first, second in
-            first.service.newestStream?.end()
-            try await first.wait { !$0.connected }
-            let opening = try await first.clock.withoutDelays { try await first.service.nextStream() }
-            #expect(first.database.currentStatus.hasSynced == true)
-            _ = try await first.database.writeTransaction {
-                try $0.execute(sql: "SELECT powersync_clear(1)", parameters: [])
-            }
-            // Although the stream is not open.
-            try await first.wait { $0.hasSynced == false }
-            try await second.wait { $0.hasSynced == false }
-            withExtendedLifetime(opening) {}
+        let harness = SyncHarness()
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1), .done)
+        try await harness.wait { $0.hasSynced == true }
+        stream.end()
+        try await harness.wait { !$0.connected }
+        _ = try await harness.clock.withoutDelays { try await harness.service.nextStream() }
+        #expect(harness.database.currentStatus.hasSynced == true)
+        _ = try await harness.database.writeTransaction {
+            try $0.execute(sql: "SELECT powersync_clear(1)", parameters: [])
         }
+        // Although the stream is not open.
+        try await harness.wait { $0.hasSynced == false }
     }
 
     @Test("While connected, everything is downloaded again, whichever instance is asked", arguments: [true, false])
