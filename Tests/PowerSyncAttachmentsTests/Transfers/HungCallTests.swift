@@ -251,8 +251,8 @@ import Testing
             try await app.held.waitForArrivals(1)
             try await offer("b", call, harness, in: app.folder)
             if end == .paused {
-                queue.pauseTransfers()
-                queue.resumeTransfers()
+                await queue.pauseTransfers()
+                await queue.resumeTransfers()
             }
             try await harness.clock.waitForTimer(of: .seconds(600))
             harness.clock.advance(by: .seconds(600))
