@@ -14,7 +14,7 @@ import NIOConcurrencyHelpers
 /// ```
 ///
 /// Progress is an access to the database, which reports itself (``whileWorking(_:)``), and what ``progressed()`` is called for, such
-/// as a byte that was sent. The time in which the process was suspended does not count.
+/// as a byte that was sent. A limit that passes while the process is suspended begins anew.
 final class AppCall: Sendable {
     /// The call that the current task, or the one that has started it, belongs to.
     @TaskLocal static var current: AppCall?

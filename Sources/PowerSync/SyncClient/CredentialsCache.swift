@@ -15,7 +15,7 @@ final class CredentialsCache: Sendable {
     private let lastID = NIOLockedValueBox<UInt64>(0)
     /// Asks ``run()`` to fetch once more.
     ///
-    /// Coalescing: only the newest fetch counts.
+    /// Only the newest fetch counts, but none is left out: they are put in outside the lock, so that the newest need not be the last.
     private let fetchRequests: (stream: AsyncStream<FetchID>, continuation: AsyncStream<FetchID>.Continuation)
 
     /// Creates an empty cache.
