@@ -39,6 +39,11 @@ import Testing
         let harness = try PoolHarness()
         let database = harness.database
         try await database.waitForReady()
+        var changes = database.onChange(tables: ["lists"]).makeAsyncIterator()
+        #expect(try await changes.next() == [])
+        // With the first change the stream has read what it needs to know of the schema: it reads no more.
+        try await database.execute("INSERT INTO lists (id, name) VALUES ('1', 'A')")
+        #expect(try await changes.next() == ["lists"])
         let (hasStarted, start) = AsyncStream.makeStream(of: Void.self)
         let gate = DispatchSemaphore(value: 0)
         let isFinished = NIOLockedValueBox(false)
@@ -50,8 +55,6 @@ import Testing
             }
         }
         for await _ in hasStarted {}
-        var changes = database.onChange(tables: ["lists"]).makeAsyncIterator()
-        #expect(try await changes.next() == [])
         let first = Task { try await database.close() }
         // Closing has begun when streams end.
         while try await changes.next() != nil {}

@@ -57,8 +57,7 @@ final class TableWatch: Sendable {
         }
         if isBeginning { return database.isClosed ? nil : [] }
         guard !database.isClosed else { return nil }
-        // An unopened database hears nothing of what other processes commit.
-        _ = try await database.writer()
+        // This opens the database, too: unopened, it hears nothing of what other processes commit.
         if virtualTables.withLockedValue({ $0 == nil }) { try await readVirtualTables() }
         var signals = listener.signals.makeAsyncIterator()
         while await signals.next() != nil {
