@@ -9,10 +9,10 @@ import Testing
 /// How events are divided into transactions and processes, and whether a download is a bulk load, changes nothing.
 ///
 /// Each seed is one random transcript, which is played one event a transaction and then in another way.
-/// `POWERSYNC_SPLITS` says how many seeds are tried; 2,000 by default. `POWERSYNC_SPLIT_SEED` names one to be tried alone.
+/// `POWERSYNC_SPLITS` says how many seeds are tried; 800 by default. `POWERSYNC_SPLIT_SEED` names one to be tried alone.
 @Suite struct SplitInvarianceTests {
     private static let environment = ProcessInfo.processInfo.environment
-    private static let count = environment["POWERSYNC_SPLITS"].flatMap(UInt64.init) ?? 2000
+    private static let count = environment["POWERSYNC_SPLITS"].flatMap(UInt64.init) ?? 800
     private static let seed = environment["POWERSYNC_SPLIT_SEED"].flatMap(UInt64.init)
 
     @Test("any split of a transcript into transactions and processes ends in the same state")

@@ -83,7 +83,7 @@ import Testing
 
     @Test(arguments: kinds, [false, true])
     func oneStatement(_ kind: Kind, withTriggers: Bool) throws {
-        for statement in Self.statements {
+        for statement in Self.statements.one(in: 2) {
             let device = try Device(kind, withTriggers: withTriggers)
             try device.run([statement])
             try device.check(statement)

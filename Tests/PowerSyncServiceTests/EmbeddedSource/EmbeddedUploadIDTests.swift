@@ -47,7 +47,7 @@ import Testing
         func close() throws { try source.close() }
     }
 
-    @Test(arguments: SQLiteIDTable.all.one(in: 4))
+    @Test(arguments: SQLiteIDTable.all.one(in: 8))
     func anIDIsItsBytes(_ table: SQLiteIDTable) async throws {
         let applier = try Applier(table)
         var checks = IDChecks(applier)

@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test(arguments: TestedStorage.durable, 1...12 as ClosedRange<UInt64>)
+    @Test(arguments: TestedStorage.durable, (1...12 as ClosedRange<UInt64>).one(in: 3))
     func downloadsThatCompleteAreRight(_ kind: TestedStorage, seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         var limits = SealingLimits()

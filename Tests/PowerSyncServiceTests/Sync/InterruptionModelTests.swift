@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    @Test(arguments: TestedStorage.durable, 1...6 as ClosedRange<UInt64>)
+    @Test(arguments: TestedStorage.durable, (1...6 as ClosedRange<UInt64>).one(in: 2))
     func whatIsCompletedWasCommitted(_ kind: TestedStorage, seed: UInt64) async throws {
         try await SessionScenario.run(Self.config(seed: seed), on: kind) { scenario in
             var random = SeededGenerator(seed: seed)

@@ -4,12 +4,12 @@ import Testing
 /// Nodes and servers that are killed, stopped, frozen and started in any order while the source changes, clients write, and move
 /// from node to node.
 ///
-/// `POWERSYNC_KILLS` says how many lives there are, each of which ends with a comparison; 20 by default.
+/// `POWERSYNC_KILLS` says how many lives there are, each of which ends with a comparison; 12 by default.
 @Suite("kill -9 of nodes and servers", .serialized, .timeLimit(.minutes(60))) struct NodeKillTests {
     /// So many times, the service is made anew, so that there are kills during the first copy, too.
     private static let livesOfAService = 4
     private static let seeds: ClosedRange<UInt64> = {
-        let lives = ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init) ?? 20
+        let lives = ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init) ?? 12
         return 1...UInt64(max(lives / livesOfAService, 1))
     }()
 
