@@ -57,7 +57,8 @@ package struct TableEvaluator: Sendable {
     ///   - row: The values of the row.
     ///   - bucketPrefix: What all bucket names start with, for example `1#`.
     ///   - onError: Called for each evaluator that fails for the row; the row is left out there.
-    /// - Returns: The bucket rows in the order of the plan, without repetitions.
+    /// - Returns: The bucket rows in the order of the plan. Of those that clients would take for one row of one bucket, the last one
+    ///   counts.
     package mutating func evaluate(
         _ row: SourceRow,
         bucketPrefix: String,
@@ -99,8 +100,7 @@ package struct TableEvaluator: Sendable {
             }
         }
         guard rows.count > 1 else { return rows }
-        var seen: Set<BucketRow> = []
-        return rows.filter { seen.insert($0).inserted }
+        return rows.withoutRepetitions
     }
 
     /// What a row adds to the parameter indexes.
@@ -124,6 +124,30 @@ package struct TableEvaluator: Sendable {
             }
         }
         return entries
+    }
+}
+
+extension [BucketRow] {
+    /// Each row of a bucket once, in the place of the first and with the data of the last one.
+    fileprivate var withoutRepetitions: [BucketRow] {
+        // By bytes: to Swift, some texts are equal that are not the same.
+        struct Key: Hashable {
+            let bucket: BucketName
+            let table: [UInt8]
+            let id: [UInt8]
+        }
+        var places: [Key: Int] = [:]
+        var rows: [BucketRow] = []
+        for row in self {
+            let key = Key(bucket: row.bucket, table: Array<UInt8>(row.table.utf8), id: Array<UInt8>(row.id.utf8))
+            if let place = places.updateValue(rows.count, forKey: key) {
+                places[key] = place
+                rows[place].data = row.data
+            } else {
+                rows.append(row)
+            }
+        }
+        return rows
     }
 }
 

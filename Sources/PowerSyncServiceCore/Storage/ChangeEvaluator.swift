@@ -1,4 +1,3 @@
-import PowerSyncProtocol
 package import PowerSyncRules
 
 /// Turns changes of one table into records: identities, buckets, checksums, parameter entries.
@@ -11,14 +10,24 @@ package struct ChangeEvaluator {
     /// Where the columns of the identity are in rows of one layout.
     private var identity: (layout: RowLayout, positions: [Int?])?
     private let maximumDataBytes: Int
+    private var hasher: ContentHasher
 
     /// The most bytes of a row on clients.
     static let maximumDataBytes = 15 * 1024 * 1024
 
     /// Creates an evaluator for a table.
+    ///
+    /// - Parameters:
+    ///   - plan: The compiled config.
+    ///   - bucketPrefix: What all names of buckets start with.
+    ///   - hashKey: The key of the hashes in row states.
+    ///   - table: The table.
+    ///   - mode: Whether rows that are already stored are left alone.
+    ///   - maximumDataBytes: The most bytes of a row on clients.
     package init(
         plan: SyncPlan,
         bucketPrefix: String,
+        hashKey: [UInt8],
         table: SourceTable,
         mode: SaveMode,
         maximumDataBytes: Int = Self.maximumDataBytes
@@ -28,6 +37,7 @@ package struct ChangeEvaluator {
         self.table = table
         self.mode = mode
         self.maximumDataBytes = maximumDataBytes
+        hasher = ContentHasher(key: hashKey)
         identityNames = table.descriptor.identity.map(\.name)
     }
 
@@ -73,13 +83,14 @@ package struct ChangeEvaluator {
                 content.withheld.append(row)
             } else {
                 record.size += 100 + bytes
-                content.rows.append((row, Checksum.put(table: row.table, id: row.id, data: row.data)))
+                content.rows.append((row, hasher.put(table: row.table, id: row.id, data: row.data)))
             }
         }
         if most > 0 {
             reject(.tooLarge(bytes: most, limit: maximumDataBytes, buckets: content.withheld.map(\.bucket)))
         }
         content.entries = evaluator.evaluateParameters(row) { reject(.notEvaluated($0)) }
+            .map { ($0, hasher.entry($0.rows)) }
         record.size += content.entries.count * 100
         record.content = content
         return record

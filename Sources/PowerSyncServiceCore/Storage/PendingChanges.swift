@@ -24,6 +24,7 @@ package struct PendingChanges {
 
     private let plan: SyncPlan
     private let bucketPrefix: String
+    private let hashKey: [UInt8]
     /// What evaluates changes of a table, by table id; kept, so that columns are looked up once.
     private var evaluators: [SaveMode: [String: ChangeEvaluator]] = [:]
     private var batch = Batch()
@@ -32,9 +33,10 @@ package struct PendingChanges {
     private var limit = Self.maximumRecords
 
     /// Creates an empty collection for the changes of one stream.
-    package init(plan: SyncPlan, bucketPrefix: String) {
+    package init(plan: SyncPlan, bucketPrefix: String, hashKey: [UInt8]) {
         self.plan = plan
         self.bucketPrefix = bucketPrefix
+        self.hashKey = hashKey
     }
 
     /// Whether there is nothing to write.
@@ -86,7 +88,7 @@ package struct PendingChanges {
         // Taken out while it is used, so that nothing of it is copied.
         var evaluator =
             evaluators[mode]?.removeValue(forKey: table.id)
-            ?? ChangeEvaluator(plan: plan, bucketPrefix: bucketPrefix, table: table, mode: mode)
+            ?? ChangeEvaluator(plan: plan, bucketPrefix: bucketPrefix, hashKey: hashKey, table: table, mode: mode)
         defer { evaluators[mode, default: [:]][table.id] = evaluator }
         while !isFull, let change = changes.popFirst() {
             let record = evaluator.evaluate(change)

@@ -1,4 +1,3 @@
-package import PowerSyncProtocol
 package import PowerSyncRules
 
 /// A change that has been evaluated and waits to be written.
@@ -7,10 +6,10 @@ package struct PendingRecord: Sendable {
     package struct Content: Sendable {
         /// Its identity after the change.
         package var key: ReplicaID
-        /// What it becomes in buckets, with the checksum of each `PUT`.
-        package var rows: [(row: BucketRow, checksum: Checksum)]
-        /// What it adds to parameter indexes.
-        package var entries: [ParameterEntry]
+        /// What it becomes in buckets; a row is once in each of them.
+        package var rows: [(row: BucketRow, hash: ContentHash)]
+        /// What it adds to parameter indexes; there is one entry for each lookup.
+        package var entries: [(entry: ParameterEntry, hash: ContentHash)]
         /// Where it is too large, without the data: what is stored of it there stays.
         package var withheld: [BucketRow]
     }

@@ -62,7 +62,8 @@ package enum OperationChange {
 /// Turns records into operations, parameter entries and row states, in one storage transaction
 /// (docs/service.md "Rows and operations").
 ///
-/// For every record at most one row state is read and one written.
+/// For every record at most one row state is read and one written. What a row gives to a bucket or an index that has the same of
+/// it already makes no operation and no entry; a record that changes nothing writes nothing.
 package struct RecordStore<Tables: RecordTables> {
     private var tables: Tables
 
@@ -90,7 +91,7 @@ package struct RecordStore<Tables: RecordTables> {
             existing = nil
         }
         let state = try put(content, replacing: existing ?? StoredRow(), of: newRow)
-        try tables.store(state, of: newRow)
+        if state != existing { try tables.store(state, of: newRow) }
     }
 
     /// Removes rows of a table from everywhere, as many as one transaction should have.
@@ -125,17 +126,23 @@ package struct RecordStore<Tables: RecordTables> {
         of row: SourceRowKey
     ) throws -> StoredRow {
         var state = StoredRow()
+        let known = Dictionary(old.puts.map { ($0.membership, $0) }) { $1 }
         var visible: [Membership: Int64] = [:]
-        for (bucketRow, checksum) in content.rows {
+        for (bucketRow, hash) in content.rows {
             let membership = try membership(of: bucketRow)
-            let opID = try tables.append(.put(bucketRow.data, checksum), membership, of: row)
-            visible[membership] = opID
-            state.puts.append(StoredRow.Put(opID: opID, membership: membership))
+            var put = StoredRow.Put(opID: 0, membership: membership, hash: hash)
+            if let stored = known[membership], stored.hash == hash {
+                put.opID = stored.opID
+            } else {
+                put.opID = try tables.append(.put(bucketRow.data, hash.checksum), membership, of: row)
+            }
+            visible[membership] = put.opID
+            state.puts.append(put)
         }
         let withheld = old.puts.isEmpty ? [] : Set(try content.withheld.map { try membership(of: $0) })
         for put in old.puts {
             if let later = visible[put.membership] {
-                try tables.supersede(put, by: later)
+                if later != put.opID { try tables.supersede(put, by: later) }
             } else if withheld.contains(put.membership) {
                 // It stays, so that a later change or delete can remove it.
                 state.puts.append(put)
@@ -143,22 +150,37 @@ package struct RecordStore<Tables: RecordTables> {
                 try remove(put, of: row)
             }
         }
+        try putEntries(content.entries, replacing: old.entries, in: &state, of: row)
+        return state
+    }
+
+    private mutating func putEntries(
+        _ entries: [(entry: ParameterEntry, hash: ContentHash)],
+        replacing old: [StoredRow.Entry],
+        in state: inout StoredRow,
+        of row: SourceRowKey
+    ) throws {
+        let oldLookups = try old.map { try tables.lookup(ofEntry: $0.opID) }
+        let known = Dictionary(zip(oldLookups, old)) { $1 }
         var found: [Int64: Int64] = [:]
-        for entry in content.entries {
+        for (entry, hash) in entries {
             let lookup = try tables.lookup(entry.lookup)
-            let opID = try tables.append(entry.rows, lookup: lookup, of: row)
-            found[lookup] = opID
-            state.entries.append(opID)
-        }
-        for opID in old.entries {
-            let lookup = try tables.lookup(ofEntry: opID)
-            if let later = found[lookup] {
-                try tables.supersedeEntry(opID, by: later)
+            var stored = StoredRow.Entry(opID: 0, hash: hash)
+            if let same = known[lookup], same.hash == hash {
+                stored.opID = same.opID
             } else {
-                try removeEntry(opID, lookup, of: row)
+                stored.opID = try tables.append(entry.rows, lookup: lookup, of: row)
+            }
+            found[lookup] = stored.opID
+            state.entries.append(stored)
+        }
+        for (entry, lookup) in zip(old, oldLookups) {
+            if let later = found[lookup] {
+                if later != entry.opID { try tables.supersedeEntry(entry.opID, by: later) }
+            } else {
+                try removeEntry(entry.opID, lookup, of: row)
             }
         }
-        return state
     }
 
     private mutating func membership(of row: BucketRow) throws -> Membership {
@@ -170,7 +192,7 @@ package struct RecordStore<Tables: RecordTables> {
     private mutating func remove(_ state: StoredRow?, of row: SourceRowKey) throws {
         guard let state else { return }
         for put in state.puts { try remove(put, of: row) }
-        for opID in state.entries { try removeEntry(opID, try tables.lookup(ofEntry: opID), of: row) }
+        for entry in state.entries { try removeEntry(entry.opID, try tables.lookup(ofEntry: entry.opID), of: row) }
         try tables.delete(row)
     }
 

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// Where a row is visible: a bucket, and the row's identity in it.
 package struct Membership: Hashable, Sendable {
     /// The number of the bucket.
@@ -15,32 +17,50 @@ package struct Membership: Hashable, Sendable {
     }
 }
 
-/// What is stored of one row of the source: where it is visible, so that it can be removed there.
+/// What is stored of one row of the source: where it is visible, so that it can be removed there, and with what, so that nothing
+/// is given twice.
 ///
-///     state     = number of PUTs, PUT…, op id of a parameter entry…
-///     PUT       = op id, bucket, then 0 if table and row id are those of the previous PUT, or
-///                 table + 1, then length of the row id + 1 and its bytes, or
-///                 0 and 16 bytes if the row id is a UUID in its usual form
+///     state     = number of PUTs, PUT…, entry…
+///     PUT       = op id, bucket, then 0 if table, row id and content are those of the previous PUT, or
+///                 1 and the hash of the content if table and row id are, or
+///                 table + 2, row id, hash
+///     row id    = its length + 1 and its bytes, or 0 and 16 bytes if it is a UUID in its usual form
+///     entry     = op id of a parameter entry, hash of its outputs
+///     hash      = the keyed number (8 bytes) and the checksum (4 bytes) of a ContentHash, little-endian
 ///
-/// All numbers are LEB128. With the row id here, no operation has to be read to replace it or to remove the row, wherever
+/// All other numbers are LEB128. With the row id here, no operation has to be read to replace it or to remove the row, wherever
 /// it is by then.
 package struct StoredRow: Equatable, Sendable {
     /// A `PUT` that is not superseded.
     package struct Put: Equatable, Sendable {
         package var opID: Int64
         package var membership: Membership
+        package var hash: ContentHash
 
         /// Creates the mention of an operation.
-        package init(opID: Int64, membership: Membership) {
+        package init(opID: Int64, membership: Membership, hash: ContentHash) {
             self.opID = opID
             self.membership = membership
+            self.hash = hash
+        }
+    }
+
+    /// A parameter entry that is not superseded.
+    package struct Entry: Equatable, Sendable {
+        package var opID: Int64
+        package var hash: ContentHash
+
+        /// Creates the mention of an entry.
+        package init(opID: Int64, hash: ContentHash) {
+            self.opID = opID
+            self.hash = hash
         }
     }
 
     /// The `PUT`s that are not superseded.
     package var puts: [Put] = []
-    /// The op ids of the parameter entries that are not superseded.
-    package var entries: [Int64] = []
+    /// The parameter entries that are not superseded.
+    package var entries: [Entry] = []
 
     /// Creates a row that is nowhere.
     package init() {}
@@ -49,20 +69,29 @@ package struct StoredRow: Equatable, Sendable {
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
         bytes.append(number: puts.count)
-        var previous: Membership?
+        var previous: Put?
         for put in puts {
             let membership = put.membership
             bytes.append(number: UInt64(put.opID))
             bytes.append(number: UInt64(membership.bucket))
-            if let previous, previous.table == membership.table, previous.id == membership.id {
-                bytes.append(number: 0)
+            if let previous, previous.membership.table == membership.table, previous.membership.id == membership.id {
+                if previous.hash == put.hash {
+                    bytes.append(number: 0)
+                } else {
+                    bytes.append(number: 1)
+                    bytes.append(put.hash)
+                }
             } else {
-                bytes.append(number: UInt64(membership.table) + 1)
+                bytes.append(number: UInt64(membership.table) + 2)
                 bytes.append(rowID: membership.id)
+                bytes.append(put.hash)
             }
-            previous = membership
+            previous = put
         }
-        for opID in entries { bytes.append(number: UInt64(opID)) }
+        for entry in entries {
+            bytes.append(number: UInt64(entry.opID))
+            bytes.append(entry.hash)
+        }
         return bytes
     }
 
@@ -73,19 +102,21 @@ package struct StoredRow: Equatable, Sendable {
             let opID = try rest.readID()
             let bucket = try rest.readID()
             let table = try rest.readNumber()
-            var membership: Membership
-            if table == 0 {
-                guard let previous = puts.last?.membership else { throw StoredValues.Corruption() }
-                membership = previous
-                membership.bucket = bucket
+            var put: Put
+            if table < 2 {
+                guard let previous = puts.last else { throw StoredValues.Corruption() }
+                put = previous
+                (put.opID, put.membership.bucket) = (opID, bucket)
+                if table == 1 { put.hash = try rest.readHash() }
             } else {
                 let id = try rest.readRowID()
-                guard let name = Int64(exactly: table - 1) else { throw StoredValues.Corruption() }
-                membership = Membership(bucket: bucket, table: name, id: id)
+                guard let name = Int64(exactly: table - 2) else { throw StoredValues.Corruption() }
+                let membership = Membership(bucket: bucket, table: name, id: id)
+                put = Put(opID: opID, membership: membership, hash: try rest.readHash())
             }
-            puts.append(Put(opID: opID, membership: membership))
+            puts.append(put)
         }
-        while !rest.isEmpty { entries.append(try rest.readID()) }
+        while !rest.isEmpty { entries.append(Entry(opID: try rest.readID(), hash: try rest.readHash())) }
     }
 }
 
@@ -99,6 +130,11 @@ extension [UInt8] {
             append(contentsOf: rowID)
         }
     }
+
+    fileprivate mutating func append(_ hash: ContentHash) {
+        Swift.withUnsafeBytes(of: hash.keyed.littleEndian) { append(contentsOf: $0) }
+        Swift.withUnsafeBytes(of: hash.checksum.rawValue.littleEndian) { append(contentsOf: $0) }
+    }
 }
 
 extension Slice<UnsafeRawBufferPointer> {
@@ -106,6 +142,14 @@ extension Slice<UnsafeRawBufferPointer> {
     fileprivate mutating func readID() throws(StoredValues.Corruption) -> Int64 {
         guard let id = Int64(exactly: try readNumber()) else { throw StoredValues.Corruption() }
         return id
+    }
+
+    fileprivate mutating func readHash() throws(StoredValues.Corruption) -> ContentHash {
+        let bytes = try readBytes(count: ContentHash.byteCount)
+        return ContentHash(
+            checksum: Checksum(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))),
+            keyed: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
+        )
     }
 
     fileprivate mutating func readRowID() throws(StoredValues.Corruption) -> [UInt8] {

@@ -94,6 +94,7 @@ extension PostgresBucketStorage {
             lease: lease,
             streamID: stream,
             plan: config.plan,
+            hashKey: record.hashKey,
             isActive: record.state == .active,
             resumePosition: record.resumePosition(in: history),
             reachedLSN: record.notReached(reached),

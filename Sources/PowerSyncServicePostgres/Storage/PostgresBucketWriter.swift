@@ -29,6 +29,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
         lease: WriterLease,
         streamID: ReplicationStreamID,
         plan: SyncPlan,
+        hashKey: [UInt8],
         isActive: Bool,
         resumePosition: SourcePosition?,
         reachedLSN: LSN?,
@@ -38,7 +39,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
         self.storage = storage
         self.lease = lease
         self.streamID = streamID
-        pending = PendingChanges(plan: plan, bucketPrefix: streamID.bucketPrefix)
+        pending = PendingChanges(plan: plan, bucketPrefix: streamID.bucketPrefix, hashKey: hashKey)
         self.isActive = isActive
         self.resumePosition = resumePosition
         self.reachedLSN = reachedLSN

@@ -71,7 +71,7 @@ struct PostgresRecordTables: RecordTables {
                 names.insert(Array(row.table.utf8))
                 bucketNames.insert(row.bucket)
             }
-            for entry in content.entries { lookupNames.insert(entry.lookup) }
+            for (entry, _) in content.entries { lookupNames.insert(entry.lookup) }
         }
         let interned = (
             PostgresInterning(names, in: "\(db.schema).names") { $0 },
@@ -145,7 +145,7 @@ struct PostgresRecordTables: RecordTables {
 
     /// Reads the lookups of the entries that the rows have.
     private mutating func readLookups() throws {
-        let opIDs = rows.values.flatMap(\.entries).filter { $0 > 0 && entryLookups[$0] == nil }
+        let opIDs = rows.values.flatMap { $0.entries.map(\.opID) }.filter { $0 > 0 && entryLookups[$0] == nil }
         guard !opIDs.isEmpty else { return }
         try db.run(
             "SELECT op_id, lookup FROM \(db.schema).parameter_entries WHERE stream = $1 AND op_id = ANY ($2)",
@@ -281,7 +281,7 @@ struct PostgresRecordTables: RecordTables {
                 continue
             }
             for index in state.puts.indices { state.puts[index].opID = ids[state.puts[index].opID] }
-            for index in state.entries.indices { state.entries[index] = ids[state.entries[index]] }
+            for index in state.entries.indices { state.entries[index].opID = ids[state.entries[index].opID] }
             if missingRows.contains(id) {
                 new.append(state, table: id.table, key: id.key)
             } else {

@@ -131,6 +131,7 @@ extension SQLiteBucketStorage {
             storage: self,
             streamID: stream,
             plan: config.plan,
+            hashKey: record.hashKey,
             resumePosition: record.resumePosition(in: history),
             reachedLSN: record.notReached(reached),
             storedLSN: record.noCheckpointBefore,

@@ -29,6 +29,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         storage: SQLiteBucketStorage,
         streamID: ReplicationStreamID,
         plan: SyncPlan,
+        hashKey: [UInt8],
         resumePosition: SourcePosition?,
         reachedLSN: LSN?,
         storedLSN: LSN?,
@@ -36,7 +37,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     ) {
         self.storage = storage
         self.streamID = streamID
-        pending = PendingChanges(plan: plan, bucketPrefix: streamID.bucketPrefix)
+        pending = PendingChanges(plan: plan, bucketPrefix: streamID.bucketPrefix, hashKey: hashKey)
         self.resumePosition = resumePosition
         self.reachedLSN = reachedLSN
         self.storedLSN = storedLSN

@@ -50,7 +50,7 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     struct Row {
         var memberships: [BucketRow] = []
-        var lookups: [ParameterLookup] = []
+        var entries: [ParameterEntry] = []
     }
 
     fileprivate struct Number {

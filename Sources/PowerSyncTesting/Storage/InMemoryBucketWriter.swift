@@ -60,7 +60,7 @@ struct InMemoryBucketWriter: BucketStorageWriter {
         mode: SaveMode
     ) throws -> [RejectedRow] {
         let (plan, prefix) = (stream.stream.plan, stream.stream.bucketPrefix)
-        var evaluator = ChangeEvaluator(plan: plan, bucketPrefix: prefix, table: table, mode: mode)
+        var evaluator = ChangeEvaluator(plan: plan, bucketPrefix: prefix, hashKey: [], table: table, mode: mode)
         let records = changes.map { evaluator.evaluate($0) }
         change { stream, lastOp in
             for record in records { stream.apply(record, &lastOp) }
@@ -150,7 +150,15 @@ extension InMemoryBucketStorage.Stream {
         let after = InMemoryBucketStorage.RowKey(table: record.tableID, key: content.key)
         if after != before, record.kind != .insert { remove(before, &lastOp) }
         let old = record.kind == .insert || after != before ? nil : rows[after]
-        for (row, checksum) in content.rows { append(.put, row, after, checksum, row.data, &lastOp) }
+        for (row, hash) in content.rows {
+            // What is there already is not given again.
+            if old?.memberships.contains(where: { $0.isSame(as: row) && $0.data.utf8.elementsEqual(row.data.utf8) })
+                == true
+            {
+                continue
+            }
+            append(.put, row, after, hash.checksum, row.data, &lastOp)
+        }
         var kept: [BucketRow] = []
         for row in old?.memberships ?? [] where !content.rows.contains(where: { $0.row.isSame(as: row) }) {
             if content.withheld.contains(where: { $0.isSame(as: row) }) {
@@ -159,20 +167,26 @@ extension InMemoryBucketStorage.Stream {
                 append(.remove, row, after, nil, nil, &lastOp)
             }
         }
-        for entry in content.entries { append(entry.lookup, entry.rows, after, &lastOp) }
-        for lookup in old?.lookups ?? [] where !content.entries.contains(where: { $0.lookup == lookup }) {
-            append(lookup, [], after, &lastOp)
+        let entries = content.entries.map(\.entry)
+        for entry in entries {
+            let same = old?.entries.first { $0.lookup == entry.lookup }
+            // The bytes decide: to Swift, some texts are equal that are not the same.
+            if let same, StoredValues.encode(same.rows) == StoredValues.encode(entry.rows) { continue }
+            append(entry.lookup, entry.rows, after, &lastOp)
+        }
+        for entry in old?.entries ?? [] where !entries.contains(where: { $0.lookup == entry.lookup }) {
+            append(entry.lookup, [], after, &lastOp)
         }
         rows[after] = InMemoryBucketStorage.Row(
             memberships: content.rows.map(\.row) + kept,
-            lookups: content.entries.map(\.lookup)
+            entries: entries
         )
     }
 
     fileprivate mutating func remove(_ key: InMemoryBucketStorage.RowKey, _ lastOp: inout OpID) {
         guard let old = rows.removeValue(forKey: key) else { return }
         for row in old.memberships { append(.remove, row, key, nil, nil, &lastOp) }
-        for lookup in old.lookups { append(lookup, [], key, &lastOp) }
+        for entry in old.entries { append(entry.lookup, [], key, &lastOp) }
     }
 
     private mutating func append(

@@ -39,6 +39,29 @@ import Testing
         }
     }
 
+    @Test("updates of a column that no stream reads are no operations", arguments: ["DEFAULT", "FULL"])
+    func unreadColumnsCostNothing(_ identity: String) async throws {
+        let scenario = try PostgresScenario(
+            """
+            CREATE TABLE lists (id int PRIMARY KEY, name text, seen int);
+            ALTER TABLE lists REPLICA IDENTITY \(identity);
+            INSERT INTO lists VALUES (1, 'one', 0), (2, 'two', 0)
+            """,
+            config: "{config: {edition: 3}, streams: {all: {query: 'SELECT id, name FROM lists'}}}"
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let first = try #require(scenario.storage.feed.current)
+            for number in 1...200 { try scenario.database.run("UPDATE lists SET seen = \(number)") }
+            try await scenario.caughtUp()
+            #expect(scenario.storage.feed.current?.opID == first.opID)
+            try scenario.database.run("UPDATE lists SET seen = 0, name = 'TWO' WHERE id = 2")
+            try await scenario.caughtUp()
+            #expect(scenario.storage.feed.current?.opID.rawValue == first.opID.rawValue + 1)
+            #expect(try await scenario.rows()["lists/2"] == #"{"id":2,"name":"TWO"}"#)
+        }
+    }
+
     @Test func largeValuesThatStayAreKept() async throws {
         let scenario = try PostgresScenario(
             "CREATE TABLE lists (id int PRIMARY KEY, name text, body text); ALTER TABLE lists ALTER body SET STORAGE EXTERNAL"

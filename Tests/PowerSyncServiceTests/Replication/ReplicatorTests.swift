@@ -83,6 +83,46 @@ import Testing
         }
     }
 
+    @Test("updates of a column that no stream reads are no operations, and a write checkpoint after them is reached")
+    func unreadColumnsCostNothing() async throws {
+        let scenario = try SourceScenario(
+            schema: ["CREATE TABLE users (id TEXT PRIMARY KEY, name TEXT, last_seen INTEGER)"],
+            config: """
+                config:
+                  edition: 3
+                streams:
+                  all:
+                    query: SELECT id, name FROM users
+                """
+        )
+        let issuer = WriteCheckpointIssuer(storage: scenario.storage, source: scenario.source)
+        let connection = try scenario.foreignConnection()
+        try await connection.write { db in
+            try db.execute(sql: "INSERT INTO users VALUES ('a', 'Anna', 0), ('b', 'Bert', 0)")
+        }
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let first = try #require(scenario.storage.feed.current)
+            for number in 1...500 {
+                try await connection.write { db in
+                    try db.execute(sql: "UPDATE users SET last_seen = ?", arguments: [number])
+                }
+            }
+            let awaited = try await issuer.create(userKey: "u")
+            let active = try #require(try await scenario.storage.activeStream())
+            for try await checkpoint in scenario.storage.checkpoints(of: active) {
+                #expect(checkpoint.opID == first.opID)
+                if try await scenario.storage.visibleWriteCheckpoint(userKey: "u", at: checkpoint) == awaited { break }
+            }
+            try await connection.write { db in
+                try db.execute(sql: "UPDATE users SET name = 'Beate', last_seen = 0 WHERE id = 'b'")
+            }
+            try await scenario.caughtUp()
+            #expect(scenario.storage.feed.current?.opID.rawValue == first.opID.rawValue + 1)
+            #expect(try await scenario.rows()["users/b"] == #"{"id":"b","name":"Beate"}"#)
+        }
+    }
+
     @Test("head, store, marker, in this order")
     func writeCheckpointIsStoredBetweenHeadAndMarker() async throws {
         let scenario = try SourceScenario()

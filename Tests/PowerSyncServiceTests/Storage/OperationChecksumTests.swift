@@ -37,7 +37,30 @@ import Testing
         ]
     )
     func putChecksumsAreThoseOfTheSpecification(_ put: Put) {
-        #expect(Checksum.put(table: put.table, id: put.id, data: put.data) == Checksum(put.checksum))
+        #expect(hash(put).checksum == Checksum(put.checksum))
+    }
+
+    private func hash(_ put: Put, key: [UInt8] = []) -> ContentHash {
+        var hasher = ContentHasher(key: key)
+        return hasher.put(table: put.table, id: put.id, data: put.data)
+    }
+
+    @Test("the hash of a content depends on the key of its stream, and is that of the last one only for the same bytes")
+    func contentHashes() {
+        let put = Put(table: "t", id: "1", data: #"{"a":"\u{e9}"}"#, checksum: 0)
+        #expect(hash(put, key: [1]) == hash(put, key: [1]))
+        #expect(hash(put, key: [1]).keyed != hash(put, key: [2]).keyed)
+        var hasher = ContentHasher(key: [1])
+        let contents = [
+            put, Put(table: "t", id: "1", data: #"{"a":"e\u{301}"}"#, checksum: 0),
+            Put(table: "t", id: "2", data: put.data, checksum: 0),
+            Put(table: "u", id: "1", data: put.data, checksum: 0),
+        ]
+        let hashes = contents.flatMap { put in
+            (0..<2).map { _ in hasher.put(table: put.table, id: put.id, data: put.data) }
+        }
+        #expect(Set(hashes).count == contents.count)
+        #expect(hashes == contents.flatMap { [hash($0, key: [1]), hash($0, key: [1])] })
     }
 
     @Test func removeChecksumDependsOnTheSubkey() {

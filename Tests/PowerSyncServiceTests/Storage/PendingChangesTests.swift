@@ -27,7 +27,7 @@ import Testing
     private func makePending() throws -> PendingChanges {
         var plan = try #require(SyncConfig.parse(Self.config).plan)
         plan.defaultSchema = "main"
-        return PendingChanges(plan: plan, bucketPrefix: "1#")
+        return PendingChanges(plan: plan, bucketPrefix: "1#", hashKey: [])
     }
 
     private func rows(_ numbers: Range<Int>) -> [SourceChange] {

@@ -51,11 +51,12 @@ import Testing
     /// A row with many operations, or parameter entries.
     private func state(_ count: Int64, isParameter: Bool) -> StoredRow {
         var state = StoredRow()
+        let hash = ContentHash(checksum: .zero, keyed: 0)
         if isParameter {
-            state.entries = Array(1...count)
+            state.entries = (1...count).map { StoredRow.Entry(opID: $0, hash: hash) }
         } else {
             state.puts = (1...count).map {
-                StoredRow.Put(opID: $0, membership: Membership(bucket: $0, table: 1, id: []))
+                StoredRow.Put(opID: $0, membership: Membership(bucket: $0, table: 1, id: []), hash: hash)
             }
         }
         return state

@@ -33,9 +33,11 @@ import Testing
     static let statesWithLargeNumbers: [[UInt8]] = {
         let zeros = [UInt8](repeating: 0x80, count: 8)
         let large = [0x80] + zeros + [1]
+        let hash = [UInt8](repeating: 0, count: 12)
         return [
-            [1] + large + [1, 2, 2, 97], [1, 7] + large + [2, 2, 97], [1, 7, 1, 0x81] + zeros + [1, 2, 97],
-            [0] + large,
+            [1] + large + [1, 3, 2, 97] + hash, [1, 7] + large + [3, 2, 97] + hash,
+            [1, 7, 1, 0x82] + zeros + [1, 2, 97] + hash,
+            [0] + large + hash,
         ]
     }()
 

@@ -123,7 +123,55 @@ import Testing
         Case(
             name: "updated to the same",
             changes: [.insert(["id": "a"]), .update(["id": "a"])],
+            operations: ["PUT a"]
+        ),
+        Case(
+            name: "a column that nobody reads",
+            changes: [
+                .insert(["id": "a", "seen": 1]), .update(["id": "a", "seen": 2]), .update(["id": "a", "seen": 3]),
+            ],
+            operations: ["PUT a"]
+        ),
+        Case(
+            name: "updated to the same and deleted",
+            changes: [.insert(["id": "a"]), .update(["id": "a"]), .delete(key: ["a"]), .insert(["id": "a"])],
+            operations: ["PUT a", "REMOVE a", "PUT a"]
+        ),
+        Case(
+            name: "there and back",
+            changes: [
+                .insert(["id": "a", "description": "1"]), .update(["id": "a", "description": "2"]),
+                .update(["id": "a", "description": "1"]), .update(["id": "a", "description": "1"]),
+            ],
+            operations: ["PUT a", "PUT a", "PUT a"]
+        ),
+        Case(
+            name: "texts that differ in their bytes only",
+            changes: [
+                .insert(["id": "a", "description": "\u{e9}"]), .update(["id": "a", "description": "e\u{301}"]),
+            ],
             operations: ["PUT a", "PUT a"]
+        ),
+        Case(
+            name: "values that differ in their type only",
+            changes: [.insert(["id": "a", "description": "1"]), .update(["id": "a", "description": 1])],
+            operations: ["PUT a", "PUT a"]
+        ),
+        Case(
+            name: "out of a bucket and back with the same",
+            changes: [
+                .insert(["id": "a", "archived": 0]), .update(["id": "a", "archived": 1]),
+                .update(["id": "a", "archived": 0]), .update(["id": "a", "archived": 0, "seen": 1]),
+            ],
+            bucket: "f|0[]",
+            operations: ["PUT a", "REMOVE a", "PUT a"]
+        ),
+        Case(
+            name: "another key and back, with the same",
+            changes: [
+                .insert(["id": "a"]), .update(["id": "b"], oldKey: ["a"]), .update(["id": "a"], oldKey: ["b"]),
+            ],
+            operations: ["PUT a", "REMOVE a", "PUT b", "REMOVE b", "PUT a"]
         ),
         Case(
             name: "another row id under the same key",
@@ -166,7 +214,10 @@ import Testing
         ),
         Case(
             name: "too large for the bucket, then small",
-            changes: [.insert(["id": "a"]), .update(["id": "a", "description": tooLarge]), .update(["id": "a"])],
+            changes: [
+                .insert(["id": "a"]), .update(["id": "a", "description": tooLarge]), .update(["id": "a"]),
+                .update(["id": "a", "description": "small"]),
+            ],
             operations: ["PUT a", "PUT a"]
         ),
         Case(
@@ -202,6 +253,44 @@ import Testing
         try await storage.seal()
         let found = try await scenario.operations(testCase.bucket, at: checkpoint)
         #expect(found.map { "\($0.kind) \($0.id)" } == testCase.operations)
+    }
+
+    /// 1,000 updates of columns that neither buckets nor indexes have.
+    @Test(arguments: TestedStorage.allCases)
+    func whatGivesNothingNewIsNotPublished(_ kind: TestedStorage) async throws {
+        var scenario = try await Scenario(kind)
+        let storage = scenario.storage
+        try await storage.withWriter(of: scenario.stream.id) { writer in
+            try await writer.setResumePosition(.at(0))
+            try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
+            // All columns of `docs` are read.
+            func rows(seen: SQLiteValue) -> [(table: String, row: SourceRow)] {
+                [
+                    ("test", ["id": "a", "client_id": "c", "owner": "u1", "archived": 0, "seen": seen]),
+                    ("docs", ["id": "d", "grp": "g1"]), ("m", ["id": "m", "uid": "u1", "grp": "g1", "seen": seen]),
+                ]
+            }
+            for (name, row) in rows(seen: .null) {
+                _ = try await writer.save([.insert(row)], of: try await Self.table(name, &writer), mode: .stream)
+            }
+            let first = try await scenario.commit(&writer)
+            for number in 1...1_000 as ClosedRange<Int64> {
+                for (name, row) in rows(seen: .integer(number)) {
+                    _ = try await writer.save([.update(row)], of: try await Self.table(name, &writer), mode: .stream)
+                }
+                if number % 100 == 0 {
+                    #expect(
+                        try await writer.commit(.at(scenario.position), createsEmptyCheckpoints: false) == .unchanged
+                    )
+                }
+            }
+            // A position that somebody waits for is published all the same.
+            #expect(try await scenario.commit(&writer).opID == first.opID)
+            let change = SourceChange.update(["id": "m", "uid": "u2", "grp": "g1", "seen": 0])
+            _ = try await writer.save([change], of: try await Self.table("m", &writer), mode: .stream)
+            // The new lookup has an entry, and the old one a tombstone.
+            #expect(try await scenario.commit(&writer).opID.rawValue == first.opID.rawValue + 2)
+        }
     }
 
     @Test(arguments: TestedStorage.allCases)

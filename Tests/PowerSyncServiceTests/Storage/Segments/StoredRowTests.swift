@@ -7,17 +7,29 @@ import Testing
 @Suite struct StoredRowTests {
     private static let uuid = "0c3b9a52-7f1e-4d0a-8b6e-5a1f7f0d7c11"
 
-    private static func row(_ puts: [(Int64, bucket: Int64, table: Int64, id: String)], _ entries: [Int64]) -> StoredRow
-    {
+    /// A row whose `PUT`s have the same content as the one before if their op ids are even.
+    private static func row(
+        _ puts: [(Int64, bucket: Int64, table: Int64, id: String)],
+        _ entries: [Int64]
+    ) -> StoredRow {
         var row = StoredRow()
         row.puts = puts.map {
             StoredRow.Put(
                 opID: $0.0,
-                membership: Membership(bucket: $0.bucket, table: $0.table, id: Array($0.id.utf8))
+                membership: Membership(bucket: $0.bucket, table: $0.table, id: Array($0.id.utf8)),
+                hash: hash($0.0 | 1)
             )
         }
-        row.entries = entries
+        row.entries = entries.map { StoredRow.Entry(opID: $0, hash: hash($0)) }
         return row
+    }
+
+    private static func hash(_ number: Int64) -> ContentHash {
+        let number = UInt64(bitPattern: number)
+        return ContentHash(
+            checksum: Checksum(UInt32(truncatingIfNeeded: ~number)),
+            keyed: number &* 0x9e37_79b9_7f4a_7c15
+        )
     }
 
     static let rows = [
@@ -37,7 +49,14 @@ import Testing
     }
 
     @Test func uuidTakesItsSixteenBytes() {
-        #expect(Self.row([(7, 1, 2, Self.uuid)], []).encoded.count == 1 + 3 + 1 + 16)
+        #expect(Self.row([(7, 1, 2, Self.uuid)], []).encoded.count == 1 + 3 + 1 + 16 + 12)
+    }
+
+    @Test func aContentIsHashedOnce() {
+        let puts: [(Int64, bucket: Int64, table: Int64, id: String)] = [(7, 1, 2, "a"), (7, 3, 2, "a"), (6, 4, 2, "a")]
+        let sizes = (1...3).map { Self.row(Array(puts.prefix($0)), []).encoded.count }
+        #expect(sizes[1] - sizes[0] == 3, "the same content in another bucket")
+        #expect(sizes[2] - sizes[1] == 3 + 12, "another content of the row")
     }
 
     @Test(arguments: rows) func truncatedStateIsAnErrorOrAnotherState(_ row: StoredRow) {
