@@ -173,9 +173,11 @@ struct ChangeAssembly {
     }
 
     /// Whether a column is announced as the catalogue describes it.
+    ///
+    /// Old rows may have more than the identity.
     private static func isSame(_ announced: PgoutputRelation.Column, _ column: PostgresTable.Column) -> Bool {
         announced.name == column.name && announced.type == column.type
-            && announced.isInIdentity == column.isInIdentity
+            && (announced.isInIdentity || !column.isInIdentity)
     }
 
     /// Whether the copy of a table has all that the transaction did to it.

@@ -42,13 +42,14 @@ enum PostgresCatalogue {
         let schemas = "SELECT s.oid FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = n.oid"
         let ofSchema = serverVersion < 150_000 ? "NULL" : "(\(schemas))"
         return """
-            SELECT c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid), c.relreplident, coalesce(x.indexrelid, 0),
+            SELECT c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid),
+                CASE WHEN \(hasFullRowsOfKey) THEN 'd' ELSE c.relreplident::text END, coalesce(x.indexrelid, 0),
                 t.filter,
                 (SELECT string_agg(pr.oid::text, ',' ORDER BY pr.oid) FROM pg_publication_rel pr
                     WHERE pr.prpubid = p.oid
                         AND (pr.prrelid = c.oid OR pr.prrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid)))),
                 p.oid, p.xmin, a.attnum, a.attname, a.atttypid, a.atttypmod,
-                CASE c.relreplident WHEN 'f' THEN true WHEN 'n' THEN false
+                CASE WHEN c.relreplident = 'f' AND x.indexrelid IS NULL THEN true WHEN c.relreplident = 'n' THEN false
                     ELSE coalesce(a.attnum = ANY((x.indkey::int2[])[0:x.indnkeyatts - 1]), false) END,
                 a.xmin, \(ofSchema),
                 (SELECT string_agg(i.xmin::text, ',' ORDER BY i.inhrelid, i.inhparent) FROM pg_inherits i
@@ -60,7 +61,8 @@ enum PostgresCatalogue {
             JOIN pg_class c ON c.relnamespace = n.oid
             JOIN LATERAL (\(PostgresPublication.membership(serverVersion: serverVersion))) t ON true
             LEFT JOIN pg_index x ON x.indrelid = c.oid
-                AND (c.relreplident = 'd' AND x.indisprimary OR c.relreplident = 'i' AND x.indisreplident)
+                AND (c.relreplident = 'd' AND x.indisprimary OR c.relreplident = 'i' AND x.indisreplident
+                    OR c.relreplident = 'f' AND x.indisprimary AND x.indimmediate AND NOT EXISTS (\(unreplicatedKey)))
             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
             LEFT JOIN LATERAL (\(keyOperator)) e ON true
             WHERE p.pubname = $1 AND c.relkind = 'r' AND c.relpersistence = 'p'
@@ -68,6 +70,17 @@ enum PostgresCatalogue {
             ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C", a.attnum
             """
     }
+
+    /// Whether old rows have all columns, and the table has a primary key `x` that tells its rows apart all the same: the others say
+    /// nothing about which row it is.
+    private static let hasFullRowsOfKey = "c.relreplident = 'f' AND x.indexrelid IS NOT NULL"
+
+    /// Columns of the key `x` that are not in the change stream.
+    private static let unreplicatedKey = """
+        SELECT FROM pg_attribute k
+        WHERE k.attrelid = c.oid AND k.attnum = ANY((x.indkey::int2[])[0:x.indnkeyatts - 1])
+            AND NOT (k.attgenerated = '' AND (t.attributes IS NULL OR k.attnum = ANY(t.attributes)))
+        """
 
     /// How the index `x` compares its column `a` for equality: the third operator of a class for B-trees (403).
     ///

@@ -38,7 +38,7 @@ struct PostgresTable: Sendable, Hashable {
     ///
     /// An expression for `WHERE`.
     var rowFilter: String?
-    /// Whether tuples have complete old rows.
+    /// Whether all columns together tell rows apart, as with REPLICA IDENTITY FULL and no primary key.
     var isIdentityFull: Bool
     /// Changes whenever rows that have been copied may no longer be what clients should have.
     var fingerprint: UInt64

@@ -1,4 +1,5 @@
 import PostgresTestSupport
+import PowerSyncProtocol
 import ServiceTestSupport
 import Testing
 
@@ -79,6 +80,66 @@ import Testing
             try scenario.database.run("ALTER PUBLICATION powersync SET TABLE lists")
             try await scenario.caughtUpWithTables()
             #expect(try await scenario.ids() == ["t/A", "t/B"])
+        }
+    }
+
+    /// The operations of the one bucket after a checkpoint.
+    private static func kinds(_ scenario: PostgresScenario, after opID: OpID) async throws -> [String] {
+        let (stream, checkpoint) = (
+            try #require(try await scenario.stream()), try #require(scenario.storage.feed.current)
+        )
+        return try await scenario.storage.allOperations("all|0[]", of: stream, at: checkpoint)
+            .filter { $0.opID > opID }.map { "\($0.kind) \($0.id)" }
+    }
+
+    @Test("rows of a table with a primary key are known by it, whatever the replica identity is and becomes")
+    func thePrimaryKeyIsTheIdentity() async throws {
+        let scenario = try PostgresScenario(
+            "CREATE TABLE lists (id text PRIMARY KEY, name text); INSERT INTO lists VALUES ('a', '0'), ('b', '0')",
+            catalogueInterval: .milliseconds(50)
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let copied = try #require(scenario.storage.feed.current)
+            let stream = try await scenario.stream()?.id
+            for identity in ["FULL", "DEFAULT", "FULL"] {
+                try scenario.database.run("ALTER TABLE lists REPLICA IDENTITY \(identity)")
+                try await scenario.caughtUpWithTables()
+                // What is the same gives nothing, also behind a change of the identity.
+                try scenario.database.run("UPDATE lists SET name = '0'")
+                try await scenario.caughtUp()
+            }
+            #expect(scenario.storage.feed.current?.opID == copied.opID)
+            #expect(try await scenario.stream()?.id == stream)
+            for number in 1...100 { try scenario.database.run("UPDATE lists SET name = '\(number)' WHERE id = 'a'") }
+            try await scenario.caughtUp()
+            #expect(try await Self.kinds(scenario, after: copied.opID) == Array(repeating: "PUT a", count: 100))
+            let updated = try #require(scenario.storage.feed.current)
+            try scenario.database.run("UPDATE lists SET id = 'c' WHERE id = 'a'; DELETE FROM lists WHERE id = 'b'")
+            try await scenario.caughtUp()
+            #expect(try await Self.kinds(scenario, after: updated.opID) == ["REMOVE a", "PUT c", "REMOVE b"])
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test("keys that are exchanged within a statement, which only a deferrable one allows")
+    func deferrableKeysDoNotTellRowsApart() async throws {
+        let scenario = try PostgresScenario(
+            """
+            CREATE TABLE lists (id int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED, name text);
+            ALTER TABLE lists REPLICA IDENTITY FULL;
+            INSERT INTO lists VALUES (1, 'one'), (2, 'two')
+            """
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try scenario.database.run("UPDATE lists SET id = 3 - id")
+            try await scenario.caughtUp()
+            #expect(
+                try await scenario.rows() == [
+                    "lists/1": #"{"id":1,"name":"two"}"#, "lists/2": #"{"id":2,"name":"one"}"#,
+                ]
+            )
         }
     }
 }
