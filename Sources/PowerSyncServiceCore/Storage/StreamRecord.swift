@@ -33,7 +33,7 @@ package struct StreamRecord: Sendable {
         id: ReplicationStreamID,
         state: ReplicationStream.State,
         slotName: String,
-        storageVersion: Int64
+        storageVersion: Int64 = 1
     ) {
         self.id = id
         self.state = state
