@@ -23,22 +23,14 @@ package struct StreamRecord: Sendable {
     package var noCheckpointBefore: LSN?
     /// The highest op id that is stored and not covered by a checkpoint.
     package var keepaliveOp: OpID?
-    /// The format of the stream's data, counted by each storage.
-    package var storageVersion: Int64
     /// The number of the source's history in `source_histories`; 0 before the stream has begun.
     package var historyID: Int64 = 0
 
     /// Creates the record of a stream that has not begun.
-    package init(
-        id: ReplicationStreamID,
-        state: ReplicationStream.State,
-        slotName: String,
-        storageVersion: Int64 = 1
-    ) {
+    package init(id: ReplicationStreamID, state: ReplicationStream.State, slotName: String) {
         self.id = id
         self.state = state
         self.slotName = slotName
-        self.storageVersion = storageVersion
     }
 
     /// The published checkpoint.
