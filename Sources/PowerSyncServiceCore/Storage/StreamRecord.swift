@@ -9,6 +9,8 @@ package struct StreamRecord: Sendable {
     package let state: ReplicationStream.State
     /// The name under which the source keeps the position of this stream.
     package let slotName: String
+    /// The secret key of the hashes in row states, 16 bytes.
+    package let hashKey: [UInt8]
     /// What operators call this version of the sync config; the only thing about a config that may change.
     package var versionLabel: String?
     /// Whether the initial snapshot is complete.
@@ -27,10 +29,17 @@ package struct StreamRecord: Sendable {
     package var historyID: Int64 = 0
 
     /// Creates the record of a stream that has not begun.
-    package init(id: ReplicationStreamID, state: ReplicationStream.State, slotName: String) {
+    package init(id: ReplicationStreamID, state: ReplicationStream.State, slotName: String, hashKey: [UInt8]) {
         self.id = id
         self.state = state
         self.slotName = slotName
+        self.hashKey = hashKey
+    }
+
+    /// A random ``hashKey`` for a new stream.
+    package static func makeHashKey() -> [UInt8] {
+        var random = SystemRandomNumberGenerator()
+        return (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
     }
 
     /// The published checkpoint.

@@ -25,6 +25,7 @@ extension PostgresStorageSchema {
             content bytea NOT NULL,
             sync_plan text NOT NULL,
             version_label bytea,
+            hash_key bytea NOT NULL,
             snapshot_done boolean NOT NULL DEFAULT false,
             snapshot_lsn text COLLATE "C",
             last_checkpoint bigint,

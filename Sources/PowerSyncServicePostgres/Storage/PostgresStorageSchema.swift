@@ -15,7 +15,7 @@ import PowerSyncServiceCore
 ///   one gets another `id`.
 /// - `streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `writer_epoch` is raised by everybody who becomes the writer, and compared by each of its transactions.
-///   `version_label` is what operators call the config.
+///   `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16 random bytes.
 /// - `writers`: who has become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
 ///   ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that

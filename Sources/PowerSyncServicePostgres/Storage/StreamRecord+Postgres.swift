@@ -30,7 +30,7 @@ extension StreamRecord {
         let found = try db.first(
             "\(query(db)) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
             [.integer(id.rawValue)]
-        ) { try (record: StreamRecord($0), epoch: $0.integer(11)) }
+        ) { try (record: StreamRecord($0), epoch: $0.integer(12)) }
         guard let found else { throw unknown(id) }
         return found
     }
@@ -58,7 +58,7 @@ extension StreamRecord {
     private static func query(_ db: PostgresStatements) -> String {
         """
         SELECT id, state, slot_name, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
-            no_checkpoint_before, keepalive_op, history_id, version_label, writer_epoch
+            no_checkpoint_before, keepalive_op, history_id, version_label, hash_key, writer_epoch
         FROM \(db.schema).streams
         """
     }
@@ -71,7 +71,7 @@ extension StreamRecord {
                 "Replication stream \(id) has the unknown state \(row.optionalText(1) ?? "NULL")."
             )
         }
-        self.init(id: id, state: state, slotName: try row.text(2))
+        self.init(id: id, state: state, slotName: try row.text(2), hashKey: try row.bytes(11))
         isSnapshotDone = try row.boolean(3)
         snapshotLSN = row.optionalText(4).map { LSN($0) }
         lastCheckpoint = try row.optionalInteger(5).map { OpID($0) }
@@ -117,13 +117,13 @@ extension StreamRecord {
     ) throws -> StreamRecord {
         let id = try db.first(
             """
-            INSERT INTO \(db.schema).streams (state, slot_name, content, sync_plan, version_label)
-            VALUES ($1, $2, $3, $4, $5) RETURNING id
+            INSERT INTO \(db.schema).streams (state, slot_name, content, sync_plan, version_label, hash_key)
+            VALUES ($1, $2, $3, $4, $5, $6) RETURNING id
             """,
             [
                 .text(ReplicationStream.State.processing.rawValue), .text(slotName),
                 .bytes(Array(config.content.utf8)), .text(config.encodedPlan),
-                .bytes(versionLabel.map { Array($0.utf8) }),
+                .bytes(versionLabel.map { Array($0.utf8) }), .bytes(makeHashKey()),
             ]
         ) { try ReplicationStreamID(rawValue: $0.integer(0)) }
         let record = try find(id ?? ReplicationStreamID(rawValue: 0), db)

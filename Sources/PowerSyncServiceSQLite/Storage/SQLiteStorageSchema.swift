@@ -15,7 +15,8 @@ import PowerSyncServiceCore
 /// - `source_histories`: the histories of sources in the order in which they were seen; see ``SourceHistory``. A history
 ///   that comes again after another one gets another `id`.
 /// - `sync_rules`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
-///   missing. `version_label` is what operators call the config.
+///   missing. `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16
+///   random bytes.
 /// - `names`: texts that operations repeat: ids of source tables, and names of tables on clients. Never deleted.
 /// - `buckets`: the state of each bucket, kept in the transaction that stores the operations: the last op id, the sum of
 ///   all checksums (unsigned), the number of operations. What precedes `cleared_op` was replaced by one `CLEAR`;
@@ -140,6 +141,7 @@ struct SQLiteStorageSchema: Sendable {
             content TEXT NOT NULL,
             sync_plan TEXT NOT NULL,
             version_label TEXT,
+            hash_key BLOB NOT NULL,
             snapshot_done INTEGER NOT NULL DEFAULT 0,
             snapshot_lsn TEXT,
             last_checkpoint INTEGER,
