@@ -26,8 +26,8 @@ extension ErrorCode {
     package static let replicationLocked = ErrorCode("PSYNC_S1003")
     /// JSON in a row is nested too deep.
     package static let nestingTooDeep = ErrorCode("PSYNC_S1004")
-    /// The storage was written by a newer service.
-    package static let storageOfNewerService = ErrorCode("PSYNC_S1005")
+    /// The storage has a version that this service cannot use.
+    package static let unsupportedStorageVersion = ErrorCode("PSYNC_S1005")
     /// A first copy of the source was stopped.
     package static let copyStopped = ErrorCode("PSYNC_S1103")
     /// The certificates of the authority of a server are missing.

@@ -69,7 +69,8 @@ import Testing
         arguments: [
             (.invalidSyncConfig, "PSYNC_R0001"), (.internalAssertion, "PSYNC_S0001"), (.rowTooLarge, "PSYNC_S1002"),
             (.replicationLocked, "PSYNC_S1003"), (.nestingTooDeep, "PSYNC_S1004"),
-            (.storageOfNewerService, "PSYNC_S1005"), (.copyStopped, "PSYNC_S1103"), (.authorityMissing, "PSYNC_S1104"),
+            (.unsupportedStorageVersion, "PSYNC_S1005"), (.copyStopped, "PSYNC_S1103"),
+            (.authorityMissing, "PSYNC_S1104"),
             (.databaseMissing, "PSYNC_S1105"), (.hostMissing, "PSYNC_S1106"), (.userMissing, "PSYNC_S1107"),
             (.notADatabaseURI, "PSYNC_S1109"), (.notAPort, "PSYNC_S1110"), (.sourceQuery, "PSYNC_S1120"),
             (.sourceTimeout, "PSYNC_S1121"), (.generic, "PSYNC_S2001"),

@@ -93,5 +93,5 @@ extension ClientAuthentication {
 
 extension BucketStorageError {
     /// The code of the error catalogue, if there is one.
-    var catalogueCode: ErrorCode? { code == .unsupportedVersion ? .storageOfNewerService : nil }
+    var catalogueCode: ErrorCode? { code == .unsupportedVersion ? .unsupportedStorageVersion : nil }
 }

@@ -1,3 +1,4 @@
+import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
 
@@ -14,6 +15,7 @@ extension ServiceError {
             "Wait until the server is up, or correct \(key ?? "storage"): the storage itself is left as it is."
         case let error as BucketStorageError where error.code == .corrupted:
             "Move the storage away: the next start makes it again from the source, and clients download it again."
+        case _ where catalogueCode == .unsupportedStorageVersion: Self.remedy(for: .storage, key: key, in: area)
         default: Self.remedy(for: code, key: key, in: area)
         }
     }

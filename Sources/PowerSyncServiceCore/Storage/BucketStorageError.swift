@@ -13,7 +13,8 @@ package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
         package static let cannotOpen = Code(value: .cannotOpen)
         /// Another process uses the storage, or another writer the stream (`PSYNC_S1003`).
         package static let inUse = Code(value: .inUse)
-        /// The storage was written by a newer version of the service.
+        /// The storage was written by a newer version of the service or an earlier build, or has to be migrated first
+        /// (`PSYNC_S1005`).
         package static let unsupportedVersion = Code(value: .unsupportedVersion)
         /// A stored value cannot be read.
         package static let corrupted = Code(value: .corrupted)

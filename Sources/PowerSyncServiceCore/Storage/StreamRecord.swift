@@ -9,6 +9,8 @@ package struct StreamRecord: Sendable {
     package let state: ReplicationStream.State
     /// The name under which the source keeps the position of this stream.
     package let slotName: String
+    /// The secret key of the hashes in row states, 16 bytes.
+    package let hashKey: [UInt8]
     /// What operators call this version of the sync config; the only thing about a config that may change.
     package var versionLabel: String?
     /// Whether the initial snapshot is complete.
@@ -23,22 +25,21 @@ package struct StreamRecord: Sendable {
     package var noCheckpointBefore: LSN?
     /// The highest op id that is stored and not covered by a checkpoint.
     package var keepaliveOp: OpID?
-    /// The format of the stream's data, counted by each storage.
-    package var storageVersion: Int64
     /// The number of the source's history in `source_histories`; 0 before the stream has begun.
     package var historyID: Int64 = 0
 
     /// Creates the record of a stream that has not begun.
-    package init(
-        id: ReplicationStreamID,
-        state: ReplicationStream.State,
-        slotName: String,
-        storageVersion: Int64
-    ) {
+    package init(id: ReplicationStreamID, state: ReplicationStream.State, slotName: String, hashKey: [UInt8]) {
         self.id = id
         self.state = state
         self.slotName = slotName
-        self.storageVersion = storageVersion
+        self.hashKey = hashKey
+    }
+
+    /// A random ``hashKey`` for a new stream.
+    package static func makeHashKey() -> [UInt8] {
+        var random = SystemRandomNumberGenerator()
+        return (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
     }
 
     /// The published checkpoint.

@@ -28,8 +28,8 @@ extension PostgresBucketStorage: BucketStorage {
         let slotName = settings.slotPrefix + makeID()
         let (record, stored) = try await changeStreams("deploying a sync config") { [configs] db in
             let same = try StreamRecord.all(in: [.processing, .active], db).last { record in
-                // What was stored under a plan, or in a format, that this service cannot read has no meaning for another one.
-                guard mode == .ifChanged, record.isReadable else { return false }
+                // What was stored under a plan that this service cannot read has no meaning for another one.
+                guard mode == .ifChanged else { return false }
                 let config = try configs.readableConfig(of: record.id) { try .find($0, db) }
                 return config?.content.utf8.elementsEqual(content.utf8) == true
             }
@@ -47,7 +47,7 @@ extension PostgresBucketStorage: BucketStorage {
     package func streams() async throws -> [ReplicationStream] {
         let (streams, ids) = try await read("reading the streams") { [configs] db in
             let records = try StreamRecord.all(in: StreamRecord.statesWithData, db)
-            let streams: [ReplicationStream] = try records.filter(\.isReadable).compactMap { record in
+            let streams: [ReplicationStream] = try records.compactMap { record in
                 // Those that cannot be read are replaced when their text is deployed again.
                 try configs.readableConfig(of: record.id) { try .find($0, db) }.map { ReplicationStream(record, $0) }
                     ?? ReplicationStream(deleting: record)

@@ -19,13 +19,11 @@ extension PostgresBucketStorage {
         }
     }
 
-    /// The stream that clients are served from, if this service knows the format of its data.
+    /// The stream that clients are served from.
     private static func served(_ db: PostgresStatements) -> String {
         """
-        SELECT last_checkpoint_lsn, history_id FROM (
-            SELECT * FROM \(db.schema).streams WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1
-        ) AS newest
-        WHERE storage_version = \(PostgresStorageSchema.streamVersion)
+        SELECT last_checkpoint_lsn, history_id FROM \(db.schema).streams
+        WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1
         """
     }
 

@@ -4,7 +4,8 @@ package import PowerSyncServiceCore
 package struct PostgresStorageMaintenance: StorageMaintenance {
     /// The server and the schema.
     package let place: String
-    private let schema: PostgresStorageSchema
+    /// The schema, and what makes its tables.
+    var schema: PostgresStorageSchema
     private let connection: @Sendable () throws -> PostgresConnectionString
 
     /// Creates the maintenance of a schema, which does not have to exist.
@@ -51,8 +52,8 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
         }
         return StorageVersion(
             found: found.map { Int($0) },
-            current: Int(PostgresStorageSchema.version),
-            steps: found.map { PostgresStorageSchema.steps(from: $0) } ?? ["The tables are made."]
+            current: Int(schema.version),
+            steps: schema.steps(from: found ?? 0)
         )
     }
 
@@ -62,7 +63,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
 
     private func slotNames(_ connection: PostgresConnection) async throws -> Set<String> {
         try await connection.statements("reading the streams", in: schema) { [schema] db in
-            guard try schema.stored(db) != nil else { return [] }
+            guard try schema.contents(db) != .nothing else { return [] }
             return Set(
                 try db.rows("SELECT slot_name FROM \(db.schema).streams WHERE state <> 'TERMINATED'") {
                     try $0.text(0)
@@ -77,9 +78,9 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
             do {
                 try await connection.statements("reading the version of the bucket storage", in: schema) {
                     [schema] db in
-                    // A storage that is newer is refused in any case.
+                    // A storage of a newer service, or of an earlier build, is refused in any case.
                     let found = try schema.current(db)
-                    if !migrates, found != PostgresStorageSchema.version { try schema.prepare(.checking, db) }
+                    if !migrates, found != schema.version { try schema.prepare(.checking, db) }
                     if migrates, found == nil, try !Self.mayMake(schema, db) {
                         throw PostgresBucketStorage.refusal(of: schema)
                     }
@@ -121,7 +122,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
         try await withConnection(inSession: true) { connection in
             let slots = try await connection.statements("keeping writers away", in: schema) {
                 [schema, place, inUse] db in
-                guard try schema.stored(db) != nil else {
+                guard try schema.contents(db) != .nothing else {
                     throw BucketStorageError(.cannotOpen, "There is no bucket storage at \(place).")
                 }
                 let slots = try Self.slots(db)

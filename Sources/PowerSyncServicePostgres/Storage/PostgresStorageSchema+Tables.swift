@@ -1,9 +1,8 @@
 /// The statements that make the tables, which ``PostgresStorageSchema`` describes.
 extension PostgresStorageSchema {
-    /// The steps from one version to the next, of statements that name a schema.
-    static let migrations: [(version: Int64, script: @Sendable (_ schema: String) -> String)] = [
-        (1, { schema in tables(in: schema) + reader(in: schema) }),
-        (2, { schema in "ALTER TABLE \(schema).streams ADD COLUMN version_label bytea" }),
+    /// The migrations of this service; the first one makes the tables.
+    static let migrations = [
+        Migration(summary: "The tables are made.") { schema in tables(in: schema) + reader(in: schema) }
     ]
 
     private static func tables(in schema: String) -> String {
@@ -25,7 +24,8 @@ extension PostgresStorageSchema {
             slot_name text NOT NULL UNIQUE,
             content bytea NOT NULL,
             sync_plan text NOT NULL,
-            storage_version bigint NOT NULL,
+            version_label bytea,
+            hash_key bytea NOT NULL,
             snapshot_done boolean NOT NULL DEFAULT false,
             snapshot_lsn text COLLATE "C",
             last_checkpoint bigint,

@@ -1,8 +1,9 @@
 import PowerSyncServiceCore
 
-/// The tables of the bucket storage in PostgreSQL (docs/postgres-storage.md "Tables"), version 2.
+/// The tables of the bucket storage in PostgreSQL (docs/postgres-storage.md "Tables"), version 1.
 ///
-/// The version is in `migrations`. Everything is in one schema, which each statement names.
+/// The version is in `storage_versions`; builds before that table had others, and theirs in `migrations`. Everything is in one schema,
+/// which each statement names.
 ///
 /// Names that come from sync configs, rows and clients are `bytea`: they may have any byte, and compare byte by byte. They are
 /// found by `digest`, their SHA-256, because an index has no room for long ones. Positions are texts that compare byte by byte.
@@ -14,7 +15,7 @@ import PowerSyncServiceCore
 ///   one gets another `id`.
 /// - `streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `writer_epoch` is raised by everybody who becomes the writer, and compared by each of its transactions.
-///   `version_label` is what operators call the config.
+///   `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16 random bytes.
 /// - `writers`: who has become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
 ///   ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that
@@ -40,15 +41,23 @@ import PowerSyncServiceCore
 /// All tables have a primary key: without one, PostgreSQL refuses to change rows of a table that is published, and a publication
 /// for all tables of a database has these, too. No column of such a key is generated: those are not published.
 struct PostgresStorageSchema {
-    /// The version that this service writes.
-    static let version: Int64 = 2
-    /// The format of a stream's data that this service reads and writes.
-    static let streamVersion: Int64 = 1
+    /// What brings the tables from one version to the next.
+    struct Migration: Sendable {
+        /// What it does, a sentence for operators.
+        var summary: String
+        /// The statements, which name the schema.
+        var script: @Sendable (_ schema: String) -> String
+    }
 
     /// The name of the schema.
     let name: String
     /// The id that the storage has in which a process began; `nil` before there is one.
     var id: String?
+    /// Leads to version 1, to version 2 and so on.
+    var migrations = PostgresStorageSchema.migrations
+
+    /// The version that this service writes.
+    var version: Int64 { Int64(migrations.count) }
 
     /// Settings of every session of the storage.
     ///
@@ -81,14 +90,14 @@ struct PostgresStorageSchema {
     ///
     /// Several processes may do this at the same time: one after the other looks at the version, and changes it.
     ///
-    /// - Throws: ``BucketStorageError`` with code `unsupportedVersion` when they were made by a newer service.
+    /// - Throws: ``BucketStorageError`` with code `unsupportedVersion` when they were made by a newer service, or an earlier build.
     func prepare(_ preparation: Preparation, _ db: PostgresStatements) throws {
-        if try current(db) == Self.version { return }
+        if try current(db) == version { return }
         guard case .migrating = preparation else {
             let found = try current(db)
             throw BucketStorageError(
                 .unsupportedVersion,
-                found.map { "The bucket storage in schema \(name) has version \($0), not \(Self.version)" }
+                found.map { "The bucket storage in schema \(name) has version \($0), not \(version)" }
                     .map { "\($0): start the service of this version once." }
                     ?? "There is no bucket storage in schema \(name): run `powersync migrate`, or let the service make it."
             )
@@ -97,47 +106,78 @@ struct PostgresStorageSchema {
             try db.run("SELECT pg_advisory_xact_lock(\(lockKey("migrations")))")
             let found = try current(db) ?? 0
             if found == 0 { try create(db) }
-            for (version, script) in Self.migrations where version > found {
-                try db.script(script(db.schema))
-                try db.run("INSERT INTO \(db.schema).migrations (version) VALUES ($1)", [.integer(version)])
+            for (version, migration) in zip(Int64(1)..., migrations) where version > found {
+                try db.script(migration.script(db.schema))
+                try db.run("INSERT INTO \(db.schema).storage_versions (version) VALUES ($1)", [.integer(version)])
             }
         }
     }
 
-    /// What ``prepare(_:_:)`` does with tables of a version, for operators.
-    static func steps(from found: Int64) -> [String] {
-        found < 2 ? ["Version 2: deployed sync configs have a version label."] : []
+    /// What ``prepare(_:_:)`` does with tables of a version, for operators; 0 when there are none.
+    func steps(from found: Int64) -> [String] {
+        zip(Int64(1)..., migrations).filter { $0.0 > found }.map { $0.1.summary }
     }
 
     /// The version of the tables; `nil` when there are none.
     ///
-    /// - Throws: ``BucketStorageError`` with code `unsupportedVersion` when they were made by a newer service.
+    /// - Throws: ``BucketStorageError`` with code `unsupportedVersion` when they were made by a newer service, or an earlier build.
     func current(_ db: PostgresStatements) throws -> Int64? {
         guard let found = try stored(db) else { return nil }
-        guard found <= Self.version else {
+        guard found <= version else {
             throw BucketStorageError(
                 .unsupportedVersion,
                 """
                 The bucket storage in schema \(name) has version \(found), this service can use versions up to \
-                \(Self.version). Use the service version that wrote it, or another schema.
+                \(version). Use the service version that wrote it, or another schema.
                 """
             )
         }
         return found
     }
 
-    /// The version of the tables, whatever it is; `nil` when there are none.
+    /// The version of the tables, also of a newer service; `nil` when there are none.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `unsupportedVersion` when they were made by an earlier build.
     func stored(_ db: PostgresStatements) throws -> Int64? {
-        let exists = try db.first(
+        switch try contents(db) {
+        case .nothing: return nil
+        case .ofEarlierBuild:
+            throw BucketStorageError(
+                .unsupportedVersion,
+                """
+                The bucket storage in schema \(name) was written by an earlier build, and this one cannot use it: run \
+                `powersync teardown`, or DROP SCHEMA \(name) CASCADE; then everything is copied from the source again.
+                """
+            )
+        case .present:
+            return try db.first("SELECT coalesce(max(version), 0) FROM \(db.schema).storage_versions") {
+                try $0.integer(0)
+            }
+        }
+    }
+
+    /// What a schema has of a storage.
+    enum Contents {
+        /// No tables.
+        case nothing
+        /// Tables of builds before `storage_versions`: their streams can still be listed, and all of them be deleted.
+        case ofEarlierBuild
+        /// Tables that have a version.
+        case present
+    }
+
+    /// Looks for the tables of a storage.
+    func contents(_ db: PostgresStatements) throws -> Contents {
+        let names = try db.rows(
             """
-            SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE n.nspname = $1 AND c.relname = 'migrations'
+            SELECT c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+            WHERE n.nspname = $1 AND c.relname IN ('storage_versions', 'migrations', 'op_ids')
             """,
             [.text(name)]
-        ) { _ in true }
-        guard exists == true else { return nil }
-        let version = "SELECT coalesce(max(version), 0) FROM \(PostgresText.identifier(name)).migrations"
-        return try db.first(version) { try $0.integer(0) }
+        ) { try $0.text(0) }
+        if names.contains("storage_versions") { return .present }
+        // A table with the name `migrations` alone may be one of an app.
+        return names.contains("migrations") && names.contains("op_ids") ? .ofEarlierBuild : .nothing
     }
 
     /// The id of the storage; `nil` when there is none.
@@ -163,7 +203,7 @@ struct PostgresStorageSchema {
         if exists == nil { try db.run("CREATE SCHEMA \(PostgresText.identifier(name))") }
         try db.script(
             """
-            CREATE TABLE \(db.schema).migrations (
+            CREATE TABLE \(db.schema).storage_versions (
                 version bigint PRIMARY KEY,
                 applied_at timestamptz NOT NULL DEFAULT now()
             )
@@ -171,7 +211,7 @@ struct PostgresStorageSchema {
         )
     }
 
-    /// Deletes everything that ``prepare(_:_:)`` and streams have made, and nothing else.
+    /// Deletes everything that ``prepare(_:_:)`` and streams have made, also in an earlier build, and nothing else.
     ///
     /// - Parameters:
     ///   - db: The connection.
@@ -182,10 +222,11 @@ struct PostgresStorageSchema {
             try check()
             // Who has it open looks at once, and ends.
             try notify(db)
+            let versions = try contents(db) == .ofEarlierBuild ? "migrations" : "storage_versions"
             for (table, _) in Self.partitioned { try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)") }
             for table in [
                 "storage", "source_tables", "writers", "write_checkpoints", "forgotten_write_checkpoints", "streams",
-                "source_histories", "migrations",
+                "source_histories", versions,
             ] {
                 try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)")
             }

@@ -15,9 +15,9 @@ struct PostgresStreamView {
         let compacted = try db.first(
             """
             SELECT compacted_op FROM \(db.schema).streams
-            WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND storage_version = $2 AND \(db.isInStorage)
+            WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND \(db.isInStorage)
             """,
-            [.integer(checkpoint.streamID.rawValue), .integer(PostgresStorageSchema.streamVersion)]
+            [.integer(checkpoint.streamID.rawValue)]
         ) { try $0.integer(0) }
         guard let compacted else {
             throw BucketStorageError.replaced(checkpoint.streamID)

@@ -39,12 +39,11 @@ extension StreamRecord {
         BucketStorageError(.unknownStream, "The bucket storage has no replication stream \(id).")
     }
 
-    /// The stream that clients are served from; `nil` also when this service does not know the format of its data.
+    /// The stream that clients are served from.
     static func served(_ db: PostgresStatements) throws -> StreamRecord? {
-        let record = try db.first("\(query(db)) WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1") {
+        try db.first("\(query(db)) WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1") {
             try StreamRecord($0)
         }
-        return record?.isReadable == true ? record : nil
     }
 
     /// The states of streams that have data, if only to be deleted.
@@ -56,13 +55,10 @@ extension StreamRecord {
         return try db.rows("\(query(db)) WHERE state IN (\(names)) ORDER BY id") { try StreamRecord($0) }
     }
 
-    /// Whether this service knows the format of the stream's data.
-    var isReadable: Bool { storageVersion == PostgresStorageSchema.streamVersion }
-
     private static func query(_ db: PostgresStatements) -> String {
         """
-        SELECT id, state, slot_name, storage_version, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
-            no_checkpoint_before, keepalive_op, history_id, version_label, writer_epoch
+        SELECT id, state, slot_name, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
+            no_checkpoint_before, keepalive_op, history_id, version_label, hash_key, writer_epoch
         FROM \(db.schema).streams
         """
     }
@@ -75,20 +71,15 @@ extension StreamRecord {
                 "Replication stream \(id) has the unknown state \(row.optionalText(1) ?? "NULL")."
             )
         }
-        self.init(
-            id: id,
-            state: state,
-            slotName: try row.text(2),
-            storageVersion: try row.integer(3)
-        )
-        isSnapshotDone = try row.boolean(4)
-        snapshotLSN = row.optionalText(5).map { LSN($0) }
-        lastCheckpoint = try row.optionalInteger(6).map { OpID($0) }
-        lastCheckpointLSN = row.optionalText(7).map { LSN($0) }
-        noCheckpointBefore = row.optionalText(8).map { LSN($0) }
-        keepaliveOp = try row.optionalInteger(9).map { OpID($0) }
-        historyID = try row.integer(10)
-        versionLabel = row.optionalText(11)
+        self.init(id: id, state: state, slotName: try row.text(2), hashKey: try row.bytes(11))
+        isSnapshotDone = try row.boolean(3)
+        snapshotLSN = row.optionalText(4).map { LSN($0) }
+        lastCheckpoint = try row.optionalInteger(5).map { OpID($0) }
+        lastCheckpointLSN = row.optionalText(6).map { LSN($0) }
+        noCheckpointBefore = row.optionalText(7).map { LSN($0) }
+        keepaliveOp = try row.optionalInteger(8).map { OpID($0) }
+        historyID = try row.integer(9)
+        versionLabel = row.optionalText(10)
     }
 
     /// Changes the state of a stream.
@@ -126,14 +117,13 @@ extension StreamRecord {
     ) throws -> StreamRecord {
         let id = try db.first(
             """
-            INSERT INTO \(db.schema).streams (state, slot_name, content, sync_plan, storage_version, version_label)
+            INSERT INTO \(db.schema).streams (state, slot_name, content, sync_plan, version_label, hash_key)
             VALUES ($1, $2, $3, $4, $5, $6) RETURNING id
             """,
             [
                 .text(ReplicationStream.State.processing.rawValue), .text(slotName),
                 .bytes(Array(config.content.utf8)), .text(config.encodedPlan),
-                .integer(PostgresStorageSchema.streamVersion),
-                .bytes(versionLabel.map { Array($0.utf8) }),
+                .bytes(versionLabel.map { Array($0.utf8) }), .bytes(makeHashKey()),
             ]
         ) { try ReplicationStreamID(rawValue: $0.integer(0)) }
         let record = try find(id ?? ReplicationStreamID(rawValue: 0), db)

@@ -41,7 +41,7 @@ final class WriterLease: Sendable {
     /// Takes the lease on a connection of its own, which the caller closes if that fails.
     ///
     /// - Throws: ``BucketStorageError`` with code `inUse` when somebody else has it, `unknownStream` when there is no such
-    ///   stream, or it is not replicated any more, `unsupportedVersion` when this service does not know the format of its data.
+    ///   stream, or it is not replicated any more.
     static func take(
         _ streamID: ReplicationStreamID,
         _ schema: PostgresStorageSchema,
@@ -52,12 +52,6 @@ final class WriterLease: Sendable {
         let taken = try await connection.statements("taking the lease of a stream", in: schema) { db in
             let record = try StreamRecord.find(streamID, db)
             guard record.state.isReplicated else { throw BucketStorageError.replaced(streamID) }
-            guard record.isReadable else {
-                throw BucketStorageError(
-                    .unsupportedVersion,
-                    "Replication stream \(streamID) was stored by a service of another version, in another format."
-                )
-            }
             var taken = try take(streamID, key, db)
             if taken == nil, try endSilentWriter(key, patience, db) { taken = try take(streamID, key, db) }
             guard let taken else {

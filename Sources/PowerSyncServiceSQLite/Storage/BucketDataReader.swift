@@ -6,16 +6,16 @@ import PowerSyncServiceCore
 /// Reads operations into chunks: the segments of each bucket, then its tail (docs/service.md "Reading buckets").
 struct BucketDataReader {
     private let db: Database
-    private let segments: PreparedStatement?
+    private let segments: PreparedStatement
     private let tail: PreparedStatement
     private let checkpoint: StorageCheckpoint
     private var chunks: BucketChunkBuilder
 
     /// Creates a reader for one read transaction.
-    init(_ db: Database, _ view: StreamView, checkpoint: StorageCheckpoint, limits: BucketDataLimits) throws {
+    init(_ db: Database, checkpoint: StorageCheckpoint, limits: BucketDataLimits) throws {
         self.db = db
-        segments = try view.queries.segments.map { try PreparedStatement(db, sql: $0) }
-        tail = try PreparedStatement(db, sql: view.queries.data)
+        segments = try PreparedStatement(db, sql: ReadQueries.segments)
+        tail = try PreparedStatement(db, sql: ReadQueries.data)
         self.checkpoint = checkpoint
         chunks = BucketChunkBuilder(limits: limits)
     }
@@ -23,7 +23,7 @@ struct BucketDataReader {
     /// Reads the buckets in the order given.
     consuming func read(_ positions: [StreamingSyncRequest.BucketPosition]) throws -> [BucketChunk] {
         defer {
-            segments?.reset()
+            segments.reset()
             tail.reset()
         }
         for position in positions {
@@ -36,7 +36,6 @@ struct BucketDataReader {
 
     /// - Returns: Whether what follows may be read.
     private mutating func readSegments(_ position: StreamingSyncRequest.BucketPosition) throws -> Bool {
-        guard let segments else { return true }
         segments.bind(checkpoint.streamID.rawValue, at: 1)
         segments.bind(position.name.rawValue, at: 2)
         segments.bind(position.after.rawValue, at: 3)

@@ -46,6 +46,39 @@ extension BucketStorageError {
         )
     }
 
+    /// The file has the tables of an earlier build, which have other forms.
+    static func ofEarlierBuild(_ path: String) -> BucketStorageError {
+        BucketStorageError(
+            .unsupportedVersion,
+            """
+            The bucket storage at \(path) was written by an earlier build, and this one cannot use it: run powersync teardown, or \
+            delete the file with its -wal and -shm; then everything is copied from the source again.
+            """
+        )
+    }
+
+    /// The file has tables of another program, which are not deleted by anything here.
+    static func notAStorage(_ path: String) -> BucketStorageError {
+        BucketStorageError(
+            .unsupportedVersion,
+            """
+            \(path) is a database, but not a bucket storage: use another file; or delete it with its -wal and -shm if nobody needs \
+            it, and everything is copied from the source.
+            """
+        )
+    }
+
+    /// The file was written by a newer service.
+    static func ofNewerService(_ path: String, _ version: StorageVersion) -> BucketStorageError {
+        BucketStorageError(
+            .unsupportedVersion,
+            """
+            The bucket storage at \(path) has version \(version.found ?? 0), this service can use versions up to \(version.current). \
+            Use the service version that wrote it, or another file.
+            """
+        )
+    }
+
     /// There is no such file.
     static func missing(_ path: String) -> BucketStorageError {
         BucketStorageError(.cannotOpen, "There is no bucket storage at \(path).")

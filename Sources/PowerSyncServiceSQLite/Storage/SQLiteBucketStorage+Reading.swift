@@ -36,7 +36,7 @@ extension SQLiteBucketStorage {
         return try await read { db in
             let view = try StreamView(db, at: checkpoint)
             try view.checkParameters()
-            let statement = try PreparedStatement(db, sql: view.queries.parameters)
+            let statement = try PreparedStatement(db, sql: ReadQueries.parameters)
             defer { statement.reset() }
             var result: [ParameterLookup: [ParameterRow]] = [:]
             var total = 0
@@ -74,7 +74,7 @@ extension SQLiteBucketStorage {
         try await read { db in
             let view = try StreamView(db, at: checkpoint)
             try view.check(buckets, db)
-            let statement = try PreparedStatement(db, sql: view.queries.checksum)
+            let statement = try PreparedStatement(db, sql: ReadQueries.checksum)
             defer { statement.reset() }
             var checksums: [BucketName: BucketChecksum] = [:]
             checksums.reserveCapacity(buckets.count)
@@ -108,7 +108,7 @@ extension SQLiteBucketStorage {
         return try await read { db in
             let view = try StreamView(db, at: checkpoint)
             try view.check(positions.lazy.map(\.name), db)
-            return try BucketDataReader(db, view, checkpoint: checkpoint, limits: limits).read(positions)
+            return try BucketDataReader(db, checkpoint: checkpoint, limits: limits).read(positions)
         }
     }
 

@@ -92,12 +92,8 @@ extension SQLiteBucketStorage {
     package func deleteData(of stream: ReplicationStreamID) async throws {
         let record = try await read { db in try StreamRecord.find(stream, db) }
         guard record.state == .stop else { return }
-        let isLegacy = record.storageVersion == LegacyTables.storageVersion
-        for step in isLegacy ? LegacyTables.deletions : StreamDeletion.steps { try await delete(step, of: stream) }
-        try await writeBriefly { db in
-            try StreamRecord.setState(.terminated, of: stream, db)
-            try LegacyTables.dropIfUnused(db)
-        }
+        for step in StreamDeletion.steps { try await delete(step, of: stream) }
+        try await writeBriefly { db in try StreamRecord.setState(.terminated, of: stream, db) }
         configs.forget(stream)
     }
 

@@ -65,7 +65,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
     ///   - now: Tells the time for diagnostics.
     ///   - makeID: Makes random ids of 16 characters, different at every call.
     /// - Throws: ``BucketStorageError`` that names the file when it cannot be opened, or was written by a newer
-    ///   version.
+    ///   version or an earlier build.
     package init(
         path: String,
         use: Use = .service,
@@ -98,7 +98,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
                 try SQLiteStorageMaintenance(path: path).storedVersion().checkUse(path, migrates: migrates)
                 PrivateFiles.createFile(at: path)
                 pool = try DatabasePool(path: path, configuration: Self.configuration)
-                try pool.write { db in try SQLiteStorageSchema.migrate(db) }
+                try pool.write { db in try SQLiteStorageSchema(path: path).migrate(db) }
                 log = try WriteAheadLog(of: path, limit: walLimit)
             case .maintenance:
                 lock = nil
@@ -106,7 +106,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
                     throw BucketStorageError.missing(path)
                 }
                 pool = try DatabasePool(path: path, configuration: Self.configuration)
-                try pool.read { db in try SQLiteStorageSchema.check(db) }
+                try pool.read { db in try SQLiteStorageSchema(path: path).check(db) }
                 log = try WriteAheadLog(of: path, limit: walLimit)
             }
         } catch let error as DatabaseError {

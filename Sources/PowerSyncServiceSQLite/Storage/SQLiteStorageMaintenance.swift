@@ -4,12 +4,14 @@ package import PowerSyncServiceCore
 
 /// The maintenance of a ``SQLiteBucketStorage``.
 package struct SQLiteStorageMaintenance: StorageMaintenance {
-    /// The file.
-    package let place: String
+    /// The file, and what makes its tables.
+    var schema: SQLiteStorageSchema
+
+    package var place: String { schema.path }
 
     /// Creates the maintenance of a file, which does not have to exist.
     package init(path: String) {
-        place = path
+        schema = SQLiteStorageSchema(path: path)
     }
 
     // MARK: Looking
@@ -20,17 +22,16 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
 
     /// As ``version()``.
     func storedVersion() throws -> StorageVersion {
-        let found = try read { db in try SQLiteStorageSchema.version(db) } ?? 0
-        return StorageVersion(
-            found: found == 0 ? nil : found,
-            current: SQLiteStorageSchema.version,
-            steps: SQLiteStorageSchema.steps(from: found)
-        )
+        try read { db in try schema.version(db) } ?? schema.version(found: nil)
     }
 
     package func slotNames() async throws -> Set<String> {
         let names = try read { db in
-            guard try SQLiteStorageSchema.version(db) > 0 else { return Set<String>() }
+            guard try SQLiteStorageSchema.hasStreams(db) else {
+                // Also asked before everything is deleted: tables of another program are refused.
+                _ = try schema.version(db)
+                return Set<String>()
+            }
             return try Set(
                 String.fetchAll(db, sql: "SELECT slot_name FROM sync_rules WHERE state <> 'TERMINATED'")
             )
@@ -50,9 +51,7 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
         }
         // A lock that was never taken has no file; looking must not make one.
         if FileManager.default.fileExists(atPath: lockPath) { try withLock {} }
-        let version = try storedVersion()
-        try version.checkUse(place, migrates: migrates)
-        if let found = version.found { try SQLiteStorageSchema.checkKnown(found) }
+        try storedVersion().checkUse(place, migrates: migrates)
     }
 
     /// Reads the file; `nil` when there is none.
@@ -83,12 +82,14 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
 
     package func migrate() async throws {
         try withLock {
+            // Before the file is opened for writing: one that is refused is not changed.
+            try storedVersion().checkUse(place, migrates: true)
             do {
                 let queue = try DatabaseQueue(path: place)
                 defer { try? queue.close() }
                 // As a service opens it: without a log, every commit would wait for the disk.
                 try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = WAL") }
-                try queue.write { db in try SQLiteStorageSchema.migrate(db) }
+                try queue.write { db in try schema.migrate(db) }
             } catch let error as DatabaseError {
                 throw BucketStorageError.cannotOpen(place, error)
             }
@@ -140,7 +141,7 @@ extension StorageVersion {
     ///
     /// - Throws: ``BucketStorageError`` that says what to run.
     func checkUse(_ path: String, migrates: Bool) throws {
-        try SQLiteStorageSchema.checkKnown(found ?? 0)
-        guard migrates || found ?? 0 >= current else { throw BucketStorageError.needsMigration(path, self) }
+        if let found, found > current { throw BucketStorageError.ofNewerService(path, self) }
+        guard migrates || isCurrent else { throw BucketStorageError.needsMigration(path, self) }
     }
 }

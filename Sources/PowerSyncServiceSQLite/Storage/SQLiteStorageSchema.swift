@@ -1,9 +1,10 @@
 import GRDB
 import PowerSyncServiceCore
 
-/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 5.
+/// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 1.
 ///
-/// The version is kept in `user_version`.
+/// The version is in `user_version`. ``applicationID`` in `application_id` marks the file: the numbers in `user_version` mean
+/// something else in the files of builds before the mark, and in those of other programs.
 ///
 /// Names, keys and positions compare byte by byte (`BINARY`, the default collation). `group_id` is the replication
 /// stream.
@@ -13,8 +14,9 @@ import PowerSyncServiceCore
 ///   to `swept_op`, operations may be missing in `operations` because they are in segments.
 /// - `source_histories`: the histories of sources in the order in which they were seen; see ``SourceHistory``. A history
 ///   that comes again after another one gets another `id`.
-/// - `sync_rules`: the replication streams. `storage_version` tells which tables hold the data of a stream. Below
-///   `compacted_op`, entries of parameter indexes may be missing. `version_label` is what operators call the config.
+/// - `sync_rules`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
+///   missing. `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16
+///   random bytes.
 /// - `names`: texts that operations repeat: ids of source tables, and names of tables on clients. Never deleted.
 /// - `buckets`: the state of each bucket, kept in the transaction that stores the operations: the last op id, the sum of
 ///   all checksums (unsigned), the number of operations. What precedes `cleared_op` was replaced by one `CLEAR`;
@@ -36,83 +38,101 @@ import PowerSyncServiceCore
 ///   that became visible before it. Not tied to a stream. `owner` is the user, who may have many clients; `used_at` is in seconds.
 /// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner` counts
 ///   for all users.
-///
-/// A file of version 1 keeps its tables `bucket_data` and `bucket_parameters` until a stream of version 2 has copied the
-/// source and is active; see ``LegacyTables``. So does a file of version 2: it has the same tables without segments, but says
-/// less in `row_states`.
-enum SQLiteStorageSchema {
-    /// The version that this service writes.
-    static let version = 5
-
-    /// Creates the tables in an empty file, and adds them to one of an earlier version.
-    ///
-    /// - Throws: ``BucketStorageError`` when the file was written by a newer version.
-    static func migrate(_ db: Database) throws {
-        let found = try version(db)
-        try checkKnown(found)
-        if found < 1 { try db.execute(sql: streams) }
-        if found == 1 { try LegacyTables.prepare(db) }
-        if found < 2 { try db.execute(sql: version2) }
-        if found == 2 { try LegacyTables.stopReplication(db) }
-        if found < 3 { try db.execute(sql: version3) }
-        if found < 4 { try db.execute(sql: version4) }
-        if found < 5 { try db.execute(sql: version5) }
-        try db.execute(sql: "PRAGMA user_version = \(version)")
+struct SQLiteStorageSchema: Sendable {
+    /// What brings the tables from one version to the next.
+    struct Migration: Sendable {
+        /// What it does, a sentence for operators.
+        var summary: String
+        /// The statements.
+        var script: String
     }
 
-    /// Checks that a file has the current version.
+    /// The migrations of this service; the first one makes the tables.
+    static let migrations = [Migration(summary: "The file and its tables are made.", script: tables)]
+    /// Marks a file as a bucket storage: the ASCII letters `PSBS`.
+    static let applicationID: Int64 = 0x5053_4253
+
+    /// The file.
+    let path: String
+    /// Leads to version 1, to version 2 and so on.
+    var migrations = SQLiteStorageSchema.migrations
+
+    /// Creates the tables in an empty file, and changes those of an earlier version.
     ///
-    /// - Throws: ``BucketStorageError`` when it has another one.
-    static func check(_ db: Database) throws {
-        let found = try version(db)
-        guard found == version else {
-            throw BucketStorageError(
-                .unsupportedVersion,
-                """
-                The bucket storage has version \(found), not \(version): start the service of this version once, or run \
-                powersync migrate.
-                """
-            )
-        }
+    /// - Throws: ``BucketStorageError`` with code `unsupportedVersion` when the file was written by a newer version, or as
+    ///   ``version(_:)``.
+    func migrate(_ db: Database) throws {
+        let version = try version(db)
+        try version.checkUse(path, migrates: true)
+        guard !version.isCurrent else { return }
+        for migration in migrations.dropFirst(version.found ?? 0) { try db.execute(sql: migration.script) }
+        try db.execute(
+            sql: "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(version.current)"
+        )
     }
 
-    /// The version of a file; 0 for an empty one.
-    static func version(_ db: Database) throws -> Int {
-        try Int.fetchOne(db, sql: "PRAGMA user_version") ?? 0
-    }
-
-    /// Checks that a file is not newer than this service.
+    /// Checks that a file has the version of this service.
     ///
-    /// - Throws: ``BucketStorageError`` when it is.
-    static func checkKnown(_ found: Int) throws {
-        guard found > version else { return }
+    /// - Throws: ``BucketStorageError`` with code `unsupportedVersion` when it has another one, or as ``version(_:)``.
+    func check(_ db: Database) throws {
+        let version = try version(db)
+        try version.checkUse(path, migrates: true)
+        guard !version.isCurrent else { return }
         throw BucketStorageError(
             .unsupportedVersion,
             """
-            The bucket storage has version \(found), this service can use versions up to \(version). \
-            Use the service version that wrote it, or another file.
+            The bucket storage at \(path) has version \(version.found ?? 0), not \(version.current): start the service of this \
+            version once, or run powersync migrate.
             """
         )
     }
 
-    /// What ``migrate(_:)`` does with a file of a version, for operators.
-    static func steps(from found: Int) -> [String] {
-        guard found > 0 else { return ["The file and its tables are made."] }
-        let copied = "The source is copied again; clients are served what there is until that is done."
-        var steps: [String] = []
-        if found < 2 { steps.append("Version 2: operations get tables of their own. \(copied)") }
-        if found < 3 { steps.append("Version 3: operations of long buckets are kept together. \(copied)") }
-        if found < 4 { steps.append("Version 4: write checkpoints of clients that are gone are deleted.") }
-        if found < 5 { steps.append("Version 5: deployed sync configs have a version label.") }
-        return steps
+    /// The version of a file; nothing is found in one without tables.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `unsupportedVersion` for tables of an earlier build or of another program.
+    func version(_ db: Database) throws -> StorageVersion {
+        if try Int64.fetchOne(db, sql: "PRAGMA application_id") == Self.applicationID,
+            let found = try Int.fetchOne(db, sql: "PRAGMA user_version"), found > 0
+        {
+            return version(found: found)
+        }
+        guard try Self.tableNames(db).isEmpty else {
+            throw try Self.hasStreams(db) ? BucketStorageError.ofEarlierBuild(path) : .notAStorage(path)
+        }
+        return version(found: nil)
     }
 
-    private static let streams = """
+    /// A version that was found; `nil` for nothing.
+    func version(found: Int?) -> StorageVersion {
+        StorageVersion(
+            found: found,
+            current: migrations.count,
+            steps: migrations.dropFirst(found ?? 0).map(\.summary)
+        )
+    }
+
+    /// Whether a file has replication streams: those of earlier builds can still be listed and deleted.
+    static func hasStreams(_ db: Database) throws -> Bool {
+        try tableNames(db).isSuperset(of: ["sync_rules", "op_sequence"])
+    }
+
+    private static func tableNames(_ db: Database) throws -> Set<String> {
+        try Set(String.fetchAll(db, sql: "SELECT name FROM sqlite_master"))
+    }
+
+    private static let tables = """
         CREATE TABLE op_sequence (
             id INTEGER PRIMARY KEY CHECK (id = 1),
-            last_op_id INTEGER NOT NULL
+            last_op_id INTEGER NOT NULL,
+            synced INTEGER NOT NULL DEFAULT 0,
+            swept_op INTEGER NOT NULL DEFAULT 0
         );
         INSERT INTO op_sequence (id, last_op_id) VALUES (1, 0);
+
+        CREATE TABLE source_histories (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            history TEXT NOT NULL
+        );
 
         CREATE TABLE sync_rules (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -120,37 +140,49 @@ enum SQLiteStorageSchema {
             slot_name TEXT NOT NULL UNIQUE,
             content TEXT NOT NULL,
             sync_plan TEXT NOT NULL,
+            version_label TEXT,
+            hash_key BLOB NOT NULL,
             snapshot_done INTEGER NOT NULL DEFAULT 0,
             snapshot_lsn TEXT,
             last_checkpoint INTEGER,
             last_checkpoint_lsn TEXT,
             last_checkpoint_ts TEXT,
             no_checkpoint_before TEXT,
-            keepalive_op INTEGER
+            keepalive_op INTEGER,
+            history_id INTEGER NOT NULL DEFAULT 0,
+            compacted_op INTEGER NOT NULL DEFAULT 0
         );
 
         CREATE TABLE write_checkpoints (
             user_id TEXT PRIMARY KEY,
+            owner TEXT NOT NULL,
             write_checkpoint INTEGER NOT NULL,
             lsn TEXT NOT NULL,
+            history_id INTEGER NOT NULL,
             visible_write_checkpoint INTEGER,
             visible_lsn TEXT,
-            checkpoint_requested_at TEXT
+            visible_history_id INTEGER,
+            checkpoint_requested_at TEXT,
+            used_at REAL NOT NULL
         );
-        """
+        CREATE INDEX write_checkpoints_of_owner ON write_checkpoints (owner, used_at);
 
-    private static let version2 = """
-        ALTER TABLE sync_rules ADD COLUMN storage_version INTEGER NOT NULL DEFAULT 1;
-        ALTER TABLE sync_rules ADD COLUMN history_id INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE sync_rules ADD COLUMN compacted_op INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE op_sequence ADD COLUMN synced INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE write_checkpoints ADD COLUMN history_id INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE write_checkpoints ADD COLUMN visible_history_id INTEGER;
+        CREATE TABLE forgotten_write_checkpoints (
+            owner TEXT PRIMARY KEY,
+            number INTEGER NOT NULL
+        ) WITHOUT ROWID;
 
-        CREATE TABLE source_histories (
-            id INTEGER PRIMARY KEY AUTOINCREMENT,
-            history TEXT NOT NULL
+        CREATE TABLE source_tables (
+            id TEXT PRIMARY KEY,
+            group_id INTEGER NOT NULL,
+            relation_id TEXT NOT NULL,
+            schema_name TEXT NOT NULL,
+            table_name TEXT NOT NULL,
+            replica_id_columns TEXT NOT NULL,
+            snapshot_done INTEGER NOT NULL DEFAULT 0,
+            snapshot_last_key BLOB
         );
+        CREATE INDEX source_tables_of_group ON source_tables (group_id);
 
         CREATE TABLE names (
             id INTEGER PRIMARY KEY,
@@ -166,9 +198,12 @@ enum SQLiteStorageSchema {
             count INTEGER NOT NULL DEFAULT 0,
             cleared_op INTEGER NOT NULL DEFAULT 0,
             is_uncleared INTEGER NOT NULL DEFAULT 0,
+            sealed_op INTEGER NOT NULL DEFAULT 0,
+            tail INTEGER NOT NULL DEFAULT 0,
             UNIQUE (group_id, name)
         );
         CREATE INDEX uncleared_buckets ON buckets (group_id) WHERE is_uncleared = 1;
+        CREATE INDEX long_tails ON buckets (id) WHERE tail >= \(SealingLimits().minimum);
 
         CREATE TABLE operations (
             op_id INTEGER PRIMARY KEY,
@@ -183,6 +218,15 @@ enum SQLiteStorageSchema {
             data TEXT
         );
         CREATE INDEX operations_of_bucket ON operations (bucket);
+
+        CREATE TABLE segments (
+            id INTEGER PRIMARY KEY,
+            bucket INTEGER NOT NULL,
+            first_op INTEGER NOT NULL,
+            last_op INTEGER NOT NULL,
+            operations BLOB NOT NULL
+        );
+        CREATE UNIQUE INDEX segments_of_bucket ON segments (bucket, last_op);
 
         CREATE TABLE lookups (
             id INTEGER PRIMARY KEY,
@@ -207,42 +251,6 @@ enum SQLiteStorageSchema {
             PRIMARY KEY (source_table, source_key)
         ) WITHOUT ROWID;
 
-        CREATE TABLE superseded (
-            op_id INTEGER PRIMARY KEY,
-            group_id INTEGER NOT NULL,
-            by_op INTEGER NOT NULL
-        );
-        CREATE INDEX superseded_of_group ON superseded (group_id, by_op);
-
-        CREATE TABLE source_tables (
-            id TEXT PRIMARY KEY,
-            group_id INTEGER NOT NULL,
-            relation_id TEXT NOT NULL,
-            schema_name TEXT NOT NULL,
-            table_name TEXT NOT NULL,
-            replica_id_columns TEXT NOT NULL,
-            snapshot_done INTEGER NOT NULL DEFAULT 0,
-            snapshot_last_key BLOB
-        );
-        CREATE INDEX source_tables_of_group ON source_tables (group_id);
-        """
-
-    private static let version3 = """
-        ALTER TABLE op_sequence ADD COLUMN swept_op INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE buckets ADD COLUMN sealed_op INTEGER NOT NULL DEFAULT 0;
-        ALTER TABLE buckets ADD COLUMN tail INTEGER NOT NULL DEFAULT 0;
-        CREATE INDEX long_tails ON buckets (id) WHERE tail >= \(SealingLimits().minimum);
-
-        CREATE TABLE segments (
-            id INTEGER PRIMARY KEY,
-            bucket INTEGER NOT NULL,
-            first_op INTEGER NOT NULL,
-            last_op INTEGER NOT NULL,
-            operations BLOB NOT NULL
-        );
-        CREATE UNIQUE INDEX segments_of_bucket ON segments (bucket, last_op);
-
-        DROP TABLE superseded;
         CREATE TABLE superseded_operations (
             bucket INTEGER NOT NULL,
             op_id INTEGER NOT NULL,
@@ -257,19 +265,4 @@ enum SQLiteStorageSchema {
         );
         CREATE INDEX superseded_entries_of_group ON superseded_entries (group_id, by_op);
         """
-
-    private static let version4 = """
-        ALTER TABLE write_checkpoints ADD COLUMN owner TEXT NOT NULL DEFAULT '';
-        ALTER TABLE write_checkpoints ADD COLUMN used_at REAL NOT NULL DEFAULT 0;
-        UPDATE write_checkpoints
-        SET owner = substr(user_id, 1, instr(user_id || '/', '/') - 1), used_at = CAST(strftime('%s') AS REAL);
-        CREATE INDEX write_checkpoints_of_owner ON write_checkpoints (owner, used_at);
-
-        CREATE TABLE forgotten_write_checkpoints (
-            owner TEXT PRIMARY KEY,
-            number INTEGER NOT NULL
-        ) WITHOUT ROWID;
-        """
-
-    private static let version5 = "ALTER TABLE sync_rules ADD COLUMN version_label TEXT;"
 }

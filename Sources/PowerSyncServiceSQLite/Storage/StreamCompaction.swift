@@ -41,8 +41,7 @@ struct StreamCompaction {
     ///
     /// - Returns: `nil` when there is none.
     init?(_ db: Database, sealing: SealingLimits) throws {
-        guard let record = try StreamRecord.served(db), record.state == .active,
-            record.storageVersion != LegacyTables.storageVersion, let checkpoint = record.lastCheckpoint
+        guard let record = try StreamRecord.served(db), record.state == .active, let checkpoint = record.lastCheckpoint
         else { return nil }
         streamID = record.id
         through = checkpoint.rawValue

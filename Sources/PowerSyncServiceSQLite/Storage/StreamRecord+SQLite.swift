@@ -1,3 +1,4 @@
+import Foundation
 import GRDB
 import PowerSyncProtocol
 import PowerSyncServiceCore
@@ -33,7 +34,7 @@ extension StreamRecord {
             db,
             sql: """
                 SELECT id, state, slot_name, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
-                    no_checkpoint_before, keepalive_op, storage_version, history_id, version_label
+                    no_checkpoint_before, keepalive_op, history_id, version_label, hash_key
                 FROM sync_rules \(sql)
                 """,
             arguments: arguments
@@ -47,12 +48,7 @@ extension StreamRecord {
             let found: String = row["state"]
             throw BucketStorageError(.corrupted, "Replication stream \(id) has the unknown state \(found).")
         }
-        self.init(
-            id: id,
-            state: state,
-            slotName: row["slot_name"],
-            storageVersion: row["storage_version"]
-        )
+        self.init(id: id, state: state, slotName: row["slot_name"], hashKey: Array(row["hash_key"] as Data))
         isSnapshotDone = row["snapshot_done"]
         snapshotLSN = (row["snapshot_lsn"] as String?).map { LSN($0) }
         lastCheckpoint = (row["last_checkpoint"] as Int64?).map { OpID($0) }
@@ -94,12 +90,12 @@ extension StreamRecord {
     ) throws -> StreamRecord {
         try db.execute(
             sql: """
-                INSERT INTO sync_rules (state, slot_name, content, sync_plan, storage_version, version_label)
+                INSERT INTO sync_rules (state, slot_name, content, sync_plan, version_label, hash_key)
                 VALUES (?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 ReplicationStream.State.processing.rawValue, slotName, config.content, config.encodedPlan,
-                SQLiteStorageSchema.version, versionLabel,
+                versionLabel, Data(makeHashKey()),
             ]
         )
         return try find(ReplicationStreamID(rawValue: db.lastInsertedRowID), db)

@@ -5,8 +5,6 @@ import PowerSyncServiceCore
 
 /// What a read transaction has to know of the stream it reads.
 struct StreamView {
-    /// How the stream is read.
-    var queries: ReadQueries
     /// Whether compaction has passed the checkpoint that is read at.
     var isCompacted: Bool
 
@@ -21,21 +19,19 @@ struct StreamView {
         let statement = try PreparedStatement(
             db,
             sql: """
-                SELECT storage_version, compacted_op FROM sync_rules
-                WHERE id = ? AND state NOT IN ('STOP', 'TERMINATED')
+                SELECT compacted_op FROM sync_rules WHERE id = ? AND state NOT IN ('STOP', 'TERMINATED')
                 """
         )
         statement.bind(checkpoint.streamID.rawValue, at: 1)
-        var found: (version: Int64, compactedOp: Int64)?
-        while try statement.step() { found = (statement.integer(at: 0), statement.integer(at: 1)) }
-        guard let found else {
+        var compactedOp: Int64?
+        while try statement.step() { compactedOp = statement.integer(at: 0) }
+        guard let compactedOp else {
             throw BucketStorageError(
                 .unknownStream,
                 "Replication stream \(checkpoint.streamID) has been replaced by another one."
             )
         }
-        queries = found.version == LegacyTables.storageVersion ? LegacyTables.queries : .current
-        isCompacted = checkpoint.opID.rawValue < found.compactedOp
+        isCompacted = checkpoint.opID.rawValue < compactedOp
         streamID = checkpoint.streamID
         opID = checkpoint.opID
     }

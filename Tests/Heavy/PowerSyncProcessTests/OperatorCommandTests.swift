@@ -81,14 +81,14 @@ import Testing
         #expect(serve.errors.contains("Run: powersync migrate"), "\(serve.errors)")
         let check = try await run("migrate", "--check")
         #expect(check.status == 1)
-        #expect(check.text.contains("nothing is stored, would become version 5"), "\(check.text)")
+        #expect(check.text.contains("nothing is stored, would become version 1"), "\(check.text)")
         #expect(!FileManager.default.fileExists(atPath: folder.path("data/buckets.db")))
         let migration = try await run("migrate")
         #expect(migration.status == 0)
-        #expect(migration.text.contains("now version 5"))
+        #expect(migration.text.contains("now version 1"))
         let again = try await run("migrate", "--check")
         #expect(again.status == 0)
-        #expect(again.text.hasSuffix("version 5, there is nothing to do"))
+        #expect(again.text.hasSuffix("version 1, there is nothing to do"))
         #expect(try await run("doctor").status == 0)
     }
 

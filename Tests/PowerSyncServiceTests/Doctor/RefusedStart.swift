@@ -78,13 +78,18 @@ struct RefusedStart: CustomTestStringConvertible, Sendable {
         RefusedStart("a storage of a newer version") { _, folder in
             let database = try DatabaseQueue(path: folder.path("buckets.db"))
             try await database.write { db in
-                try db.execute(sql: "PRAGMA user_version = \(SQLiteStorageSchema.version + 1)")
+                try db.execute(sql: "PRAGMA application_id = \(SQLiteStorageSchema.applicationID)")
+                try db.execute(sql: "PRAGMA user_version = \(SQLiteStorageSchema.migrations.count + 1)")
             }
             try database.close()
         },
-        RefusedStart("an older storage that may not be migrated") { configuration, folder in
-            try await LegacyStorageTests.write(folder.path("buckets.db"))
-            configuration.migratesAutomatically = false
+        RefusedStart("a storage of an earlier build") { _, folder in
+            try await EarlierBuild.write(folder.path("buckets.db"))
+        },
+        RefusedStart("a storage that is the database of another program") { _, folder in
+            let database = try DatabaseQueue(path: folder.path("buckets.db"))
+            try await database.write { db in try db.execute(sql: "CREATE TABLE customers (id)") }
+            try database.close()
         },
         RefusedStart("no storage, and none may be made") { configuration, _ in
             configuration.migratesAutomatically = false

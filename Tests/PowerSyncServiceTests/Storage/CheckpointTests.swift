@@ -218,7 +218,7 @@ import Testing
         let path = folder.path("buckets.db")
         let storage = try SQLiteBucketStorage(path: path)
         try await storage.pool.write { db in
-            try db.execute(sql: "PRAGMA user_version = \(SQLiteStorageSchema.version + 1)")
+            try db.execute(sql: "PRAGMA user_version = \(SQLiteStorageSchema.migrations.count + 1)")
         }
         try storage.close()
         #expect { try SQLiteBucketStorage(path: path) } throws: {

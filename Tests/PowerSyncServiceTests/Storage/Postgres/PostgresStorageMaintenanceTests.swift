@@ -31,24 +31,95 @@ import Testing
         try await maintenance.migrate()
         #expect(try await maintenance.version().isCurrent)
         try await maintenance.checkOpening(migrates: false)
-        try home.run("INSERT INTO migrations (version) VALUES (7)")
+        try home.run("INSERT INTO storage_versions (version) VALUES (7)")
         #expect(try await maintenance.version().found == 7)
         await #expect { try await maintenance.checkOpening(migrates: true) } throws: {
             ($0 as? BucketStorageError)?.code == .unsupportedVersion
         }
     }
 
-    @Test func tablesOfTheFirstVersionAreMigrated() async throws {
-        var scenario = try await StorageScenario(Self.config, on: .postgres)
-        let stream = scenario.stream.id
-        try scenario.home.run("ALTER TABLE streams DROP COLUMN version_label; DELETE FROM migrations WHERE version > 1")
-        let version = try await maintenance(scenario.home).version()
-        #expect(version.found == 1 && !version.isCurrent)
-        #expect(version.steps.map { $0.prefix(10) } == ["Version 2:"])
-        let storage = try await scenario.reopenStorage()
-        #expect(try await maintenance(scenario.home).version().isCurrent)
-        #expect(try await storage.activeStream()?.id == stream)
-        #expect(try await storage.streams().map(\.versionLabel) == [nil])
+    /// The maintenance of a service with a version that does not exist.
+    private func next(_ home: StorageHome) throws -> PostgresStorageMaintenance {
+        var next = try maintenance(home)
+        next.schema.migrations.append(
+            .init(summary: "Version 2: streams have a colour.") { schema in
+                "ALTER TABLE \(schema).streams ADD COLUMN colour text DEFAULT 'red'"
+            }
+        )
+        return next
+    }
+
+    @Test func tablesOfAnOlderVersionAreMigrated() async throws {
+        let scenario = try await StorageScenario(Self.config, on: .postgres)
+        let next = try next(scenario.home)
+        let version = try await next.version()
+        #expect(version == StorageVersion(found: 1, current: 2, steps: ["Version 2: streams have a colour."]))
+        try await next.checkOpening(migrates: true)
+        await #expect { try await next.checkOpening(migrates: false) } throws: {
+            ($0 as? BucketStorageError)?.message.contains("powersync_storage has version 1, not 2") == true
+        }
+        // Once more, there is nothing to do.
+        for _ in 0..<2 { try await next.migrate() }
+        #expect(try await next.version() == StorageVersion(found: 2, current: 2, steps: []))
+        #expect(try await next.slotNames() == [scenario.stream.slotName])
+        #expect(try scenario.home.run("SELECT version FROM storage_versions ORDER BY 1") == [["1"], ["2"]])
+        #expect(try scenario.home.run("SELECT colour FROM streams") == [["red"]])
+
+        // To this service, the tables are those of a newer service.
+        await #expect { _ = try await scenario.home.open() } throws: { error in
+            (error as? BucketStorageError)?.message.contains("has version 2, this service can use versions up to 1.")
+                == true
+        }
+    }
+
+    @Test func tablesOfAnEarlierBuildAreRefusedAndDeleted() async throws {
+        let scenario = try await StorageScenario(Self.config, on: .postgres)
+        let home = scenario.home
+        let maintenance = try maintenance(home)
+        await home.releaseWriters()
+        try home.run(
+            """
+            ALTER TABLE storage_versions RENAME TO migrations; INSERT INTO migrations (version) VALUES (2);
+            CREATE TABLE of_somebody_else (id int)
+            """
+        )
+        let attempts: [() async throws -> Void] = [
+            { try await home.open().close() },
+            { _ = try await maintenance.version() },
+            { try await maintenance.checkOpening(migrates: true) },
+            { try await maintenance.migrate() },
+        ]
+        for attempt in attempts {
+            let error = await #expect(throws: BucketStorageError.self) { try await attempt() }
+            #expect(error?.code == .unsupportedVersion)
+            let message = """
+                The bucket storage in schema powersync_storage was written by an earlier build, and this one cannot use it: run \
+                `powersync teardown`, or DROP SCHEMA powersync_storage CASCADE; then everything is copied from the source again.
+                """
+            #expect(error?.message == message)
+        }
+        #expect(try await maintenance.slotNames() == [scenario.stream.slotName])
+        var released: Set<String> = []
+        try await maintenance.erase { released = $0 }
+        #expect(released == [scenario.stream.slotName])
+        let left = try home.run(
+            "SELECT relname FROM pg_class WHERE relnamespace = 'powersync_storage'::regnamespace AND relkind <> 'i'"
+        )
+        #expect(left == [["of_somebody_else"]])
+        // A new service begins with nothing.
+        try await home.open().close()
+    }
+
+    @Test func aTableOfAnAppIsNotOneOfAnEarlierBuild() async throws {
+        let home = try StorageHome(.postgres)
+        try #require(home.database).run(
+            "CREATE SCHEMA powersync_storage; CREATE TABLE powersync_storage.migrations (id int)"
+        )
+        let maintenance = try maintenance(home)
+        #expect(try await maintenance.version().found == nil)
+        try await home.open().close()
+        try await maintenance.erase { _ in }
+        #expect(try home.run("SELECT count(*) FROM migrations") == [["0"]])
     }
 
     @Test func aStreamThatComesMeanwhileIsNotForgotten() async throws {

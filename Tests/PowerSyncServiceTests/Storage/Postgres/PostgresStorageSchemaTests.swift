@@ -25,18 +25,18 @@ import Testing
             for _ in 0..<6 { group.addTask { try await home.open().close() } }
             try await group.waitForAll()
         }
-        #expect(try home.run("SELECT version FROM migrations") == [["1"], ["2"]])
+        #expect(try home.run("SELECT version FROM storage_versions") == [["1"]])
     }
 
     @Test func aNewerVersionIsRefused() async throws {
         let home = try StorageHome(.postgres)
         try await home.open().close()
-        try home.run("INSERT INTO migrations (version) VALUES (\(PostgresStorageSchema.version + 1))")
+        try home.run("INSERT INTO storage_versions (version) VALUES (\(PostgresStorageSchema.migrations.count + 1))")
         await #expect {
             _ = try await home.open()
         } throws: { error in
             guard let error = error as? BucketStorageError else { return false }
-            return error.code == .unsupportedVersion && error.message.contains("powersync_storage has version 3")
+            return error.code == .unsupportedVersion && error.message.contains("powersync_storage has version 2")
         }
     }
 
@@ -84,28 +84,6 @@ import Testing
             (error as? BucketStorageError)?.message.contains("encoding UTF8, not LATIN1") == true
         }
         try database.runOutside("DROP DATABASE \(name) WITH (FORCE)")
-    }
-
-    @Test func aStreamInAnUnknownFormatIsNotServed() async throws {
-        var scenario = try await StorageScenario(Self.config, on: .postgres)
-        let checkpoint = try scenario.checkpoint
-        try scenario.home.run("UPDATE streams SET storage_version = 2")
-        let storage = try await scenario.reopenStorage()
-        #expect(try await storage.activeStream() == nil)
-        #expect(try await storage.streams().isEmpty)
-        let stream = scenario.stream.id
-        await #expect {
-            try await storage.withWriter(of: stream) { _ in }
-        } throws: {
-            ($0 as? BucketStorageError)?.code == .unsupportedVersion
-        }
-        await #expect {
-            _ = try await storage.checksums([BucketName("1#x")], at: checkpoint)
-        } throws: {
-            ($0 as? BucketStorageError)?.code == .unknownStream
-        }
-        // The same text is copied again, in a format that is known.
-        #expect(try await storage.deploy(Self.config, plan: try plan(Self.config)).id > stream)
     }
 
     @Test func aDeletedStreamLeavesNoTable() async throws {
