@@ -130,24 +130,31 @@ package struct TableEvaluator: Sendable {
 extension [BucketRow] {
     /// Each row of a bucket once, in the place of the first and with the data of the last one.
     fileprivate var withoutRepetitions: [BucketRow] {
-        // By bytes: to Swift, some texts are equal that are not the same.
-        struct Key: Hashable {
-            let bucket: BucketName
-            let table: [UInt8]
-            let id: [UInt8]
-        }
-        var places: [Key: Int] = [:]
+        var places: [RowInBucket: Int] = [:]
         var rows: [BucketRow] = []
         for row in self {
-            let key = Key(bucket: row.bucket, table: Array<UInt8>(row.table.utf8), id: Array<UInt8>(row.id.utf8))
-            if let place = places.updateValue(rows.count, forKey: key) {
-                places[key] = place
+            let place = places[RowInBucket(row), default: rows.count]
+            if place < rows.count {
                 rows[place].data = row.data
             } else {
+                places[RowInBucket(row)] = place
                 rows.append(row)
             }
         }
         return rows
+    }
+}
+
+/// What clients take for one row of one bucket: by bytes, because to Swift some texts are equal that are not the same.
+private struct RowInBucket: Hashable {
+    let bucket: BucketName
+    let table: [UInt8]
+    let id: [UInt8]
+
+    init(_ row: BucketRow) {
+        bucket = row.bucket
+        table = Array(row.table.utf8)
+        id = Array(row.id.utf8)
     }
 }
 
