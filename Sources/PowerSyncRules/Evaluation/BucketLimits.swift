@@ -86,6 +86,30 @@ package struct BucketLimitError: Error, Sendable, Hashable {
     }
 }
 
+extension BucketLimitError {
+    /// What an operator can do.
+    ///
+    /// For the log only.
+    package var remedy: String {
+        switch limit {
+        case .buckets:
+            """
+            Give clients fewer, larger buckets: compare a column that many rows have in common with a claim or a parameter, \
+            subscribe to less at once, or raise max_buckets_per_connection.
+            """
+        case .parameterResults, .lookups:
+            """
+            Restrict the lookup: compare one more of its columns with a claim or a parameter, so that it finds fewer rows for a \
+            client, or raise max_parameter_query_results.
+            """
+        case .nameBytes:
+            "Name streams and choose the values that buckets are made by so that they are shorter, or subscribe to less at once."
+        case .reasons, .subscriptions:
+            "Subscribe to less at once: end subscriptions that the app does not show any more."
+        }
+    }
+}
+
 extension BucketLimitError: CustomStringConvertible {
     package var description: String { "[\(Self.code)] \(message)" }
 }

@@ -132,7 +132,7 @@ import Testing
             let status = try await scenario.status("POST", "/sync/stream", token: try scenario.token(), body: "{}")
             #expect(status == 500)
             let line = try await log.line(containing: "PSYNC_S2305")
-            #expect(line.contains("todos: lists: 4"), "\(line)")
+            #expect(line.contains("todos: lists: 4") && line.contains("raise max_parameter_query_results"), "\(line)")
 
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
                 try await peer.send(.setup(token: try scenario.token()), .request(1, credit: 10))
