@@ -5,6 +5,7 @@ import Testing
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServicePostgres
+@testable import PowerSyncServiceSQLite
 
 /// Replica identities with columns that are not replicated (docs/postgres.md "Tables").
 @Suite(.timeLimit(.minutes(1))) struct PostgresIdentityTests {

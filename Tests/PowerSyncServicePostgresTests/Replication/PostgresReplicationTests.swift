@@ -1,4 +1,5 @@
 import PostgresTestSupport
+import PowerSyncProtocol
 import PowerSyncRules
 import ServiceTestSupport
 import Testing
