@@ -37,26 +37,3 @@ package struct TLSProxy: Sendable {
         try await channel.close()
     }
 }
-
-/// Passes bytes on to another channel, and closes it when this one closes.
-private final class PassOnHandler: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-
-    private let target: any Channel
-
-    init(to target: any Channel) {
-        self.target = target
-    }
-
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        target.writeAndFlush(unwrapInboundIn(data), promise: nil)
-    }
-
-    func channelInactive(context: ChannelHandlerContext) {
-        target.close(promise: nil)
-    }
-
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        context.close(promise: nil)
-    }
-}

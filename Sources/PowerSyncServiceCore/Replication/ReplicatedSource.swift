@@ -169,6 +169,7 @@ struct ReplicatedSource: ReplicationSource {
 
     private struct Changes: ChangeReader {
         var reader: any ChangeReader
+        var silence: Duration? { reader.silence }
 
         mutating func next() async throws -> [SourceMessage] {
             do {

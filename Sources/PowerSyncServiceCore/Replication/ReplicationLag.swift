@@ -22,9 +22,9 @@ struct ReplicationLag {
         (oldest, newest) = (nil, nil)
     }
 
-    /// There is nothing new in the source.
-    mutating func didCatchUp() {
-        published = 0
+    /// There is nothing new in the source, or it has not been heard for a while: then nobody knows.
+    mutating func didCatchUp(silence: Duration? = nil) {
+        published = silence.map { Double($0.components.seconds) } ?? 0
     }
 
     /// The lag in seconds, never negative, whatever the two clocks say.

@@ -254,4 +254,14 @@ package protocol ChangeReader: Sendable {
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/historyLost`` when the source was rolled
     ///   back or replaced since the last call; nothing of another history is ever returned.
     mutating func next() async throws -> [SourceMessage]
+
+    /// How long the source owes the proof that it is heard; `nil` while that is in time.
+    ///
+    /// What comes from a source that is silent says nothing about how far behind it the stream is.
+    var silence: Duration? { get }
+}
+
+extension ChangeReader {
+    /// `nil`, for sources that are read in this process.
+    package var silence: Duration? { nil }
 }

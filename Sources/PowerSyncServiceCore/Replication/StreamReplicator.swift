@@ -220,7 +220,7 @@ struct StreamReplicator {
                     }
                 }
                 if messages.isEmpty {
-                    progress.lag.didCatchUp()
+                    progress.lag.didCatchUp(silence: reader.silence)
                     try await acknowledgeLast(with: &writer, progress: &progress)
                 }
                 if progress.isActive {

@@ -28,6 +28,10 @@ final class WALStream: Sendable {
         var received = WALPosition(rawValue: 0)
         /// Whether the queue waits for messages to be taken.
         var isFull = false
+        /// How many frames of the server have come.
+        var frames: UInt64 = 0
+        /// Whether the server is to be asked for a sign of life.
+        var asks = false
     }
 
     private let connection: PostgresConnection
@@ -63,7 +67,7 @@ final class WALStream: Sendable {
         return stream
     }
 
-    private static let activity = "reading the change stream"
+    static let activity = "reading the change stream"
 
     // MARK: Taking
 
@@ -97,6 +101,15 @@ final class WALStream: Sendable {
     /// Waits for what ``version`` says.
     func wait(after version: UInt64) async throws {
         try await news.wait(after: version)
+    }
+
+    /// How many frames of the server have come, also those without a message: it changes for as long as the server is heard.
+    var frames: UInt64 { state.withLockedValue(\.frames) }
+
+    /// Asks the server for a frame, which it sends at once.
+    func ask() {
+        state.withLockedValue { $0.asks = true }
+        wake()
     }
 
     /// Tells the server soon that everything before a position may be forgotten.
@@ -143,12 +156,12 @@ final class WALStream: Sendable {
             var mustReply = false
             var isDrained = true
             if mayRead { (mustReply, isDrained) = try read(libpq) }
-            let acknowledged = state.withLockedValue { state in
-                defer { state.acknowledged = nil }
-                return state.acknowledged
+            let (acknowledged, asks) = state.withLockedValue { state in
+                defer { (state.acknowledged, state.asks) = (nil, false) }
+                return (state.acknowledged, state.asks)
             }
-            if mustReply || acknowledged != nil || ContinuousClock.now >= nextStatus {
-                try libpq.putCopyData(status(acknowledged).bytes, Self.activity)
+            if mustReply || asks || acknowledged != nil || ContinuousClock.now >= nextStatus {
+                try libpq.putCopyData(status(acknowledged, wantsReply: asks).bytes, Self.activity)
                 nextStatus = ContinuousClock.now.advanced(by: Self.statusInterval)
             }
             let isSent = try libpq.flushSome(Self.activity)
@@ -172,12 +185,14 @@ final class WALStream: Sendable {
         var messages: [ByteBuffer] = []
         var bytes = 0
         var received = WALPosition(rawValue: 0)
+        var frames: UInt64 = 0
         var isDrained = false
         while bytes < 1 << 20 {
             guard case .bytes(let data) = try libpq.copyData(Self.activity) else {
                 isDrained = true
                 break
             }
+            frames += 1
             switch try ReplicationFrame(decoding: data) {
             case .walData(_, let end, _, let message):
                 messages.append(message)
@@ -193,19 +208,21 @@ final class WALStream: Sendable {
             state.messages += messages
             state.bytes += bytes
             state.received = max(state.received, received)
+            state.frames += frames
             return wasEmpty && !messages.isEmpty
         }
         if isNews { news.advance() }
         return (mustReply, isDrained)
     }
 
-    private func status(_ acknowledged: WALPosition?) -> StandbyStatus {
+    private func status(_ acknowledged: WALPosition?, wantsReply: Bool) -> StandbyStatus {
         let none = WALPosition(rawValue: 0)
         return StandbyStatus(
             written: state.withLockedValue { $0.received },
             flushed: acknowledged ?? none,
             applied: acknowledged ?? none,
-            sentAt: PostgresInstant(unixMicroseconds: Int64(Date().timeIntervalSince1970 * 1_000_000))
+            sentAt: PostgresInstant(unixMicroseconds: Int64(Date().timeIntervalSince1970 * 1_000_000)),
+            wantsReply: wantsReply
         )
     }
 }

@@ -10,6 +10,9 @@ struct PostgresChangeReader: ChangeReader {
     static let maximumMessages = 24_000
     /// How often a marker is written at most.
     static let markerInterval = Duration.seconds(60)
+    /// For how long the server may send nothing at all before the stream is opened again; after half of it, it is asked for a sign of
+    /// life.
+    static let silenceLimit = markerInterval * 2
     /// How long to wait before telling the caller that there is no news.
     static let patience = Duration.seconds(2)
     private let source: PostgresSource
@@ -30,6 +33,13 @@ struct PostgresChangeReader: ChangeReader {
     private var sinceCatalogue: Stopwatch
     /// Since the last message, or marker.
     private var sinceNews: Stopwatch
+    /// Since the first marker that was written after the last message.
+    private var sinceMarker: Stopwatch?
+    /// The frames that had come when the server was heard last, and the time since then.
+    private var frames: UInt64 = 0
+    private var sinceFrame: Stopwatch
+    /// Since the server was asked for one.
+    private var sinceAsked: Stopwatch?
 
     /// Creates a reader.
     init(
@@ -56,6 +66,13 @@ struct PostgresChangeReader: ChangeReader {
         assembly = ChangeAssembly(tables, after: start, nextTransaction: nextTransaction)
         sinceCatalogue = Stopwatch(source.clock)
         sinceNews = Stopwatch(source.clock)
+        sinceFrame = Stopwatch(source.clock)
+    }
+
+    var silence: Duration? {
+        // It is on its way through the log of the server.
+        guard let elapsed = sinceMarker?.elapsed, elapsed >= Self.markerInterval else { return nil }
+        return elapsed
     }
 
     mutating func next() async throws -> [SourceMessage] {
@@ -75,6 +92,7 @@ struct PostgresChangeReader: ChangeReader {
                 continue
             }
             sinceNews.restart()
+            sinceMarker = nil
             for message in messages {
                 if let other = continuity.add(message) { throw source.contradicts(other, position.history) }
                 try assembly.add(message)
@@ -122,14 +140,42 @@ struct PostgresChangeReader: ChangeReader {
         return false
     }
 
+    /// Checks that the server is heard: what stands between it and this process may forget a connection without a word to either.
+    ///
+    /// - Throws: ``PostgresError`` with code `timeout` when it is not, although it was asked.
+    private mutating func checkIsHeard() throws {
+        let frames = stream.frames
+        guard frames == self.frames else {
+            self.frames = frames
+            sinceFrame.restart()
+            sinceAsked = nil
+            return
+        }
+        if let sinceAsked {
+            guard sinceAsked.elapsed >= Self.silenceLimit / 2 else { return }
+            throw PostgresError(
+                .timeout,
+                "the server has sent nothing for \(sinceFrame.elapsed.components.seconds) s, although it was asked for a sign of life. Look at "
+                    + "proxies and firewalls between it and the service: some forget connections. The stream is opened again.",
+                activity: WALStream.activity
+            )
+        }
+        if sinceFrame.elapsed >= Self.silenceLimit / 2 {
+            sinceAsked = Stopwatch(source.clock)
+            stream.ask()
+        }
+    }
+
     /// Waits for messages.
     ///
     /// - Returns: `false` when there are none.
     private mutating func waitForNews(after version: UInt64) async throws -> Bool {
+        try checkIsHeard()
         if sinceNews.elapsed >= max(source.settings.heartbeatInterval, Self.markerInterval) {
             // A log of which this database writes nothing would be kept for ever.
             sinceNews.restart()
             try await source.emitMarker()
+            sinceMarker = sinceMarker ?? Stopwatch(source.clock)
         }
         let patience = min(
             Self.patience,

@@ -34,6 +34,16 @@ import Testing
         #expect(lag.seconds(at: 141) == 30)
     }
 
+    @Test("what nobody has heard of is not up to date")
+    mutating func silent() {
+        lag.didBegin(committedAt: 100)
+        lag.didPublish(at: 101)
+        lag.didCatchUp(silence: .seconds(70))
+        #expect(lag.seconds(at: 200) == 70)
+        lag.didCatchUp(silence: nil)
+        #expect(lag.seconds(at: 201) == 0)
+    }
+
     @Test("rows of a table that is locked grow older, whatever else is published")
     mutating func locked() {
         lag.lockedSince = 100
