@@ -31,8 +31,11 @@ enum StoreBenchmarks {
 
         try await read(benchmark, name)
         let changed = min(20_000, rows / 3)
-        let updates = try await benchmark.update(changed)
+        let same = try await benchmark.update(changed, isChange: false)
+        let updates = try await benchmark.update(changed, isChange: true)
         Report.line("store.update.\(name)", ours: rate(changed, updates), floors: floors)
+        let update = [("updates that change something", rate(changed, updates))]
+        Report.line("economy.update.unsynced_column.\(name)", ours: rate(changed, same), floors: update)
         try benchmark.close()
     }
 
