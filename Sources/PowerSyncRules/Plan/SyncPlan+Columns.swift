@@ -21,6 +21,16 @@ extension SyncPlan {
 }
 
 extension SyncPlan {
+    /// The columns of a table that the plan reads, whether the table has them or not; `nil` for all that it has (`SELECT *`).
+    package func readColumns(of table: SourceTableName) -> Set<String>? {
+        let evaluators = evaluators.filter { $0.table.matches(table, defaultSchema: defaultSchema) }
+        if evaluators.contains(where: { $0.columns.contains(.star) || $0.columns.contains(.legacyStar) }) { return nil }
+        let indexes = parameterIndexes.filter { $0.table.matches(table, defaultSchema: defaultSchema) }
+        return Set((evaluators.flatMap(\.expressions) + indexes.flatMap(\.expressions)).flatMap(\.columnNames))
+    }
+}
+
+extension SyncPlan {
     /// The bucket definitions that rows of a table are not in, because a query gives them no id.
     ///
     /// - Parameters:

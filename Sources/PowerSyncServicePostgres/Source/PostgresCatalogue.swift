@@ -105,12 +105,14 @@ enum PostgresCatalogue {
     /// - Parameters:
     ///   - selection: Which tables.
     ///   - publication: The publication.
+    ///   - readColumns: Which columns of a table are read; `nil` for all. Others may come, go and change, and the fingerprint stays.
     ///   - connection: A connection.
-    /// - Returns: The tables, by schema and name.
+    /// - Returns: The tables, by schema and name, with all columns.
     /// - Throws: ``PostgresError``, or ``PostgresCatalogError``.
     static func tables(
         _ selection: Selection,
         in publication: String,
+        reading readColumns: (SourceTableName) -> Set<String>?,
         _ connection: PostgresConnection
     ) async throws -> [PostgresTable] {
         let rows = try await connection.query(
@@ -123,6 +125,7 @@ enum PostgresCatalogue {
         )
         var tables: [PostgresTable] = []
         var print = Fingerprint()
+        var read: Set<String>?
         for (position, row) in rows.enumerated() {
             guard let found = Row(row) else {
                 throw PostgresCatalogError(query: "tables", row: position, column: "oid")
@@ -131,8 +134,9 @@ enum PostgresCatalogue {
                 tables.append(found.table)
                 print = Fingerprint()
                 print.add(tableOf: found)
+                read = readColumns(found.table.name)
             }
-            print.add(columnOf: found)
+            if found.column.isInIdentity || read?.contains(found.column.name) ?? true { print.add(columnOf: found) }
             tables[tables.count - 1].add(found.column, isReplicated: found.isReplicated)
             tables[tables.count - 1].fingerprint = print.value
         }
@@ -179,7 +183,8 @@ enum PostgresCatalogue {
         }
 
         mutating func add(tableOf row: Row) {
-            for field in row.fields[3...9] { add(field) }
+            // Without the index of the key, which is another one after REINDEX CONCURRENTLY: its columns are part of the fingerprint.
+            for position in [3, 4, 6, 7, 8, 9] { add(row.fields[position]) }
             // A table that was not published for a while, with its schema or its partitioned table, comes back as it was.
             for field in row.fields[16...17].compactMap(\.self) { add(field) }
         }

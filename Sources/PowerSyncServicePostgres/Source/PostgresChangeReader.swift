@@ -21,6 +21,8 @@ struct PostgresChangeReader: ChangeReader {
     private let plan: SyncPlan
     /// The tables that are followed.
     private let followed: Set<SourceTableDescriptor>
+    /// Their columns, by which their rows are read.
+    private let layouts: [SourceTableDescriptor: [PostgresTable.Column]]
     /// The tables that the plan reads.
     private let described: Set<SourceTableDescriptor>
     /// Those that are left out.
@@ -61,6 +63,7 @@ struct PostgresChangeReader: ChangeReader {
         self.position = position
         self.plan = plan
         self.followed = followed
+        layouts = Dictionary(tables.map { ($0.descriptor, $0.table.columns) }) { first, _ in first }
         self.described = described
         continuity = LogContinuity(required)
         assembly = ChangeAssembly(tables, after: start, nextTransaction: nextTransaction)
@@ -122,7 +125,12 @@ struct PostgresChangeReader: ChangeReader {
         assembly.mayHaveOtherTables = false
         sinceCatalogue.restart()
         assembly.nextTransaction = try await source.pool.withConnection { try await source.nextTransaction($0) }
-        guard try await !hasOtherTables(among: Set(source.tables(for: plan))) else { return true }
+        let found = try await source.describedTables(for: plan)
+        guard try await !hasOtherTables(among: Set(found.map(\.descriptor))) else { return true }
+        // Columns that nobody reads have come, gone or changed: the same tables, whose rows are read in another way.
+        for (descriptor, table) in found {
+            if let columns = layouts[descriptor], columns != table.columns { return true }
+        }
         source.catalogueLooks.advance()
         return false
     }

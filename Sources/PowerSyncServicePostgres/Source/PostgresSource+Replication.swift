@@ -53,11 +53,15 @@ extension PostgresSource: ReplicationSource {
             try await connection.inReadTransaction("reading the catalogue") {
                 let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
                 try await refuse(check.publicationErrors(on: connection))
-                return try await catalogue(.init(of: plan), connection)
+                return try await catalogue(.init(of: plan), reading: { plan.readColumns(of: $0) }, connection)
             }
         }
         let tables = found.filter { plan.readsTable($0.name) }
-        return tables.filter(\.unreplicatedKey.isEmpty).map { ($0.descriptor(plan.valueOptions), $0) }
+        let described = tables.filter(\.unreplicatedKey.isEmpty).map { ($0.descriptor(plan.valueOptions), $0) }
+        readColumns.withLockedValue { known in
+            for (descriptor, table) in described { known[descriptor] = .some(plan.readColumns(of: table.name)) }
+        }
+        return described
     }
 
     package func snapshot(

@@ -69,6 +69,8 @@ package final class PostgresSource: Sendable {
     let obstacles = NIOLockedValueBox<[PostgresOID: KnownObstacle]>([:])
     /// How often tables were found to have had a change that cannot be assigned to a row.
     private let unassignableChanges = NIOLockedValueBox<[PostgresOID: UInt64]>([:])
+    /// The columns that are read of tables that were described; `nil` for all.
+    let readColumns = NIOLockedValueBox<[SourceTableDescriptor: Set<String>?]>([:])
     /// Warnings that have been given.
     let warnings = NIOLockedValueBox<Set<String>>([])
 
@@ -110,9 +112,15 @@ package final class PostgresSource: Sendable {
     /// Describes tables, those that are to be copied again as others than before.
     func catalogue(
         _ selection: PostgresCatalogue.Selection,
+        reading readColumns: (SourceTableName) -> Set<String>?,
         _ connection: PostgresConnection
     ) async throws -> [PostgresTable] {
-        var tables = try await PostgresCatalogue.tables(selection, in: settings.publication, connection)
+        var tables = try await PostgresCatalogue.tables(
+            selection,
+            in: settings.publication,
+            reading: readColumns,
+            connection
+        )
         let changes = unassignableChanges.withLockedValue { $0 }
         for index in tables.indices { tables[index].fingerprint &+= changes[tables[index].oid] ?? 0 }
         return tables
@@ -134,7 +142,9 @@ package final class PostgresSource: Sendable {
     @discardableResult
     func check(_ table: SourceTableDescriptor, _ connection: PostgresConnection) async throws -> PostgresTable {
         guard let (oid, options) = table.postgres else { throw outdated(table) }
-        let found = try await catalogue(.init(oid), connection)
+        // One that this process has not described is another one.
+        let columns = readColumns.withLockedValue { $0[table] } ?? nil
+        let found = try await catalogue(.init(oid), reading: { _ in columns }, connection)
         guard let described = found.first(where: { $0.descriptor(options) == table }) else { throw outdated(table) }
         return described
     }

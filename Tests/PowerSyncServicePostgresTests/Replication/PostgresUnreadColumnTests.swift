@@ -1,0 +1,91 @@
+import PostgresTestSupport
+import PowerSyncProtocol
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
+@testable import PowerSyncServiceSQLite
+
+/// Changes of a table that concern no stream: nothing is copied, and nobody gets anything (docs/postgres.md "Changed tables").
+@Suite(.timeLimit(.minutes(5))) struct PostgresUnreadColumnTests {
+    /// Statements, each in a transaction of its own.
+    static let changes: [[String]] = [
+        ["ALTER TABLE lists ADD color text"], ["ALTER TABLE lists ADD color text DEFAULT 'red'"],
+        ["ALTER TABLE lists DROP size"], ["ALTER TABLE lists DROP note"], ["ALTER TABLE lists RENAME size TO length"],
+        ["ALTER TABLE lists DROP size", "ALTER TABLE lists ADD size text DEFAULT 'small'"],
+        [
+            "ALTER TABLE lists RENAME size TO x", "ALTER TABLE lists RENAME note TO size",
+            "ALTER TABLE lists RENAME x TO note",
+        ],
+        ["ALTER TABLE lists ALTER note TYPE varchar"], ["ALTER TABLE lists ALTER size SET DEFAULT 5"],
+        ["ALTER TABLE lists ALTER name SET DEFAULT 'new'"], ["ALTER TABLE lists ALTER name SET STATISTICS 50"],
+        ["ALTER TABLE lists ALTER name SET NOT NULL"], ["COMMENT ON COLUMN lists.name IS 'shown'"],
+        ["GRANT SELECT ON lists TO PUBLIC"], ["CREATE INDEX ON lists (name)", "ANALYZE lists"],
+        ["REINDEX TABLE CONCURRENTLY lists"], ["ALTER TABLE lists REPLICA IDENTITY FULL"],
+        ["ALTER TABLE lists ADD CONSTRAINT c CHECK (size < 1000)"],
+    ]
+
+    private func scenario() throws -> PostgresScenario {
+        try PostgresScenario(
+            """
+            CREATE TABLE lists (id text PRIMARY KEY, size int, name text, note text);
+            INSERT INTO lists VALUES ('a', 1, 'one', 'x'), ('b', 2, 'two', 'y')
+            """,
+            config:
+                "{config: {edition: 3}, streams: {all: {query: \"SELECT id, name FROM lists WHERE name <> 'hidden'\"}}}",
+            catalogueInterval: .milliseconds(50)
+        )
+    }
+
+    private static func copies(_ scenario: PostgresScenario) -> Int {
+        scenario.log.lines.count { $0.contains("has been copied") }
+    }
+
+    @Test(arguments: changes) func nothingIsCopiedOrSent(_ change: [String]) async throws {
+        let scenario = try scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let copied = try #require(scenario.storage.feed.current)
+            for sql in change { try scenario.database.run(sql) }
+            try await scenario.caughtUpWithTables()
+            try scenario.database.run("UPDATE lists SET name = name")
+            try await scenario.caughtUp()
+            #expect(scenario.storage.feed.current?.opID == copied.opID)
+            try scenario.database.run("UPDATE lists SET name = 'other' WHERE id = 'b'")
+            try await scenario.caughtUp()
+            #expect(scenario.storage.feed.current?.opID.rawValue == copied.opID.rawValue + 1)
+            #expect(try await scenario.rows()["lists/b"] == #"{"id":"b","name":"other"}"#)
+            #expect(Self.copies(scenario) == 1)
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test(arguments: changes) func rowsThatChangeMeanwhileAreRight(_ change: [String]) async throws {
+        var scenario = try scenario()
+        try await scenario.replicating { [scenario] in
+            try await scenario.caughtUp()
+            try scenario.database.run(
+                "UPDATE lists SET name = 'before ' || id; INSERT INTO lists (id, name) VALUES ('c', 'before')"
+            )
+            for sql in change {
+                try scenario.database.run(sql)
+                try scenario.database.run(
+                    "UPDATE lists SET name = name || '.' WHERE id <> 'b'; DELETE FROM lists WHERE id = 'd'"
+                )
+                try scenario.database.run("INSERT INTO lists (id, name) VALUES ('d', 'between')")
+            }
+            try await scenario.caughtUpWithTables()
+            #expect(Self.copies(scenario) == 1)
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+        // And while nobody looks.
+        scenario = try scenario.reopened()
+        try scenario.database.run(
+            "UPDATE lists SET name = 'later'; ALTER TABLE lists ADD another int DEFAULT 7; DELETE FROM lists WHERE id = 'a'"
+        )
+        try await scenario.replicating { [scenario] in try await scenario.caughtUpWithTables() }
+        #expect(Self.copies(scenario) == 1)
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+}
