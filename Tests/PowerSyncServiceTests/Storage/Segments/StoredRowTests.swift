@@ -1,3 +1,4 @@
+import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncServiceCore
