@@ -6,7 +6,8 @@ import NIOPosix
 package final class ForgetfulProxy: Sendable {
     /// A connection of a client.
     private final class Connection: Sendable {
-        let firstBytes = NIOLockedValueBox<String?>(nil)
+        /// The first kilobyte of the client, or so: what it wants to be called, after whether it may use TLS.
+        let firstBytes = NIOLockedValueBox("")
         let isForgotten = NIOLockedValueBox(false)
     }
 
@@ -25,7 +26,9 @@ package final class ForgetfulProxy: Sendable {
                     .connect(host: "127.0.0.1", port: port)
                     .flatMapThrowing { server in
                         let fromClient = PassOnHandler(to: server) { bytes in
-                            connection.firstBytes.withLockedValue { $0 = $0 ?? String(buffer: bytes) }
+                            connection.firstBytes.withLockedValue {
+                                if $0.utf8.count < 1_024 { $0 += String(buffer: bytes) }
+                            }
                             return connection.isForgotten.withLockedValue(\.self)
                         }
                         let fromServer = PassOnHandler(to: client) { _ in connection.isForgotten.withLockedValue(\.self)
@@ -47,7 +50,7 @@ package final class ForgetfulProxy: Sendable {
     @discardableResult
     package func forget(beginningWith text: String) -> Int {
         let matching = connections.withLockedValue(\.self).filter { connection in
-            connection.firstBytes.withLockedValue { $0?.contains(text) ?? false }
+            connection.firstBytes.withLockedValue { $0.contains(text) }
         }
         for connection in matching { connection.isForgotten.withLockedValue { $0 = true } }
         return matching.count
