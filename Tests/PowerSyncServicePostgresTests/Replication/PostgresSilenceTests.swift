@@ -45,7 +45,7 @@ import Testing
         let (scenario, proxy) = (scenario, proxy)
         try await scenario.replicating {
             try await scenario.caughtUp()
-            #expect(proxy.forget(beginningWith: "replication") == 1)
+            #expect(proxy.forget(beginningWith: "replication\0database\0") == 1)
             try scenario.database.run("INSERT INTO lists VALUES ('a', 'u', 'n')")
             try await pass(.seconds(119))
             #expect(!scenario.log.lines.contains { $0.contains("sign of life") })
