@@ -27,7 +27,7 @@ package final class ForgetfulProxy: Sendable {
                     .flatMapThrowing { server in
                         let fromClient = PassOnHandler(to: server) { bytes in
                             connection.firstBytes.withLockedValue {
-                                if $0.utf8.count < 1_024 { $0 += String(buffer: bytes) }
+                                if let bytes, $0.utf8.count < 1_024 { $0 += String(buffer: bytes) }
                             }
                             return connection.isForgotten.withLockedValue(\.self)
                         }

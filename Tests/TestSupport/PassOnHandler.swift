@@ -5,10 +5,10 @@ final class PassOnHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let target: any Channel
-    /// Whether bytes are thrown away, asked for each of them.
-    private let isFrozen: @Sendable (ByteBuffer) -> Bool
+    /// Whether bytes are thrown away, or the end if there are none; asked each time.
+    private let isFrozen: @Sendable (ByteBuffer?) -> Bool
 
-    init(to target: any Channel, isFrozen: @escaping @Sendable (ByteBuffer) -> Bool = { _ in false }) {
+    init(to target: any Channel, isFrozen: @escaping @Sendable (ByteBuffer?) -> Bool = { _ in false }) {
         self.target = target
         self.isFrozen = isFrozen
     }
@@ -19,7 +19,7 @@ final class PassOnHandler: ChannelInboundHandler {
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-        target.close(promise: nil)
+        if !isFrozen(nil) { target.close(promise: nil) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {

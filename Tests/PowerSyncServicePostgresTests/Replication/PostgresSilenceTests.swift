@@ -45,7 +45,8 @@ import Testing
         let (scenario, proxy) = (scenario, proxy)
         try await scenario.replicating {
             try await scenario.caughtUp()
-            #expect(proxy.forget(beginningWith: "replication\0database\0") == 1)
+            // Those that made the slot are closed.
+            #expect(proxy.forget(beginningWith: "replication\0database\0") > 0)
             try scenario.database.run("INSERT INTO lists VALUES ('a', 'u', 'n')")
             try await pass(.seconds(119))
             #expect(!scenario.log.lines.contains { $0.contains("sign of life") })
