@@ -64,8 +64,8 @@ struct SQLiteStorageSchema: Sendable {
     func migrate(_ db: Database) throws {
         let version = try version(db)
         try version.checkUse(path, migrates: true)
-        guard !version.isCurrent else { return }
         for migration in migrations.dropFirst(version.found ?? 0) { try db.execute(sql: migration.script) }
+        // Also where nothing has changed: a file that cannot be written is to be found now.
         try db.execute(
             sql: "PRAGMA application_id = \(Self.applicationID); PRAGMA user_version = \(version.current)"
         )
