@@ -55,7 +55,7 @@ extension ServiceConfiguration {
         do {
             return try await body()
         } catch let error as BucketStorageError {
-            throw ServiceError(.storage, error.message, key: "storage")
+            throw ServiceError(.storage, error.message, key: "storage", catalogueCode: error.catalogueCode)
         } catch {
             throw storageError(error)
         }

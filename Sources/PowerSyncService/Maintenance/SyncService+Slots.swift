@@ -53,7 +53,7 @@ extension SyncService {
                 source: settings.description,
                 prefix: settings.slotNamePrefix,
                 storage: maintenance.place,
-                hasStorage: try await maintenance.version().found != nil,
+                hasStorage: try await maintenance.isThere(),
                 entries: slots.map { SlotReport.Entry(slot: $0, isNeeded: needed.contains($0.name)) }
             )
         }
@@ -72,5 +72,16 @@ extension SyncService {
         logger: Logger
     ) async throws {
         try await configuration.release(names, logger: logger)
+    }
+}
+
+extension StorageMaintenance {
+    /// Whether there is a storage, also one that this service cannot use.
+    fileprivate func isThere() async throws -> Bool {
+        do {
+            return try await version().found != nil
+        } catch let error as BucketStorageError where error.code == .unsupportedVersion {
+            return true
+        }
     }
 }

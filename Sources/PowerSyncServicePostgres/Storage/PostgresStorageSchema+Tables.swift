@@ -25,7 +25,7 @@ extension PostgresStorageSchema {
             content bytea NOT NULL,
             sync_plan text NOT NULL,
             version_label bytea,
-            hash_key bytea NOT NULL,
+            hash_key bytea NOT NULL CHECK (octet_length(hash_key) = 16),
             snapshot_done boolean NOT NULL DEFAULT false,
             snapshot_lsn text COLLATE "C",
             last_checkpoint bigint,

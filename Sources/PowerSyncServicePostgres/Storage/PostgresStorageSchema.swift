@@ -98,7 +98,7 @@ struct PostgresStorageSchema {
             throw BucketStorageError(
                 .unsupportedVersion,
                 found.map { "The bucket storage in schema \(name) has version \($0), not \(version)" }
-                    .map { "\($0): start the service of this version once." }
+                    .map { "\($0): run `powersync migrate`, or let the service do it." }
                     ?? "There is no bucket storage in schema \(name): run `powersync migrate`, or let the service make it."
             )
         }
@@ -146,7 +146,7 @@ struct PostgresStorageSchema {
                 .unsupportedVersion,
                 """
                 The bucket storage in schema \(name) was written by an earlier build, and this one cannot use it: run \
-                `powersync teardown`, or DROP SCHEMA \(name) CASCADE; then everything is copied from the source again.
+                `powersync teardown`; then everything is copied from the source again.
                 """
             )
         case .present:

@@ -51,8 +51,8 @@ extension BucketStorageError {
         BucketStorageError(
             .unsupportedVersion,
             """
-            The bucket storage at \(path) was written by an earlier build, and this one cannot use it: run powersync teardown, or \
-            delete the file with its -wal and -shm; then everything is copied from the source again.
+            The bucket storage at \(path) was written by an earlier build, and this one cannot use it: run powersync teardown; \
+            then everything is copied from the source again.
             """
         )
     }

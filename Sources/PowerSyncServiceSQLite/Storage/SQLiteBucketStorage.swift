@@ -105,6 +105,8 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
                 guard FileManager.default.fileExists(atPath: path) else {
                     throw BucketStorageError.missing(path)
                 }
+                // Before the pool, which writes when it is opened.
+                try SQLiteStorageMaintenance(path: path).storedVersion().checkUse(path, migrates: true)
                 pool = try DatabasePool(path: path, configuration: Self.configuration)
                 try pool.read { db in try SQLiteStorageSchema(path: path).check(db) }
                 log = try WriteAheadLog(of: path, limit: walLimit)

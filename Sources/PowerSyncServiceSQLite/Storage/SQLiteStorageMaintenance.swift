@@ -84,6 +84,7 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
         try withLock {
             // Before the file is opened for writing: one that is refused is not changed.
             try storedVersion().checkUse(place, migrates: true)
+            PrivateFiles.createFile(at: place)
             do {
                 let queue = try DatabaseQueue(path: place)
                 defer { try? queue.close() }

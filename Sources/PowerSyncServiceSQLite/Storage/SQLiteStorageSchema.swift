@@ -141,7 +141,7 @@ struct SQLiteStorageSchema: Sendable {
             content TEXT NOT NULL,
             sync_plan TEXT NOT NULL,
             version_label TEXT,
-            hash_key BLOB NOT NULL,
+            hash_key BLOB NOT NULL CHECK (length(hash_key) = 16),
             snapshot_done INTEGER NOT NULL DEFAULT 0,
             snapshot_lsn TEXT,
             last_checkpoint INTEGER,

@@ -95,7 +95,7 @@ import Testing
             #expect(error?.code == .unsupportedVersion)
             let message = """
                 The bucket storage in schema powersync_storage was written by an earlier build, and this one cannot use it: run \
-                `powersync teardown`, or DROP SCHEMA powersync_storage CASCADE; then everything is copied from the source again.
+                `powersync teardown`; then everything is copied from the source again.
                 """
             #expect(error?.message == message)
         }
