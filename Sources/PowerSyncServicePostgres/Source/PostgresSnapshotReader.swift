@@ -105,7 +105,7 @@ struct PostgresSnapshotReader: SnapshotReader {
         return SnapshotChunk(rows: found.rows, lastKey: reached.key)
     }
 
-    private func beginCopy() async throws -> CopyPosition {
+    private mutating func beginCopy() async throws -> CopyPosition {
         try await begin()
         let rows = try await connection.query("SELECT pg_current_snapshot()::text", activity: activity)
         try await connection.query("COMMIT", activity: activity)
@@ -115,8 +115,8 @@ struct PostgresSnapshotReader: SnapshotReader {
         return CopyPosition(snapshot: snapshot)
     }
 
-    /// Begins a transaction in which the table is what was described.
-    private func begin() async throws {
+    /// Begins a transaction in which the table is what was described, but for columns that nobody reads.
+    private mutating func begin() async throws {
         // Values have the form that the settings of the session say.
         try await connection.begin("BEGIN READ ONLY;", activity)
         do {
@@ -128,11 +128,11 @@ struct PostgresSnapshotReader: SnapshotReader {
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
             throw source.outdated(descriptor)
         }
-        try await source.check(descriptor, connection)
+        table = try await source.check(descriptor, connection)
     }
 
     /// Begins a transaction and the query for the rows after a key.
-    private func beginRange(after lastKey: String?) async throws -> RowDecoder {
+    private mutating func beginRange(after lastKey: String?) async throws -> RowDecoder {
         try await begin()
         let decoder = try await source.decoder(table, descriptor, connection)
         var conditions: [String] = []

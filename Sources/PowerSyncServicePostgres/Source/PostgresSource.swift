@@ -139,7 +139,6 @@ package final class PostgresSource: Sendable {
     ///
     /// - Returns: The table.
     /// - Throws: ``ReplicationSourceError`` with code `tablesChanged`.
-    @discardableResult
     func check(_ table: SourceTableDescriptor, _ connection: PostgresConnection) async throws -> PostgresTable {
         guard let (oid, options) = table.postgres else { throw outdated(table) }
         // One that this process has not described is another one.

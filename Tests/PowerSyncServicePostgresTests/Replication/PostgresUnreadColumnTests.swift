@@ -1,6 +1,8 @@
 import PostgresTestSupport
 import PowerSyncProtocol
+import PowerSyncRules
 import ServiceTestSupport
+import TestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -87,5 +89,25 @@ import Testing
         try await scenario.replicating { [scenario] in try await scenario.caughtUpWithTables() }
         #expect(Self.copies(scenario) == 1)
         try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test func aCopyGoesOnWithoutAColumnThatNobodyReads() async throws {
+        let scenario = try scenario()
+        try scenario.database.run(
+            "INSERT INTO lists (id, name) SELECT 'r' || lpad(n::text, 6, '0'), 'n' FROM generate_series(1, 25000) AS n"
+        )
+        var plan = try plan(scenario.config)
+        plan.defaultSchema = PostgresSource.defaultSchema
+        let table = try #require(try await scenario.source.tables(for: plan).first)
+        var reader = try await scenario.source.snapshot(of: table, after: nil)
+        var ids = try #require(try await reader.next()).rows.map { $0["id"] }
+        try scenario.database.run(
+            "SET LOCAL lock_timeout = '10s'; ALTER TABLE lists DROP size; ALTER TABLE lists ADD color text"
+        )
+        while let chunk = try await reader.next() {
+            ids += chunk.rows.map { $0["id"] }
+            #expect(chunk.rows.allSatisfy { $0["size"] == nil && $0["name"] != nil })
+        }
+        #expect(ids.count == 25_002 && Set(ids).count == ids.count)
     }
 }
