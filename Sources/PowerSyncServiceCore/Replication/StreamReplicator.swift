@@ -268,6 +268,8 @@ struct StreamReplicator {
             try await source.releaseRows()
         }
         statistics.didCommit()
+        // What gives nothing new is as good as published.
+        if case .unchanged = result { progress.lag.didPublish(at: now()) }
         guard case .created(let checkpoint) = result else { return nil }
         progress.isAwaited = false
         progress.publishedAt = now()

@@ -29,6 +29,9 @@ package struct ContentHasher {
     /// The last content, and its hash: a row has often the same content in many buckets.
     private var last: (text: [UInt8], hash: ContentHash)?
 
+    /// The most bytes that are kept for the next row.
+    private static let keptBytes = 64 * 1024
+
     /// Creates a hasher with the key of a replication stream, 16 bytes.
     package init(key: [UInt8]) {
         self.key = key
@@ -45,7 +48,7 @@ package struct ContentHasher {
         text.append(contentsOf: data.utf8)
         if let last, last.text == text { return last.hash }
         let hash = hash(of: text)
-        last = (text, hash)
+        last = text.count <= Self.keptBytes ? (text, hash) : nil
         return hash
     }
 

@@ -40,9 +40,12 @@ final class WALStream: Sendable {
     /// Advanced when the server was told an acknowledged position, and when the stream has ended.
     private let statuses = ChangeSignal()
     private let wake: @Sendable () -> Void
+    /// The process of the server that sends.
+    let process: Int32
 
-    private init(_ connection: PostgresConnection, wake: @escaping @Sendable () -> Void) {
+    private init(_ connection: PostgresConnection, process: Int32, wake: @escaping @Sendable () -> Void) {
         self.connection = connection
+        self.process = process
         self.wake = wake
     }
 
@@ -54,11 +57,11 @@ final class WALStream: Sendable {
     /// - Returns: The stream.
     /// - Throws: ``PostgresError``, or `CancellationError`.
     static func start(_ connection: PostgresConnection, _ command: String) async throws -> WALStream {
-        let wake = try await connection.run { libpq in
+        let (process, wake) = try await connection.run { libpq in
             try libpq.startCopy(command, until: .now.advanced(by: PostgresConnection.statementTimeout), activity)
-            return { @Sendable in libpq.wake() }
+            return (libpq.process, { @Sendable in libpq.wake() })
         }
-        let stream = WALStream(connection, wake: wake)
+        let stream = WALStream(connection, process: process, wake: wake)
         connection.detach { [weak stream] libpq in
             // Each turn has the stream only for a moment, so that its end is that of the connection.
             var nextStatus = ContinuousClock.now.advanced(by: statusInterval)

@@ -43,7 +43,9 @@ enum PostgresCatalogue {
         let ofSchema = serverVersion < 150_000 ? "NULL" : "(\(schemas))"
         return """
             SELECT c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid),
-                CASE WHEN \(hasFullRowsOfKey) THEN 'd' ELSE c.relreplident::text END, coalesce(x.indexrelid, 0),
+                CASE WHEN \(hasFullRowsOfKey) THEN 'd' ELSE c.relreplident::text END,
+                coalesce((SELECT k.oid FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u')),
+                    x.indexrelid, 0),
                 t.filter,
                 (SELECT string_agg(pr.oid::text, ',' ORDER BY pr.oid) FROM pg_publication_rel pr
                     WHERE pr.prpubid = p.oid
@@ -183,8 +185,8 @@ enum PostgresCatalogue {
         }
 
         mutating func add(tableOf row: Row) {
-            // Without the index of the key, which is another one after REINDEX CONCURRENTLY: its columns are part of the fingerprint.
-            for position in [3, 4, 6, 7, 8, 9] { add(row.fields[position]) }
+            // The key by its constraint: REINDEX CONCURRENTLY makes another index of it, and is no change.
+            for field in row.fields[3...9] { add(field) }
             // A table that was not published for a while, with its schema or its partitioned table, comes back as it was.
             for field in row.fields[16...17].compactMap(\.self) { add(field) }
         }

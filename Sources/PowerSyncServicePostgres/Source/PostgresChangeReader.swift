@@ -150,8 +150,11 @@ struct PostgresChangeReader: ChangeReader {
 
     /// Checks that the server is heard: what stands between it and this process may forget a connection without a word to either.
     ///
-    /// - Throws: ``PostgresError`` with code `timeout` when it is not, although it was asked.
-    private mutating func checkIsHeard() throws {
+    /// A server that decodes a large transaction of which it sends nothing neither sends nor reads meanwhile, for minutes, and would begin
+    /// again if the stream were opened again. But it gives up connections that it does not hear (``PostgresSource/senderTimeout``).
+    ///
+    /// - Throws: ``PostgresError`` with code `timeout` when it is not, although it was asked, and has given the slot up.
+    private mutating func checkIsHeard() async throws {
         let frames = stream.frames
         guard frames == self.frames else {
             self.frames = frames
@@ -161,10 +164,19 @@ struct PostgresChangeReader: ChangeReader {
         }
         if let sinceAsked {
             guard sinceAsked.elapsed >= Self.silenceLimit / 2 else { return }
+            let seconds = sinceFrame.elapsed.components.seconds
+            guard try await !source.isInUse(slotName, by: stream.process) else {
+                self.sinceAsked = Stopwatch(source.clock)
+                source.logger.warning(
+                    "The server has sent nothing for \(seconds) s, and is still decoding for the slot: it is waited for.",
+                    metadata: ["ps.slot": "\(slotName)"]
+                )
+                return
+            }
             throw PostgresError(
                 .timeout,
-                "the server has sent nothing for \(sinceFrame.elapsed.components.seconds) s, although it was asked for a sign of life. Look at "
-                    + "proxies and firewalls between it and the service: some forget connections. The stream is opened again.",
+                "the server has sent nothing for \(seconds) s, although it was asked for a sign of life. Look at proxies and firewalls "
+                    + "between it and the service: some forget connections. The stream is opened again.",
                 activity: WALStream.activity
             )
         }
@@ -178,7 +190,7 @@ struct PostgresChangeReader: ChangeReader {
     ///
     /// - Returns: `false` when there are none.
     private mutating func waitForNews(after version: UInt64) async throws -> Bool {
-        try checkIsHeard()
+        try await checkIsHeard()
         if sinceNews.elapsed >= max(source.settings.heartbeatInterval, Self.markerInterval) {
             // A log of which this database writes nothing would be kept for ever.
             sinceNews.restart()

@@ -54,6 +54,17 @@ extension PostgresSource {
         )
     }
 
+    /// Whether a process of the server reads for a slot.
+    func isInUse(_ slotName: String, by process: Int32) async throws -> Bool {
+        try await pool.withConnection { connection in
+            try await !connection.query(
+                "SELECT 1 FROM pg_replication_slots WHERE slot_name = $1 AND active_pid = $2",
+                [slotName, "\(process)"],
+                activity: "looking who uses replication slot \(slotName)"
+            ).isEmpty
+        }
+    }
+
     /// The error for a slot that somebody else has had for a while.
     func inUse(_ slotName: String) async throws -> ReplicationSourceError {
         let rows = try await pool.withConnection { connection in

@@ -106,6 +106,14 @@ import Testing
                 "UPDATE lists SET name = 'between' WHERE key = 'a'; DELETE FROM lists WHERE key = 'b'",
                 "ALTER TABLE lists RENAME key TO id"
             ),
+            Change(
+                "a key that is gone and made again, under FULL",
+                """
+                ALTER TABLE lists DROP CONSTRAINT lists_pkey; ALTER TABLE lists REPLICA IDENTITY FULL;
+                INSERT INTO lists VALUES ('a', 'twin'); DELETE FROM lists WHERE name = 'twin';
+                ALTER TABLE lists ADD PRIMARY KEY (id)
+                """
+            ),
             Change("rewritten as it is", "VACUUM FULL lists"),
             Change("a new table", "CREATE TABLE part_1 (id text PRIMARY KEY); INSERT INTO part_1 VALUES ('p')"),
             Change("a new table without rows", "CREATE TABLE part_1 (id text PRIMARY KEY)"),
