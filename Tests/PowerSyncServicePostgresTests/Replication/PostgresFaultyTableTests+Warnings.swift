@@ -24,15 +24,16 @@ extension PostgresFaultyTableTests {
                 auto_subscribe: true
                 queries: [SELECT * FROM a, "SELECT id, name FROM b"]
             """
-        // A table whose columns are others is looked at, and copied again.
-        let change = "ALTER TABLE b ADD w int; \(fault.sql(fault.sql, role))"
+        // A table that was rewritten is looked at, and copied again.
+        let rewriting = "ALTER TABLE b ALTER id TYPE text USING id || ''"
+        let change = "\(rewriting); \(fault.sql(fault.sql, role))"
         let goesOn: @Sendable (PostgresScenario) async throws -> Void = { [database, role] scenario in
             try await named(fault, in: scenario.log)
             try database.run("INSERT INTO a VALUES ('a2')")
             try await scenario.caughtUp()
             #expect(try await scenario.ids().isSuperset(of: ["a1", "a2"]))
             // Without it the table is as others are.
-            try database.run("\(fault.sql(fault.mending, role)); ALTER TABLE b ADD v int")
+            try database.run("\(fault.sql(fault.mending, role)); \(rewriting)")
             try await scenario.caughtUpWithTables()
             try database.run("INSERT INTO b (id, name) VALUES ('b2', 'two')")
             try await scenario.caughtUp()

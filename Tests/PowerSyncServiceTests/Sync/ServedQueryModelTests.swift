@@ -10,9 +10,9 @@ import Testing
 /// After each commit, clients have what SQLite selects for the query of their stream, whatever was stored before.
 ///
 /// Queries, rows and transactions are random. Between commits the storage is compacted, or opened again and written to from an
-/// older position of the source. `POWERSYNC_ALL_CASES` tries 1,000 queries over each storage instead of 10.
+/// older position of the source. `POWERSYNC_ALL_CASES` tries 1,000 queries over each storage instead of 25.
 @Suite(.timeLimit(.minutes(2))) struct ServedQueryModelTests {
-    private static let portion: UInt64 = 10
+    private static let portion: UInt64 = 25
     static let portions: [ClosedRange<UInt64>] = {
         let count: UInt64 = ProcessInfo.processInfo.environment["POWERSYNC_ALL_CASES"] == nil ? portion : 1000
         return stride(from: 1, through: count, by: Int(portion)).map { $0...$0 + portion - 1 }
