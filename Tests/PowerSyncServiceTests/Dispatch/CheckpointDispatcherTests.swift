@@ -300,7 +300,10 @@ import Testing
     }
 
     /// Random rows of random users between random clients: at rest, each has exactly what it would find if it came now.
-    @Test(arguments: seeds.one(in: 3)) func atRestEveryClientHasWhatItShould(_ kind: TestedStorage, seed: UInt64) async throws {
+    @Test(arguments: seeds.one(in: 3)) func atRestEveryClientHasWhatItShould(
+        _ kind: TestedStorage,
+        seed: UInt64
+    ) async throws {
         try await SessionScenario.run(Self.config, on: kind) { scenario in
             var random = SeededGenerator(seed: seed)
             let lists = try await scenario.storage.table("lists")

@@ -148,9 +148,10 @@ import Testing
     }
 
     @Test(
-        arguments: ["source.db", "source.db-wal", "source.db-shm", "buckets.db", "buckets.db-wal", "buckets.db-shm"].flatMap {
-            file in Fault.allCases.map { (file: file, fault: $0) }
-        }.one(in: 2)
+        arguments: ["source.db", "source.db-wal", "source.db-shm", "buckets.db", "buckets.db-wal", "buckets.db-shm"]
+            .flatMap {
+                file in Fault.allCases.map { (file: file, fault: $0) }
+            }.one(in: 2)
     )
     func nothingIsAcknowledgedThatIsLost(_ file: String, _ fault: Fault) async throws {
         var service = try Service(isNobody: fault == .readOnly)

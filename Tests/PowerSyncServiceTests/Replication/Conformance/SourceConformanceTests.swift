@@ -334,7 +334,11 @@ import Testing
 
     // MARK: Random
 
-    @Test("random transactions, copies, restarts and restorations", arguments: SourceKind.allCases, (1...6 as ClosedRange<UInt64>).one(in: 2))
+    @Test(
+        "random transactions, copies, restarts and restorations",
+        arguments: SourceKind.allCases,
+        (1...6 as ClosedRange<UInt64>).one(in: 2)
+    )
     func followersEndWithTheRowsOfTheSource(_ kind: SourceKind, _ seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         var tested = try await TestedSource(kind)
