@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PowerSyncSQLite
 package import PowerSyncServiceCore
 
 /// The maintenance of a ``SQLiteBucketStorage``.
