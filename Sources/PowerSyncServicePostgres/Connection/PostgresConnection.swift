@@ -68,8 +68,7 @@ package final class PostgresConnection: Sendable {
                 let deadline = ContinuousClock.now.advanced(by: timeout)
                 do {
                     try libpq.connect(string, parameters + host, until: deadline)
-                    try libpq.send(statement, nil, until: deadline, "preparing a connection")
-                    _ = try libpq.receiveAll(until: deadline, "preparing a connection")
+                    try prepare(libpq, statement, until: deadline)
                     break
                 } catch let error as PostgresError where error.code != .closed && index < hosts.count - 1 {
                     libpq.finish()
@@ -81,6 +80,19 @@ package final class PostgresConnection: Sendable {
         return connection
     }
 
+    /// Runs what a session begins with.
+    ///
+    /// The limits that the database or the role sets count until that has ended, so one of a few milliseconds may be over before.
+    private static func prepare(_ libpq: LibPQ, _ statement: String, until deadline: ContinuousClock.Instant) throws {
+        for attempt in 1... {
+            do {
+                try libpq.send(statement, nil, until: deadline, "preparing a connection")
+                _ = try libpq.receiveAll(until: deadline, "preparing a connection")
+                return
+            } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.queryCanceled && attempt < 10 {}
+        }
+    }
+
     /// The version of the server, such as 150_000.
     package var serverVersion: Int { version.withLockedValue { $0 } }
 
@@ -89,8 +101,8 @@ package final class PostgresConnection: Sendable {
     /// Set by statements: what the connection string says about `options` stays.
     private static func sessionSettings(_ others: [(name: String, value: String)]) -> String {
         let settings =
-            PostgresSession.settings + [
-                ("statement_timeout", "0"), ("lock_timeout", "0"), ("idle_in_transaction_session_timeout", "0"),
+            [("statement_timeout", "0")] + PostgresSession.settings + [
+                ("lock_timeout", "0"), ("idle_in_transaction_session_timeout", "0"),
                 // What is waited for is the own disk, not that of a standby.
                 ("synchronous_commit", "local"), ("default_transaction_isolation", "read committed"),
             ] + others

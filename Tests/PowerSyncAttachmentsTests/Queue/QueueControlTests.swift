@@ -81,6 +81,33 @@ struct QueueControlTests {
     }
 
     @Test
+    func `A policy that changes its mind while it is asked is asked again`() async throws {
+        let asked = AsyncStream.makeStream(of: String.self)
+        let (answers, answer) = AsyncStream.makeStream(of: Bool.self)
+        let options = AttachmentQueueOptions.test {
+            $0.transferPolicy = { attachment, _ in
+                asked.continuation.yield(attachment.id)
+                guard attachment.id == "a" else { return true }
+                return await answers.first { _ in true } ?? false
+            }
+        }
+        try await QueueHarness.run(remote: ["a.jpg": "abc", "b.jpg": "def"], options) { harness, queue in
+            try await queue.startSync()
+            try await harness.link("a")
+            var questions = asked.stream.makeAsyncIterator()
+            #expect(await questions.next() == "a")
+            try await queue.triggerSync()
+            // Who is asked about another one has looked, and passed over the first, which is not decided.
+            try await harness.link("b")
+            #expect(await questions.next() == "b")
+            answer.yield(false)
+            #expect(await questions.next() == "a")
+            answer.yield(true)
+            try await harness.wait(for: "a", .synced)
+        }
+    }
+
+    @Test
     func `Progress is told per file and for all files`() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let gate = harness.remote.hold(.download)

@@ -3,17 +3,26 @@ import NIOConcurrencyHelpers
 
 // Attempts, and what comes of them.
 extension TransferRun {
+    /// Whether an attempt was made.
+    enum Permission {
+        /// It was, or there was nothing to do any more.
+        case given
+        /// The app's policy refused it.
+        case refused
+    }
+
     /// Tries to transfer an attachment, if it still is as it was when it was offered.
-    func attempt(_ offered: Attachment) async {
+    func attempt(_ offered: Attachment) async -> Permission {
         do {
-            guard let attachment = try await current(offered), let direction = attachment.neededTransfer,
-                await isAllowed(attachment, direction)
-            else { return }
+            guard let attachment = try await current(offered), let direction = attachment.neededTransfer else {
+                return .given
+            }
+            guard await isAllowed(attachment, direction) else { return .refused }
             await attempt(attachment, direction)
         } catch {
-            guard !Task.isCancelled, let direction = offered.neededTransfer else { return }
-            retryLater(offered, direction, error)
+            if !Task.isCancelled, let direction = offered.neededTransfer { retryLater(offered, direction, error) }
         }
+        return .given
     }
 
     /// The row as it is now; `nil` when it has changed since it was read.

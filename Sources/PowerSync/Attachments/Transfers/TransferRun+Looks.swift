@@ -65,6 +65,7 @@ extension TransferRun {
         state.withLockedValue { state in
             state.unsentPaths = Set(unsent)
             if isHopeful {
+                state.hopefulLooks += 1
                 // One that has failed may not have ended: this look passes it over, and it would have no wait whose end causes another.
                 for row in active where row.neededTransfer.flatMap({ state.backoff.end(of: row.id, $0) }) != nil {
                     state.schedule.repeatAfterEnd(row.id)
@@ -95,19 +96,22 @@ extension TransferRun {
                     state.schedule.ended(attachment.id)
                     continue
                 }
-                state.tasks[ExactText(attachment.id)] = Task {
-                    await self.attempt(attachment)
-                    self.attemptEnded(attachment)
+                state.tasks[ExactText(attachment.id)] = Task { [hopefulLooks = state.hopefulLooks] in
+                    let isRefused = await self.attempt(attachment) == .refused
+                    self.attemptEnded(attachment, refusedAfter: isRefused ? hopefulLooks : nil)
                 }
             }
         }
     }
 
-    private func attemptEnded(_ attachment: Attachment) {
+    /// - Parameter hopefulLooks: How many there had been when an attempt began that the app's policy refused.
+    private func attemptEnded(_ attachment: Attachment, refusedAfter hopefulLooks: Int?) {
         let isDue = state.withLockedValue { state in
             state.tasks[ExactText(attachment.id)] = nil
             // Something else may be wanted of it by now, such as its deletion.
             if state.schedule.ended(attachment.id) { return true }
+            // The app may have changed its mind while it was asked: the look that it caused has passed this one over.
+            if let hopefulLooks { return state.hopefulLooks > hopefulLooks }
             // The time of the next attempt may have come before the end of this one: a look at that time has passed it over.
             let end = attachment.neededTransfer.flatMap { state.backoff.end(of: attachment.id, $0) }
             return end.map { $0 <= context.clock.now } ?? false

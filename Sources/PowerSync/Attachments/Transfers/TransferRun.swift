@@ -51,6 +51,8 @@ final class TransferRun: Sendable {
         var phase = Phase.running
         var schedule: TransferSchedule
         var backoff: TransferBackoff
+        /// How many looks were hopeful.
+        var hopefulLooks = 0
         var tasks: [ExactText: Task<Void, Never>] = [:]
         /// Where the files are that waited for their upload at the last look, in lower case.
         var unsentPaths: Set<String> = []
