@@ -186,6 +186,8 @@ extension SyncEngine {
         _ actions: inout [SyncAction]
     ) throws -> Bool {
         _ = try machine.requireIteration()
+        // Something was written while the service was asked: what is held back stays so until that is uploaded, too.
+        guard try LocalWriteGate.target(db) != LocalWriteGate.pendingTarget else { return true }
         guard let checkpoint = machine.takeHeldBackCheckpoint() else { return true }
         // "None" is less than any number; a checkpoint from before the upload cannot be the awaited one.
         if let target = try LocalWriteGate.target(db) {

@@ -85,6 +85,7 @@ struct QueueControlTests {
         let asked = AsyncStream.makeStream(of: String.self)
         let (answers, answer) = AsyncStream.makeStream(of: Bool.self)
         let options = AttachmentQueueOptions.test {
+            $0.maxConcurrentTransfers = 2
             $0.transferPolicy = { attachment, _ in
                 asked.continuation.yield(attachment.id)
                 guard attachment.id == "a" else { return true }

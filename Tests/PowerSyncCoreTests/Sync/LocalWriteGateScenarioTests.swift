@@ -196,6 +196,10 @@ import Testing
         try writeLocally(scenario, "local 2")
         #expect(try scenario.send(.uploadCompleted).isEmpty)
         #expect(try scenario.itemIDs == ["local", "local 2"])
+        // It is the one to show when that write is uploaded, too, if it covers it.
+        try emptyQueue(scenario, writeCheckpoint: 1)
+        #expect(try scenario.send(.uploadCompleted).contains(.didCompleteSync(applied: WriteCheckpoint(1))))
+        #expect(try scenario.itemIDs == ["remote"])
     }
 
     @Test("a newer checkpoint supersedes the one that was held back")

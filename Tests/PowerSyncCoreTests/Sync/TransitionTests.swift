@@ -104,9 +104,17 @@ import Testing
     @Test("held back, completed upload, older than the target")
     func uploadCompletedBeforeTarget() throws {
         let scenario = try StartingPoint.heldBack.scenario()
+        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(6), $0) }
         #expect(try scenario.send(.uploadCompleted).isEmpty)
         #expect(!scenario.engine.hasPendingCheckpoint)
         #expect(scenario.engine.machine.trackedCheckpoint != nil)
+    }
+
+    @Test("held back, completed upload, something was written since: kept")
+    func uploadCompletedBeforeNextWrite() throws {
+        let scenario = try StartingPoint.heldBack.scenario()
+        #expect(try scenario.send(.uploadCompleted).isEmpty)
+        #expect(scenario.engine.hasPendingCheckpoint)
     }
 
     @Test("held back, completed upload, no target: applied or kept", arguments: [true, false])
