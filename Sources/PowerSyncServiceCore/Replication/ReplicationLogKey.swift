@@ -6,6 +6,8 @@ package enum ReplicationLogKey {
     static let versionLabel = "ps.version_label"
     /// A source table.
     package static let table = "ps.table"
+    /// What has made a table another one.
+    static let changed = "ps.changed"
     /// The identity of a source row: `column=value` for each column of the key.
     static let rowKey = "ps.row_key"
     /// A number of rows.

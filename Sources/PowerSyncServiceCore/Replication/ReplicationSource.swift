@@ -56,6 +56,11 @@ package protocol ReplicationSource: Sendable {
     /// The tables that can be replicated and that a plan reads, in a stable order.
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
 
+    /// What has made a table another one than it was, so that it is copied again.
+    ///
+    /// - Returns: Names for the log; none when the source cannot tell.
+    func changes(from earlier: SourceTableDescriptor, to now: SourceTableDescriptor) -> [String]
+
     /// Says once what keeps rows that a stream reads from being synced, or may do so one day: what
     /// `powersync test-connection` says.
     ///
@@ -172,6 +177,9 @@ extension ReplicationSource {
 
     /// Does nothing, for sources that are asked for all positions when a stream is prepared.
     package func require(_ position: LSN?, in slotName: String) {}
+
+    /// Tells nothing, for sources whose tables change in one way only.
+    package func changes(from earlier: SourceTableDescriptor, to now: SourceTableDescriptor) -> [String] { [] }
 
     /// Does nothing, for sources that say it elsewhere.
     package func warn(about stream: ReplicationStream) async throws {}

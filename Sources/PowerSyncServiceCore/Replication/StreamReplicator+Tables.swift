@@ -27,7 +27,7 @@ extension StreamReplicator {
             var resolved = try await writer.resolveTable(descriptor)
             if resolved.table.isSnapshotDone, !resolved.outdated.isEmpty {
                 // It was left out in the meantime in another form, and its changes were not followed.
-                try await remove([resolved.table] + resolved.outdated, from: &writer, history)
+                try await remove([resolved.table] + resolved.outdated, for: tables.described, from: &writer, history)
                 resolved = try await writer.resolveTable(descriptor)
             }
             guard !resolved.table.isSnapshotDone, let obstacle = try await source.obstacle(to: descriptor) else {
@@ -45,7 +45,8 @@ extension StreamReplicator {
             if resolved.table.lastSnapshotKey == nil { kept.insert(resolved.table.id) }
         }
         leaveOut(obstacles, progress: &progress)
-        try await remove(writer.sourceTables.filter { !kept.contains($0.id) }, from: &writer, history)
+        let dropped = writer.sourceTables.filter { !kept.contains($0.id) }
+        try await remove(dropped, for: tables.described, from: &writer, history)
         return tables
     }
 
@@ -76,18 +77,24 @@ extension StreamReplicator {
     }
 
     /// Drops tables with their rows.
+    ///
+    /// - Parameters:
+    ///   - dropped: The tables.
+    ///   - described: What the source has now, if that is why.
     private func remove(
         _ dropped: [SourceTable],
+        for described: [SourceTableDescriptor] = [],
         from writer: inout any BucketStorageWriter,
         _ history: SourceHistory
     ) async throws {
         // They are gone now, and the stream may be long before: what took them away may have put their rows elsewhere.
         if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(of: history)) }
         for outdated in dropped {
-            logger.notice(
-                "A table of the source is gone or has another form: its rows are removed.",
-                metadata: [ReplicationLogKey.table: "\(outdated.descriptor.name)"]
-            )
+            let changes = described.filter { $0.name == outdated.descriptor.name }
+                .flatMap { source.changes(from: outdated.descriptor, to: $0) }
+            var metadata: Logger.Metadata = [ReplicationLogKey.table: "\(outdated.descriptor.name)"]
+            if !changes.isEmpty { metadata[ReplicationLogKey.changed] = "\(changes.joined(separator: ", "))" }
+            logger.notice("A table of the source is gone or has another form: its rows are removed.", metadata: metadata)
             try await writer.drop(outdated, touch: touch)
         }
     }

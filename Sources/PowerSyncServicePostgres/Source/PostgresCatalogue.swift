@@ -126,7 +126,6 @@ enum PostgresCatalogue {
             activity: "reading the catalogue"
         )
         var tables: [PostgresTable] = []
-        var print = Fingerprint()
         var read: Set<String>?
         for (position, row) in rows.enumerated() {
             guard let found = Row(row) else {
@@ -134,19 +133,18 @@ enum PostgresCatalogue {
             }
             if tables.last?.oid != found.table.oid {
                 tables.append(found.table)
-                print = Fingerprint()
-                print.add(tableOf: found)
                 read = readColumns(found.table.name)
             }
-            if found.column.isInIdentity || read?.contains(found.column.name) ?? true { print.add(columnOf: found) }
+            if found.column.isInIdentity || read?.contains(found.column.name) ?? true {
+                tables[tables.count - 1].fingerprint.add(columnOf: found)
+            }
             tables[tables.count - 1].add(found.column, isReplicated: found.isReplicated)
-            tables[tables.count - 1].fingerprint = print.value
         }
         return tables.filter { !$0.columns.isEmpty || !$0.unreplicatedKey.isEmpty }
     }
 
     /// A row of the query.
-    private struct Row {
+    fileprivate struct Row {
         var fields: [String?]
         /// The table, without columns.
         var table: PostgresTable
@@ -165,43 +163,37 @@ enum PostgresCatalogue {
                 columns: [],
                 rowFilter: fields[6],
                 isIdentityFull: fields[4] == "f",
-                fingerprint: 0
+                fingerprint: TableFingerprint()
             )
             self.column = PostgresTable.Column(name: column, type: type, isInIdentity: fields[14] == "t")
             if let operation = fields[19] {
                 self.column.equality = .init(operation: operation, takesArrays: fields[20] == "t", cast: fields[21])
             }
             isReplicated = fields[18] == "t"
+            table.fingerprint = TableFingerprint(tableOf: self)
         }
     }
+}
 
-    /// A number that differs when one of many texts does (FNV-1a).
-    private struct Fingerprint {
-        private(set) var value: UInt64 = 0xcbf2_9ce4_8422_2325
+extension TableFingerprint {
+    fileprivate init(tableOf row: PostgresCatalogue.Row) {
+        self.init()
+        add(row.fields[3], to: .rewrite)
+        // The key by its constraint: REINDEX CONCURRENTLY makes another index of it, and is no change.
+        for field in row.fields[4...5] { add(field, to: .identity) }
+        for field in row.fields[6...9] { add(field, to: .publication) }
+        // A table that was not published for a while, with its schema or its partitioned table, comes back as it was.
+        if let schemas = row.fields[16] { add(schemas, to: .publication) }
+        if let roots = row.fields[17] { add(roots, to: .partitions) }
+    }
 
-        mutating func add(_ text: String?) {
-            for byte in text?.utf8 ?? "\u{1}".utf8 { add(byte) }
-            add(0)
-        }
-
-        mutating func add(tableOf row: Row) {
-            // The key by its constraint: REINDEX CONCURRENTLY makes another index of it, and is no change.
-            for field in row.fields[3...9] { add(field) }
-            // A table that was not published for a while, with its schema or its partitioned table, comes back as it was.
-            for field in row.fields[16...17].compactMap(\.self) { add(field) }
-        }
-
-        /// Adds a column, if it says something about rows: others may come and go.
-        mutating func add(columnOf row: Row) {
-            guard row.isReplicated || row.table.isKey(row.column) else { return }
-            for field in [row.fields[10], row.fields[11], row.fields[12], row.fields[14]] { add(field) }
-            // A key that was given another name, and its own again, was another one in between. Others come back as they were.
-            if row.column.isInIdentity { add(row.fields[15]) }
-            if !row.isReplicated { add("not replicated") }
-        }
-
-        private mutating func add(_ byte: UInt8) {
-            value = (value ^ UInt64(byte)) &* 0x100_0000_01b3
-        }
+    /// Adds a column, if it says something about rows: others may come and go.
+    fileprivate mutating func add(columnOf row: PostgresCatalogue.Row) {
+        guard row.isReplicated || row.table.isKey(row.column) else { return }
+        for field in row.fields[10...12] { add(field, to: .columns) }
+        if !row.isReplicated { add("not replicated", to: .columns) }
+        guard row.column.isInIdentity else { return }
+        // A key that was given another name, and its own again, was another one in between. Others come back as they were.
+        for field in [row.fields[10], row.fields[15]] { add(field, to: .identity) }
     }
 }

@@ -122,7 +122,10 @@ package final class PostgresSource: Sendable {
             connection
         )
         let changes = unassignableChanges.withLockedValue { $0 }
-        for index in tables.indices { tables[index].fingerprint &+= changes[tables[index].oid] ?? 0 }
+        for index in tables.indices {
+            guard let count = changes[tables[index].oid] else { continue }
+            tables[index].fingerprint.add("\(count)", to: .identity)
+        }
         return tables
     }
 
@@ -140,7 +143,7 @@ package final class PostgresSource: Sendable {
     /// - Returns: The table.
     /// - Throws: ``ReplicationSourceError`` with code `tablesChanged`.
     func check(_ table: SourceTableDescriptor, _ connection: PostgresConnection) async throws -> PostgresTable {
-        guard let (oid, options) = table.postgres else { throw outdated(table) }
+        guard let (oid, _, options) = table.postgres else { throw outdated(table) }
         // One that this process has not described is another one.
         let columns = readColumns.withLockedValue { $0[table] } ?? nil
         let found = try await catalogue(.init(oid), reading: { _ in columns }, connection)

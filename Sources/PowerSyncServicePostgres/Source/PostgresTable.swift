@@ -41,7 +41,7 @@ struct PostgresTable: Sendable, Hashable {
     /// Whether all columns together tell rows apart, as with REPLICA IDENTITY FULL and no primary key.
     var isIdentityFull: Bool
     /// Changes whenever rows that have been copied may no longer be what clients should have.
-    var fingerprint: UInt64
+    var fingerprint: TableFingerprint
     /// The columns of the key that are not replicated: they are generated, or the publication leaves them out.
     ///
     /// What is left of the key does not tell rows apart: such a table is not replicated.
@@ -77,7 +77,7 @@ struct PostgresTable: Sendable, Hashable {
     func descriptor(_ options: SourceValueOptions) -> SourceTableDescriptor {
         SourceTableDescriptor(
             name: name,
-            relationID: "\(oid)-\(String(fingerprint, radix: 16))-\(options.code)",
+            relationID: "\(oid)-\(fingerprint.text)-\(options.code)",
             identity: identity.map { .init(name: $0.name, type: "\($0.type)") }
         )
     }
@@ -112,13 +112,13 @@ extension SourceTableName {
 }
 
 extension SourceTableDescriptor {
-    /// The number of the relation, and how its values are written; `nil` for a table of another source.
-    var postgres: (oid: PostgresOID, options: SourceValueOptions)? {
+    /// The number of the relation, its fingerprint, and how its values are written; `nil` for a table of another source.
+    var postgres: (oid: PostgresOID, fingerprint: Substring, options: SourceValueOptions)? {
         let parts = relationID.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 3, let oid = PostgresOID(parts[0]), let options = SourceValueOptions(code: parts[2]) else {
             return nil
         }
-        return (oid, options)
+        return (oid, parts[1], options)
     }
 }
 

@@ -91,6 +91,31 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
+    @Test(
+        arguments: [
+            ("CLUSTER lists USING lists_pkey", "rewritten rows"),
+            ("ALTER TABLE lists ALTER name TYPE varchar", "columns"),
+            ("ALTER TABLE lists DROP CONSTRAINT lists_pkey, ADD PRIMARY KEY (name)", "replica identity"),
+            ("ALTER PUBLICATION powersync SET (publish = 'insert, update, delete, truncate')", "publication"),
+            (
+                "CREATE TABLE root (LIKE lists) PARTITION BY LIST (id); ALTER TABLE root ATTACH PARTITION lists DEFAULT",
+                "replica identity, partitions"
+            ),
+            ("ALTER TABLE lists RENAME TO old; CREATE TABLE lists (LIKE old INCLUDING ALL)", "another table"),
+        ]
+    )
+    func theLogSaysWhyATableIsCopiedAgain(_ sql: String, _ reason: String) async throws {
+        let scenario = try scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try scenario.database.run(sql)
+            try await scenario.caughtUpWithTables()
+        }
+        let line = try #require(scenario.log.lines.first { $0.contains("has another form") })
+        #expect(line.contains("ps.changed=\(reason) ps.table=public.lists"))
+        #expect(Self.copies(scenario) == 2)
+    }
+
     @Test func aCopyGoesOnWithoutAColumnThatNobodyReads() async throws {
         let scenario = try scenario()
         try scenario.database.run(
