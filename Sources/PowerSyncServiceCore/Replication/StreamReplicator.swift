@@ -142,6 +142,8 @@ struct StreamReplicator {
         /// What keeps tables of the plan from being read; `nil` before anybody has looked.
         var obstacles: [TableObstacle]?
         var lag = ReplicationLag()
+        /// How many changes of the transaction that is being read have come.
+        var changesOfTransaction = 0
 
         /// Whether the rows that were read show nothing that is after a position: a checkpoint can be made there, and perhaps not
         /// later, because the transaction that follows has rows read again.
@@ -197,14 +199,17 @@ struct StreamReplicator {
                 for (index, message) in messages.enumerated() {
                     switch message {
                     case .changes(let changes, let relationID):
+                        didRead(changes.count, &progress)
                         guard let table = tables[relationID] else { continue }
                         rejections.report(try await writer.save(changes, of: table, mode: .stream))
                         statistics.didSave(changes)
                     case .partialUpdates(let updates, let relationID):
+                        didRead(updates.count, &progress)
                         guard let table = tables[relationID] else { continue }
                         try await save(updates, of: table, with: &writer, progress: &progress)
                     case .begin(let lsn, let committedAt):
                         writer.beginTransaction(endingAt: lsn)
+                        progress.changesOfTransaction = 0
                         progress.lag.didBegin(committedAt: committedAt)
                     case .truncate(let relationID):
                         if let table = tables[relationID] { try await writer.truncate(table, touch: touch) }
@@ -233,6 +238,20 @@ struct StreamReplicator {
             await acknowledgeAtTheEnd(with: writer, progress)
             throw error
         }
+    }
+
+    /// After how many changes of one transaction the log says how far it is.
+    private static let largeTransaction = 100_000
+
+    /// Says how far a large transaction is: clients get nothing of it before its end.
+    private func didRead(_ changes: Int, _ progress: inout Progress) {
+        let before = progress.changesOfTransaction
+        progress.changesOfTransaction += changes
+        guard before / Self.largeTransaction < progress.changesOfTransaction / Self.largeTransaction else { return }
+        logger.notice(
+            "A large transaction of the source is being read.",
+            metadata: [ReplicationLogKey.rows: "\(progress.changesOfTransaction)"]
+        )
     }
 
     /// Reads changes.

@@ -31,7 +31,8 @@ struct SourceScenario: ReplicationScenario {
     let source: EmbeddedSource
     let storage: SQLiteBucketStorage
     let config: String
-    let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    let log = CollectedLog()
+    var logger: Logger { log.logger }
 
     /// Opens the files of a folder.
     init(

@@ -123,6 +123,36 @@ import Testing
         }
     }
 
+    @Test func theLogSaysHowFarALargeTransactionIs() async throws {
+        let scenario = try SourceScenario(
+            schema: ["CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT)"],
+            config: """
+                config:
+                  edition: 3
+                streams:
+                  all:
+                    query: SELECT id, name FROM users WHERE name = 'shown'
+                """
+        )
+        let connection = try scenario.foreignConnection()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await connection.write { db in
+                try db.execute(
+                    sql: """
+                        INSERT INTO users (name)
+                        WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+                        SELECT 'hidden' FROM n
+                        """
+                )
+            }
+            try await connection.write { db in try db.execute(sql: "INSERT INTO users (name) VALUES ('shown')") }
+            try await scenario.caughtUp()
+        }
+        #expect(scenario.log.lines.count { $0.contains("A large transaction") } == 1)
+        #expect(scenario.log.lines.contains { $0.contains("is being read.") && $0.contains("ps.rows=100000") })
+    }
+
     @Test("head, store, marker, in this order")
     func writeCheckpointIsStoredBetweenHeadAndMarker() async throws {
         let scenario = try SourceScenario()
