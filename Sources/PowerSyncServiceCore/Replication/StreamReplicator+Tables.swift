@@ -76,11 +76,7 @@ extension StreamReplicator {
         didLeaveOut(obstacles)
     }
 
-    /// Drops tables with their rows.
-    ///
-    /// - Parameters:
-    ///   - dropped: The tables.
-    ///   - described: What the source has now, if that is why.
+    /// Drops tables with their rows, and says why, as far as what the source has now tells.
     private func remove(
         _ dropped: [SourceTable],
         for described: [SourceTableDescriptor] = [],
@@ -94,7 +90,10 @@ extension StreamReplicator {
                 .flatMap { source.changes(from: outdated.descriptor, to: $0) }
             var metadata: Logger.Metadata = [ReplicationLogKey.table: "\(outdated.descriptor.name)"]
             if !changes.isEmpty { metadata[ReplicationLogKey.changed] = "\(changes.joined(separator: ", "))" }
-            logger.notice("A table of the source is gone or has another form: its rows are removed.", metadata: metadata)
+            logger.notice(
+                "A table of the source is gone or has another form: its rows are removed.",
+                metadata: metadata
+            )
             try await writer.drop(outdated, touch: touch)
         }
     }

@@ -104,7 +104,7 @@ extension TransferRun {
         }
     }
 
-    /// - Parameter hopefulLooks: How many there had been when an attempt began that the app's policy refused.
+    /// An attempt is over; if the app's policy refused it, after so many hopeful looks.
     private func attemptEnded(_ attachment: Attachment, refusedAfter hopefulLooks: Int?) {
         let isDue = state.withLockedValue { state in
             state.tasks[ExactText(attachment.id)] = nil
