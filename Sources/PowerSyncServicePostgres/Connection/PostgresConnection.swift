@@ -89,7 +89,11 @@ package final class PostgresConnection: Sendable {
                 try libpq.send(statement, nil, until: deadline, "preparing a connection")
                 _ = try libpq.receiveAll(until: deadline, "preparing a connection")
                 return
-            } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.queryCanceled && attempt < 10 {}
+    private static func prepare(
+        _ libpq: LibPQ,
+        _ statement: String,
+        until deadline: ContinuousClock.Instant
+    ) throws {
         }
     }
 
