@@ -89,11 +89,9 @@ package final class PostgresConnection: Sendable {
                 try libpq.send(statement, nil, until: deadline, "preparing a connection")
                 _ = try libpq.receiveAll(until: deadline, "preparing a connection")
                 return
-    private static func prepare(
-        _ libpq: LibPQ,
-        _ statement: String,
-        until deadline: ContinuousClock.Instant
-    ) throws {
+            } catch let error as PostgresError {
+                guard error.sqlState == PostgresError.SQLState.queryCanceled, attempt < 10 else { throw error }
+            }
         }
     }
 
