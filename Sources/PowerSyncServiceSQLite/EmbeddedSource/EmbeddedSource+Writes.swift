@@ -6,11 +6,18 @@ package import PowerSyncUpload
 extension EmbeddedSource: WritableSource {
     package func apply(_ upload: UploadRequest, for userID: String) async throws -> UploadResponse {
         guard !upload.entries.isEmpty else { return UploadResponse(appliedThrough: nil) }
-        // A table that has just been made gets its triggers before its first row.
-        try await synchroniseCapture()
         let applier = SQLiteUploadApplier(pool) { _, _ in .apply }
-        try checkFiles()
-        let response = try await applier.apply(upload, for: BackendUser(id: userID))
+        let response: UploadResponse
+        do {
+            // A table that has just been made gets its triggers before its first row.
+            try await synchroniseCapture()
+            try checkFiles()
+            response = try await applier.apply(upload, for: BackendUser(id: userID))
+        } catch {
+            // A connection that is opened without them fails in another way.
+            try checkFiles()
+            throw error
+        }
         // Before anybody is told: what is in a file without a name is gone with the process.
         try checkFiles()
         signal.advance()
