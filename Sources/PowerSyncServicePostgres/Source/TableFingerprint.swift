@@ -1,4 +1,4 @@
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 
 /// What decides whether rows of a table that have been copied are still what clients should have, part by part.
 ///
