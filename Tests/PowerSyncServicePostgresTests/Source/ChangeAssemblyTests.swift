@@ -18,7 +18,7 @@ import Testing
             ],
             rowFilter: nil,
             isIdentityFull: false,
-            fingerprint: 1
+            fingerprint: TableFingerprint()
         )
         let options = SourceValueOptions()
         let followed = FollowedTable(
