@@ -42,7 +42,7 @@ struct SourceScenario: ReplicationScenario {
     ) throws {
         self.folder = try folder ?? TemporaryFolder()
         self.config = config
-        source = try EmbeddedSource(path: self.folder.path("source.db"), schema: schema, logger: logger)
+        source = try EmbeddedSource(path: self.folder.path("source.db"), schema: schema, logger: log.logger)
         storage = try SQLiteBucketStorage(path: self.folder.path("buckets.db"))
     }
 
