@@ -81,6 +81,10 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.prepareStream(slotName, resumingAfter: position, reached: reached) }
     }
 
+    func changes(from earlier: SourceTableDescriptor, to now: SourceTableDescriptor) -> [String] {
+        source.changes(from: earlier, to: now)
+    }
+
     func warn(about stream: ReplicationStream) async throws {
         try await waiting { try await source.warn(about: stream) }
     }

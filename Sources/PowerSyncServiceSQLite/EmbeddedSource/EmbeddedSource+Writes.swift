@@ -6,12 +6,12 @@ package import PowerSyncUpload
 extension EmbeddedSource: WritableSource {
     package func apply(_ upload: UploadRequest, for userID: String) async throws -> UploadResponse {
         guard !upload.entries.isEmpty else { return UploadResponse(appliedThrough: nil) }
+        try checkFiles()
         let applier = SQLiteUploadApplier(pool) { _, _ in .apply }
         let response: UploadResponse
         do {
             // A table that has just been made gets its triggers before its first row.
             try await synchroniseCapture()
-            try checkFiles()
             response = try await applier.apply(upload, for: BackendUser(id: userID))
         } catch {
             // A connection that is opened without them fails in another way.
