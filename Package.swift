@@ -105,7 +105,7 @@ let package = Package(
         // For the package in Benchmarks/ only.
         .library(
             name: "_PowerSyncEngine",
-            targets: ["PowerSyncCore", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncTokens"]
+            targets: ["PowerSyncCore", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncAuth"]
         ),
     ],
     traits: [
@@ -148,7 +148,7 @@ let package = Package(
 
         // Checking tokens, for the service and for backends.
         .target(
-            name: "PowerSyncTokens",
+            name: "PowerSyncAuth",
             dependencies: ["PowerSyncProtocol", .crypto, .jwtKit, .nioConcurrencyHelpers],
             swiftSettings: settings
         ),
@@ -228,8 +228,8 @@ let package = Package(
         .target(
             name: "PowerSyncTesting",
             dependencies: [
-                "PowerSync", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
-                "PowerSyncTokens", .logging, .nioConcurrencyHelpers, .nioCore,
+                "PowerSync", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore",
+                "PowerSyncAuth", .logging, .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings
         ),
@@ -238,7 +238,7 @@ let package = Package(
         .target(
             name: "PowerSyncBackend",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTokens", "PowerSyncUpload", .crypto, .grdb,
+                "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncAuth", "PowerSyncUpload", .crypto, .grdb,
                 .grdbSQLite,
             ],
             swiftSettings: settings
@@ -250,12 +250,12 @@ let package = Package(
         ),
 
         // The service.
-        .target(name: "PowerSyncRules", dependencies: ["PowerSyncProtocol", .yams], swiftSettings: settings),
+        .target(name: "PowerSyncSyncConfig", dependencies: ["PowerSyncProtocol", .yams], swiftSettings: settings),
         // What every source and every storage shares; knows none of them, and no HTTP.
         .target(
             name: "PowerSyncServiceCore",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncTokens", "PowerSyncUpload", .crypto, .logging,
+                "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncAuth", "PowerSyncUpload", .crypto, .logging,
                 .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing,
             ],
             swiftSettings: settings
@@ -263,7 +263,7 @@ let package = Package(
         .target(
             name: "PowerSyncServiceSQLite",
             dependencies: [
-                "CZlib", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
+                "CZlib", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore",
                 "PowerSyncSQLite", "PowerSyncUpload", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings
@@ -273,7 +273,7 @@ let package = Package(
         .target(
             name: "PowerSyncServicePostgres",
             dependencies: [
-                "CLibPQ", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", .logging,
+                "CLibPQ", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore", .logging,
                 .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings
@@ -281,8 +281,8 @@ let package = Package(
         .target(
             name: "PowerSyncService",
             dependencies: [
-                "PowerSyncBackend", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore",
-                "PowerSyncSQLite", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTokens",
+                "PowerSyncBackend", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore",
+                "PowerSyncSQLite", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncAuth",
                 "PowerSyncUpload",
                 "RSocket", .asyncHTTPClient, .yams, .crypto, .httpTypes,
                 .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
@@ -294,7 +294,7 @@ let package = Package(
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
         .target(
             name: "PowerSyncGenerator",
-            dependencies: ["PowerSyncRules", .argumentParser, .grdb],
+            dependencies: ["PowerSyncSyncConfig", .argumentParser, .grdb],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -317,7 +317,7 @@ let package = Package(
             name: "PowerSyncCLI",
             dependencies: [
                 "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncRules", "PowerSyncS3",
+                "PowerSyncSyncConfig", "PowerSyncS3",
                 "PowerSyncSQLite", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres",
                 .argumentParser, .asyncHTTPClient, .crypto, .grdb, .grdbSQLite, .httpTypes, .hummingbird, .logging,
                 .metrics, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .prometheus,
@@ -336,7 +336,8 @@ let package = Package(
         .target(
             name: "ServiceTestSupport",
             dependencies: [
-                "PowerSyncProtocol", "PowerSyncRules", "PowerSyncServiceCore", "PowerSyncServiceSQLite", "TestSupport",
+                "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "TestSupport",
                 .grdb, .logging, .nioConcurrencyHelpers,
             ],
             path: "Tests/ServiceTestSupport",
@@ -451,7 +452,7 @@ let package = Package(
             name: "DocumentationTests",
             dependencies: [
                 "PostgresTestSupport", "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncCLI",
-                "PowerSyncGRDB", "PowerSyncLogging", "PowerSyncRules", "PowerSyncService", "PowerSyncTesting",
+                "PowerSyncGRDB", "PowerSyncLogging", "PowerSyncSyncConfig", "PowerSyncService", "PowerSyncTesting",
                 "PowerSyncURLSession", "ServiceTestSupport", "TestSupport", .argumentParser, .grdb, .hummingbird,
                 .inMemoryTracing, .logging, .tracing,
             ],
@@ -469,23 +470,24 @@ let package = Package(
             name: "PowerSyncBackendTests",
             dependencies: [
                 "BackendTestSupport", "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird",
-                "PowerSyncProtocol", "PowerSyncTokens",
+                "PowerSyncProtocol", "PowerSyncAuth",
                 "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird, .hummingbirdTesting,
                 .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings
         ),
         .testTarget(
-            name: "PowerSyncRulesTests",
-            dependencies: ["PowerSyncRules", "PowerSyncProtocol", "TestSupport", .grdb],
+            name: "PowerSyncSyncConfigTests",
+            dependencies: ["PowerSyncSyncConfig", "PowerSyncProtocol", "TestSupport", .grdb],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PowerSyncServiceTests",
             dependencies: [
-                "BackendTestSupport", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                "BackendTestSupport", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncSyncConfig",
+                "PowerSyncService",
                 "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting",
-                "PowerSyncSQLite", "PowerSyncTokens", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
+                "PowerSyncSQLite", "PowerSyncAuth", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
                 .asyncHTTPClient,
                 .crypto, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .metrics,
                 .nioConcurrencyHelpers,
@@ -497,7 +499,7 @@ let package = Package(
         .testTarget(
             name: "PowerSyncServicePostgresTests",
             dependencies: [
-                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncRules", "PowerSyncService",
+                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncService",
                 "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting",
                 "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
             ],
@@ -508,7 +510,7 @@ let package = Package(
             name: "PowerSyncCLITests",
             dependencies: [
                 "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncRules", "PowerSyncService",
+                "PowerSyncSyncConfig", "PowerSyncService",
                 "PowerSyncTesting", "TestSupport", .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ],
             swiftSettings: settings
@@ -516,7 +518,8 @@ let package = Package(
         .testTarget(
             name: "IntegrationTests",
             dependencies: [
-                "IntegrationTestSupport", "PostgresTestSupport", "PowerSync", "PowerSyncProtocol", "PowerSyncRules",
+                "IntegrationTestSupport", "PostgresTestSupport", "PowerSync", "PowerSyncProtocol",
+                "PowerSyncSyncConfig",
                 "PowerSyncService",
                 "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
                 .serviceLifecycle,
@@ -546,7 +549,7 @@ let package = Package(
         ),
         .testTarget(
             name: "PowerSyncQueryTests",
-            dependencies: ["PowerSyncProtocol", "PowerSyncRules", "ServiceTestSupport", "TestSupport"],
+            dependencies: ["PowerSyncProtocol", "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport"],
             path: "Tests/Heavy/PowerSyncQueryTests",
             swiftSettings: settings
         ),

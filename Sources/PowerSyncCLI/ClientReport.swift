@@ -1,6 +1,6 @@
 import ArgumentParser
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Options that describe a client.
 struct ClientOptions: ParsableArguments {

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import Logging
 import PowerSyncGenerator
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncService
 import PowerSyncServiceCore
 import PowerSyncServicePostgres

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import PowerSyncGenerator
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// `powersync test sync.test.yaml`: checks what clients receive under a sync config.
 struct TestCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import PowerSyncGenerator
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// `powersync validate sync.yaml`: compiles a sync config and prints what is wrong with it, and what it does.
 struct ValidateCommand: AsyncParsableCommand {

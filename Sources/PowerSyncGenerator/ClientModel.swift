@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// What an app has of a sync config: tables with typed columns, and streams with typed parameters.
 struct ClientModel: Sendable {

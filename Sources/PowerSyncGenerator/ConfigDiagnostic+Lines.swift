@@ -1,4 +1,4 @@
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 
 extension ConfigDiagnostic {
     /// The finding with the line of the file that it is about, each as one line for a terminal.

@@ -1,4 +1,4 @@
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 
 /// A table of the source with what its declaration says about its columns.
 package struct DeclaredTable: Sendable {

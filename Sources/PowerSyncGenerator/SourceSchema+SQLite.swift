@@ -1,6 +1,6 @@
 import Foundation
 package import GRDB
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 
 extension SourceSchema {
     /// The tables of a SQLite database, or those that some `CREATE TABLE` statements make.

@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Finds the parameters that the queries of a stream read from its subscriptions, and what they are compared with.
 struct StreamParameters {

@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Swift code for a model: a schema, a type for the rows of each table, a function for each stream.
 ///

@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Puts the tables of a client together from the queries that fill them.
 struct TableModels {

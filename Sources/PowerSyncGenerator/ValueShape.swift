@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 extension DeclaredType {
     /// The type of the column in the client's schema: `text`, `integer` or `real`.

@@ -3,9 +3,9 @@ import Hummingbird
 import Logging
 import NIOCore
 import PowerSyncBackend
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 import ServiceLifecycle
 
 /// How a service is put together.

@@ -2,7 +2,7 @@ public import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 public import ServiceLifecycle
 

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import PostgresTestSupport
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncService
 import TestSupport
 import Testing

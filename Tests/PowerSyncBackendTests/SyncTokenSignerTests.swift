@@ -4,7 +4,7 @@ import PowerSyncUpload
 import Testing
 
 @testable import PowerSyncBackend
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// Tokens for the sync service, and the keys that they are checked with.
 @Suite struct SyncTokenSignerTests {

@@ -1,4 +1,4 @@
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 package import PowerSyncServiceCore
 
 /// A source in front of another one, which does everything that it does not do itself.

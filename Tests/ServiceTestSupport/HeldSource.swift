@@ -1,5 +1,5 @@
 import NIOConcurrencyHelpers
-import PowerSyncRules
+import PowerSyncSyncConfig
 package import PowerSyncServiceCore
 
 /// A source whose copies wait while they are held.

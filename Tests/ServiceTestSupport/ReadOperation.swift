@@ -1,5 +1,5 @@
 package import PowerSyncProtocol
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 package import PowerSyncServiceCore
 
 /// An operation with its texts.

@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
 import PowerSyncProtocol
-package import PowerSyncTokens
+package import PowerSyncAuth
 
 /// A key that signs tokens for the sync service.
 ///

@@ -1,6 +1,6 @@
 public import Foundation
 import PowerSyncProtocol
-import PowerSyncTokens
+import PowerSyncAuth
 public import PowerSyncUpload
 
 /// A token for the sync service.

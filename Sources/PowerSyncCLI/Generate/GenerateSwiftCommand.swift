@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import PowerSyncGenerator
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncService
 import PowerSyncServicePostgres
 

@@ -1,5 +1,5 @@
 import PowerSyncGenerator
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServicePostgres
 
 /// Reads the tables of a PostgreSQL database from its catalogue, with the types that clients get (docs/postgres.md "Types").

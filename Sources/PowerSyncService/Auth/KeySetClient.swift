@@ -6,7 +6,7 @@ import NIOHTTPCompression
 import NIOPosix
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// Fetches a key set over HTTP.
 ///

@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// Reads `client_auth` of a configuration file.
 extension ClientAuthentication {

@@ -1,6 +1,6 @@
 public import Foundation
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// How clients' tokens are checked.
 public struct ClientAuthentication: Sendable {

@@ -1,7 +1,7 @@
 public import Foundation
 import PowerSyncBackend
 package import PowerSyncProtocol
-import PowerSyncTokens
+import PowerSyncAuth
 import PowerSyncUpload
 
 extension SyncTokenSigner {

@@ -3,7 +3,7 @@ import NIOCore
 import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// What keeps a service from starting, in the words for whoever started it.
 extension ServiceConfiguration {

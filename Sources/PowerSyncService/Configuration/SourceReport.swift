@@ -1,6 +1,6 @@
 import Foundation
 package import Logging
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 package import PowerSyncServicePostgres
 

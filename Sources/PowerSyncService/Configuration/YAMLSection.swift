@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import Yams
 
 /// Reads the keys of one mapping of a configuration file.

@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 /// What ``SyncService/deploy(syncConfig:versionLabel:)`` has done.

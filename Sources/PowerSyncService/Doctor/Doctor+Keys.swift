@@ -2,7 +2,7 @@ import Foundation
 import NIOHTTP1
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 
 extension Doctor {
     /// How far the clock may be off before tokens are refused: the tolerance of their check, in seconds.

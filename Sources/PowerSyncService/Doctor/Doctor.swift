@@ -1,7 +1,7 @@
 package import Foundation
 package import Logging
-import PowerSyncRules
-import PowerSyncTokens
+import PowerSyncSyncConfig
+import PowerSyncAuth
 
 /// Looks for everything that keeps a service from starting, from working, or from being reached
 /// (docs/operating.md "What doctor looks at").

@@ -4,9 +4,9 @@ import Hummingbird
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 
 extension ErrorEnvelope {
     /// 413: the body is too long.

@@ -3,7 +3,7 @@ import Hummingbird
 import Logging
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// Gives every request an id and a log entry, and turns errors into responses
 /// (docs/protocol.md "Requests and responses").

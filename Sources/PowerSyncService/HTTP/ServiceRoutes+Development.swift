@@ -3,7 +3,7 @@ import Hummingbird
 import PowerSyncBackend
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 import PowerSyncUpload
 
 /// Endpoints that make a back end unnecessary while developing (docs/service.md "The embedded source").

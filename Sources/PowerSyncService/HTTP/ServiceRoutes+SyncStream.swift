@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 import ServiceLifecycle
 
 /// `POST /sync/stream` (docs/protocol.md "The sync request").

@@ -1,7 +1,7 @@
 import Hummingbird
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// Write checkpoints, whose numbers the service or the client chooses (docs/protocol.md "Write checkpoints").
 extension ServiceRoutes {

@@ -4,7 +4,7 @@ import Hummingbird
 import PowerSyncBackend
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// All routes of the service, with what they share.
 ///

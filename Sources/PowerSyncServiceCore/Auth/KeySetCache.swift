@@ -1,4 +1,4 @@
-package import PowerSyncTokens
+package import PowerSyncAuth
 
 /// What is known of a remote key set, and when to ask for it again (docs/service.md "Authentication").
 ///

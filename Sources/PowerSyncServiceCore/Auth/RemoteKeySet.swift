@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-package import PowerSyncTokens
+package import PowerSyncAuth
 import ServiceLifecycle
 
 /// Keys that a server publishes (docs/service.md "Authentication").

@@ -2,7 +2,7 @@ package import Foundation
 package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 
 /// Makes sync configs the ones to replicate, also while the service runs (docs/service.md "Deploying a sync config").
 ///

@@ -1,4 +1,4 @@
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 
 /// Why a sync config is not deployed; what was replicated before goes on.
 package enum SyncConfigDeploymentError: Error, Sendable {

@@ -1,7 +1,7 @@
 package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Tells operators that rows are missing on clients.
 ///

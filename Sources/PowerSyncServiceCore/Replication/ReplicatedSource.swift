@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// A source as replication asks it: its errors tell whose they are, and what takes long shows that it is waited for.
 ///

@@ -1,6 +1,6 @@
 import Metrics
 import NIOConcurrencyHelpers
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Counts what is replicated, for the metrics of the process and for operators.
 package final class ReplicationStatistics: Sendable {

@@ -1,5 +1,5 @@
 package import Logging
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 import ServiceLifecycle
 
 /// Keeps the bucket storage up to date with the source: the writing half of the service.

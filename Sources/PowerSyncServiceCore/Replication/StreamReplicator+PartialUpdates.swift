@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Updates of rows that the change stream does not know completely (docs/service.md "What a source promises").
 extension StreamReplicator {

@@ -1,5 +1,5 @@
 import Logging
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Tables: which ones are followed, which ones are copied, and which ones are left out.
 extension StreamReplicator {

@@ -1,5 +1,5 @@
 import Logging
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Replicates the source into one replication stream, until the stream is replaced or the task is cancelled.
 ///

@@ -1,4 +1,4 @@
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 extension PostgresCheck {

@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// A table or what looks like one, as the catalogue describes it.
 struct PublishedTable {

@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 
 /// Tells whether a server can be replicated, and what is missing (docs/postgres.md "Checking a server").
 ///

@@ -1,5 +1,5 @@
 package import PowerSyncProtocol
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 
 /// Something about a server, a publication or a table that keeps rows from being replicated, or may do so one day.
 package struct PostgresFinding: Sendable, Hashable {

@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Writes names in statements that people read, and run.
 enum PostgresIdentifier {

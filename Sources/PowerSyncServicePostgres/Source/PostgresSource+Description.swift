@@ -1,6 +1,6 @@
 import Logging
 import NIOConcurrencyHelpers
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 package import PowerSyncServiceCore
 
 /// The source as operators see it.

@@ -2,7 +2,7 @@ package import Foundation
 package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 /// A PostgreSQL database whose tables are replicated by logical replication (docs/postgres.md).

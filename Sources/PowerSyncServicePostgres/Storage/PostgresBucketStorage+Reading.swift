@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 package import PowerSyncProtocol
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 package import PowerSyncServiceCore
 
 /// Reading at a checkpoint (docs/service.md "Reading buckets").

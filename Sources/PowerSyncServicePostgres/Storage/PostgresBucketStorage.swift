@@ -2,7 +2,7 @@ package import Foundation
 package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 /// Bucket storage in a schema of a PostgreSQL database, for any number of processes (docs/postgres-storage.md).

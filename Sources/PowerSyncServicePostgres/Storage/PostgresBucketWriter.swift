@@ -1,6 +1,6 @@
 import Foundation
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 /// The writer of one replication stream (docs/service.md "Rows and operations").

@@ -1,5 +1,5 @@
 package import PowerSyncProtocol
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 
 /// Turns the texts of one column's values into what rows are made of (docs/postgres.md "Types").
 ///

@@ -1,6 +1,6 @@
 import GRDB
 package import PowerSyncProtocol
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 import PowerSyncSQLite
 package import PowerSyncServiceCore
 

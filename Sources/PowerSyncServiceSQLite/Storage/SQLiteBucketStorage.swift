@@ -2,7 +2,7 @@ package import Foundation
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncSQLite
 package import PowerSyncServiceCore
 

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncSQLite
 import PowerSyncServiceCore
 

@@ -1,7 +1,7 @@
 public import Foundation
 import PowerSync
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 extension FakeService {
     /// A value of a row of the backend's database.

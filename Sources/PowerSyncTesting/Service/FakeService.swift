@@ -4,9 +4,9 @@ import NIOConcurrencyHelpers
 public import PowerSync
 import PowerSyncBackend
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// A sync service and a backend in the process of a test: rows, users, uploads and faults, without a port and without waiting.
 ///

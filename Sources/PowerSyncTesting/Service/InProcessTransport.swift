@@ -1,9 +1,9 @@
 import NIOCore
 import PowerSync
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// Reaches a ``FakeService`` without a network: sessions of the real service make real lines, which the client reads.
 struct InProcessTransport: SyncTransport {

@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 /// A change of a row of a ``FakeService``.

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 package import PowerSyncProtocol
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 package import PowerSyncServiceCore
 
 /// A bucket storage that is obviously right: it keeps every operation of a bucket and every entry of a lookup as long as their

@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 /// The writer of an ``InMemoryBucketStorage``: every call takes effect at once.

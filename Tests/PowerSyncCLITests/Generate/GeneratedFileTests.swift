@@ -1,6 +1,6 @@
 import Foundation
 import PowerSync
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
 import Testing
 

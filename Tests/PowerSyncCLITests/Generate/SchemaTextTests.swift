@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncRules
+import PowerSyncSyncConfig
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import PowerSyncGenerator
-import PowerSyncRules
+import PowerSyncSyncConfig
 import TestSupport
 import Testing
 

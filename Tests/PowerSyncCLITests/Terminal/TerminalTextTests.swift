@@ -1,7 +1,7 @@
 import Foundation
 import PowerSyncGenerator
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import Testing
 
 @testable import PowerSyncCLI

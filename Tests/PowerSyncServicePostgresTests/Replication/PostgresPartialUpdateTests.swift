@@ -1,7 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import PostgresTestSupport
-import PowerSyncRules
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import GRDB
 import PostgresTestSupport
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
 import ServiceTestSupport
 import Testing

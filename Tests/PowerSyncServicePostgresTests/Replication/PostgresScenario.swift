@@ -1,7 +1,7 @@
 import Logging
 import PostgresTestSupport
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import TestSupport
 import Testing

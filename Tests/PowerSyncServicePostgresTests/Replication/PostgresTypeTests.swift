@@ -1,5 +1,5 @@
 import PostgresTestSupport
-import PowerSyncRules
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import PostgresTestSupport
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import Testing
 

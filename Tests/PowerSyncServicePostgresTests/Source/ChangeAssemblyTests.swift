@@ -1,5 +1,5 @@
 import NIOCore
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 import Testing
 

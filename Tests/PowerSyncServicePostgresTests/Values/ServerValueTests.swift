@@ -1,6 +1,6 @@
 import Logging
 import PostgresTestSupport
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
 import Testing

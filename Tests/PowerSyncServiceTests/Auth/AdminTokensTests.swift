@@ -1,4 +1,4 @@
-import PowerSyncTokens
+import PowerSyncAuth
 import Testing
 
 @testable import PowerSyncService

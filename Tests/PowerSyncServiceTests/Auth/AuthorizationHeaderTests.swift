@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @testable import PowerSyncService
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// How tokens are presented (RFC 9110, 11.1 and 11.4): schemes in any case, blanks around them, one of each.
 @Suite(.timeLimit(.minutes(1))) struct AuthorizationHeaderTests {

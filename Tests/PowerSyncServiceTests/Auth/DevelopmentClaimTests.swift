@@ -1,6 +1,6 @@
 import Foundation
 import PowerSyncProtocol
-import PowerSyncTokens
+import PowerSyncAuth
 import Testing
 
 @testable import PowerSyncService

@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncService
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// The forms of keys (docs/service.md "Authentication").
 @Suite struct JSONWebKeyTests {

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// All keys that have a token's `kid` are tried, wherever they are.
 @Suite struct KeySearchTests {

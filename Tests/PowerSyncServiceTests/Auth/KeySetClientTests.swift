@@ -4,7 +4,7 @@ import NIOHTTP1
 import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncTesting
-import PowerSyncTokens
+import PowerSyncAuth
 import TestSupport
 import Testing
 

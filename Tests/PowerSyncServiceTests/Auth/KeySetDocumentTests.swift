@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// Which keys of a published set are used (docs/service.md "Authentication").
 @Suite struct KeySetDocumentTests {

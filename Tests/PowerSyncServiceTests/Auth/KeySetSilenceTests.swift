@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 import PowerSyncServiceCore
 import PowerSyncTesting
-import PowerSyncTokens
+import PowerSyncAuth
 import Testing
 
 @testable import PowerSyncService

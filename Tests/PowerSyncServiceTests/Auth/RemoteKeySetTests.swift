@@ -6,7 +6,7 @@ import PowerSyncTesting
 import Testing
 
 @testable import PowerSyncService
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// Tokens whose keys a server publishes (docs/service.md "Authentication").
 @Suite(.timeLimit(.minutes(1))) struct RemoteKeySetTests {

@@ -3,7 +3,7 @@ import Foundation
 import JWTKit
 import PowerSyncProtocol
 
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// A key pair of a test, for one algorithm; for HMAC, a secret.
 ///

@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// A token made by a test, valid 100 s after 1767225600 unless changed.
 struct TestToken {

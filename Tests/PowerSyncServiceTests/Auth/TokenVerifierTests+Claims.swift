@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// Each claim with each kind of value: what is accepted, and what is said of the rest.
 extension TokenVerifierTests {

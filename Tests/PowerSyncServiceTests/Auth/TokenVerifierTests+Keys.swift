@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncServiceCore
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// Which key a token is verified with.
 extension TokenVerifierTests {

@@ -2,7 +2,7 @@ import JWTKit
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// Signatures of every kind.
 extension TokenVerifierTests {

@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncServiceCore
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// Which tokens are accepted, and why others are not (docs/service.md "Authentication").
 @Suite struct TokenVerifierTests {

@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// What a key keeps from one check to the next.
 @Suite struct VerifyingKeyTests {

@@ -1,6 +1,6 @@
 import Foundation
 import Logging
-import PowerSyncTokens
+import PowerSyncAuth
 import Testing
 
 @testable import PowerSyncServiceCore

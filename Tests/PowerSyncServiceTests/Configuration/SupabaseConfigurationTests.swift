@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncTokens
+import PowerSyncAuth
 import Testing
 
 @testable import PowerSyncService

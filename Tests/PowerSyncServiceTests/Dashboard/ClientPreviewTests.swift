@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore
-@testable import PowerSyncTokens
+@testable import PowerSyncAuth
 
 /// What a user would get is what a client of that user gets.
 @Suite(.timeLimit(.minutes(2))) struct ClientPreviewTests {

@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import TestSupport
 import ServiceTestSupport
 import Testing

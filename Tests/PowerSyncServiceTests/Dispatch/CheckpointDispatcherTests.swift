@@ -1,8 +1,8 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
-import PowerSyncTokens
+import PowerSyncAuth
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import PowerSyncTokens
+import PowerSyncAuth
 import TestSupport
 import Testing
 

@@ -1,6 +1,6 @@
 import GRDB
 import Logging
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
 import ServiceTestSupport
 import TestSupport

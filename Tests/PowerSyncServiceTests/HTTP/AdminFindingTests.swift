@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import PostgresTestSupport
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@ import Foundation
 import Hummingbird
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
 import ServiceTestSupport
 import Testing

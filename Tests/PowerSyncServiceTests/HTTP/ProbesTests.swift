@@ -1,6 +1,6 @@
 import Hummingbird
 import Logging
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
 import Testing
 

@@ -3,8 +3,8 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import PowerSyncProtocol
-import PowerSyncRules
-import PowerSyncTokens
+import PowerSyncSyncConfig
+import PowerSyncAuth
 import PowerSyncUpload
 import TestSupport
 import Testing

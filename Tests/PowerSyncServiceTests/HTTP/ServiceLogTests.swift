@@ -3,7 +3,7 @@ import Logging
 import NIOConcurrencyHelpers
 import PostgresTestSupport
 import PowerSyncProtocol
-import PowerSyncTokens
+import PowerSyncAuth
 import ServiceTestSupport
 import TestSupport
 import Testing

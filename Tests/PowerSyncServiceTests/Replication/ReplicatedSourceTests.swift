@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
 import ServiceTestSupport
 import Testing

@@ -1,5 +1,5 @@
 import NIOConcurrencyHelpers
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
 import ServiceTestSupport
 import TestSupport

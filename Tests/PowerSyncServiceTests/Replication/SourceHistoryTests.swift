@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -1,6 +1,6 @@
 import Logging
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
 import ServiceTestSupport
 import Testing

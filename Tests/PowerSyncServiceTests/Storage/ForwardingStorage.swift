@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 @testable import PowerSyncServiceCore
 

@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import Testing
 
 @testable import PowerSyncServiceCore

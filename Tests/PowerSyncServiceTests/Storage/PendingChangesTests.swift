@@ -1,5 +1,5 @@
 import NIOConcurrencyHelpers
-import PowerSyncRules
+import PowerSyncSyncConfig
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -1,6 +1,6 @@
 import Foundation
 import GRDB
-import PowerSyncRules
+import PowerSyncSyncConfig
 import TestSupport
 import Testing
 

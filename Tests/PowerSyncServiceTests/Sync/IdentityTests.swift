@@ -1,6 +1,6 @@
 import GRDB
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import TestSupport
 import Testing
 

@@ -1,9 +1,9 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncTesting
-import PowerSyncTokens
+import PowerSyncAuth
 import ServiceTestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
-import PowerSyncRules
-import PowerSyncTokens
+import PowerSyncSyncConfig
+import PowerSyncAuth
 import Testing
 
 @testable import PowerSyncServiceCore

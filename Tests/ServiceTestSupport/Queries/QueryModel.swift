@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import PowerSyncProtocol
-package import PowerSyncRules
+package import PowerSyncSyncConfig
 package import PowerSyncServiceCore
 package import TestSupport
 

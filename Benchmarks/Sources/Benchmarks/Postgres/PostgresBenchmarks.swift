@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
 import PowerSyncServiceSQLite

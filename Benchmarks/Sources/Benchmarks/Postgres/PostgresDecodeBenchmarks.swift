@@ -1,6 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServicePostgres
 
 /// Decoding messages of a PostgreSQL server into rows, without a server: 300,000 updates of a row with eight columns.

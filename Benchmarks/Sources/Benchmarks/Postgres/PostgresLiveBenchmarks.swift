@@ -1,7 +1,7 @@
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncService
 import PowerSyncServiceCore
 import PowerSyncServicePostgres

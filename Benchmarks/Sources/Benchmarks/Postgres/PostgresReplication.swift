@@ -1,5 +1,5 @@
 import Logging
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
 

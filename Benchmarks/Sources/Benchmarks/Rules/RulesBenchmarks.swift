@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// What sync configs cost: evaluating a source row, compiling, and finding the buckets of a request.
 ///

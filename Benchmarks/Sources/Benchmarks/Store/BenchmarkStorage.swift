@@ -1,7 +1,7 @@
 import Foundation
 import Logging
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 import PowerSyncServiceSQLite
 

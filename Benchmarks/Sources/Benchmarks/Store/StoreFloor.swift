@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 /// Plain inserts of the same JSON texts into one table, in the order of its rowid, in transactions of the same size.

@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 /// The rows of the storage's benchmarks: random UUID ids, about 217 bytes of JSON, in 20,000 buckets and a large one.

@@ -2,7 +2,7 @@ import Crypto
 import CryptoExtras
 import Foundation
 import PowerSyncBackend
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// What the token of a request costs on one core when its key is known.
 enum TokenBenchmarks {

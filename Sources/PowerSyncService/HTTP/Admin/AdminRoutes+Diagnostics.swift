@@ -1,6 +1,6 @@
 import Foundation
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
 /// What operators ask first: what is replicated, how far it is, and what is wrong.

@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
 import PowerSyncProtocol
-import PowerSyncTokens
+import PowerSyncAuth
 
 /// Who may use the admin API.
 ///

@@ -4,7 +4,7 @@ import Hummingbird
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 import ServiceLifecycle
 
 /// The dashboard: a page, and what it asks (docs/dashboard.md).

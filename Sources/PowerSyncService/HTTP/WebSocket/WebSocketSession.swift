@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncTokens
+import PowerSyncAuth
 import RSocket
 import ServiceLifecycle
 

@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 
 /// Writes of tests as statements for PostgreSQL.
 ///

@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 import TestSupport
 
 /// A write to a source, by somebody who knows nothing about the service.

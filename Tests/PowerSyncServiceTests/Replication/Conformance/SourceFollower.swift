@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 import Testing
 
 @testable import PowerSyncServiceCore

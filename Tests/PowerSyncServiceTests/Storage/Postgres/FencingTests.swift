@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
-import PowerSyncRules
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import Testing
 

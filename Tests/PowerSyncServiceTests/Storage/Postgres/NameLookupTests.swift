@@ -1,4 +1,4 @@
-import PowerSyncRules
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import Testing
 

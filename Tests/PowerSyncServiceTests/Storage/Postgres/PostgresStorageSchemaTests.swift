@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import ServiceTestSupport
 import Testing
 
-@testable import PowerSyncRules
+@testable import PowerSyncSyncConfig
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServicePostgres
 

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import PostgresTestSupport
 import PowerSyncProtocol
-import PowerSyncRules
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import Testing
 

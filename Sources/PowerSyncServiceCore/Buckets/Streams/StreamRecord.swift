@@ -1,0 +1,87 @@
+package import PowerSyncProtocol
+import PowerSyncSyncConfig
+
+/// A replication stream as storages keep it, without its sync config (``StreamConfigs``).
+package struct StreamRecord: Sendable {
+    /// The number of the stream.
+    package let id: ReplicationStreamID
+    /// The state when the record was read.
+    package let state: ReplicationStream.State
+    /// The name under which the source keeps the position of this stream.
+    package let slotName: String
+    /// The secret key of the hashes in row states, 16 bytes.
+    package let hashKey: [UInt8]
+    /// What operators call this version of the sync config; the only thing about a config that may change.
+    package var versionLabel: String?
+    /// Whether the initial snapshot is complete.
+    package var isSnapshotDone = false
+    /// From where the source is read as long as there is no checkpoint.
+    package var snapshotLSN: LSN?
+    /// The op id of the published checkpoint.
+    package var lastCheckpoint: OpID?
+    /// The position of the published checkpoint.
+    package var lastCheckpointLSN: LSN?
+    /// The position before which no checkpoint may be made.
+    package var noCheckpointBefore: LSN?
+    /// The highest op id that is stored and not covered by a checkpoint.
+    package var keepaliveOp: OpID?
+    /// The number of the source's history in `source_histories`; 0 before the stream has begun.
+    package var historyID: Int64 = 0
+
+    /// Creates the record of a stream that has not begun.
+    package init(id: ReplicationStreamID, state: ReplicationStream.State, slotName: String, hashKey: [UInt8]) {
+        self.id = id
+        self.state = state
+        self.slotName = slotName
+        self.hashKey = hashKey
+    }
+
+    /// A random ``hashKey`` for a new stream.
+    package static func makeHashKey() -> [UInt8] {
+        var random = SystemRandomNumberGenerator()
+        return (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &random) }
+    }
+
+    /// The published checkpoint.
+    package var checkpoint: StorageCheckpoint? {
+        guard let lastCheckpoint, let lastCheckpointLSN else { return nil }
+        return StorageCheckpoint(streamID: id, opID: lastCheckpoint, lsn: lastCheckpointLSN)
+    }
+
+    /// Where to continue reading the source, if it has the history that the stream began with.
+    package func resumePosition(in history: SourceHistory?) -> SourcePosition? {
+        guard let history, let lsn = lastCheckpointLSN ?? snapshotLSN else { return nil }
+        return SourcePosition(lsn, of: history)
+    }
+
+    /// A newest write checkpoint's position, if the stream has not reached it yet.
+    package func notReached(_ lsn: LSN?) -> LSN? {
+        guard let lsn, let own = lastCheckpointLSN ?? snapshotLSN, lsn > own else { return nil }
+        return lsn
+    }
+}
+
+extension ReplicationStream {
+    /// The stream of a record, with its config.
+    package init(_ record: StreamRecord, _ config: StreamConfig) {
+        self.init(record, content: config.content, plan: config.plan)
+    }
+
+    /// A stream that is only to be deleted, if its record says so: this service cannot read its config.
+    package init?(deleting record: StreamRecord) {
+        guard record.state == .stop else { return nil }
+        self.init(record, content: "", plan: .empty)
+    }
+
+    private init(_ record: StreamRecord, content: String, plan: SyncPlan) {
+        self.init(
+            id: record.id,
+            state: record.state,
+            slotName: record.slotName,
+            content: content,
+            plan: plan,
+            isSnapshotDone: record.isSnapshotDone
+        )
+        versionLabel = record.versionLabel
+    }
+}

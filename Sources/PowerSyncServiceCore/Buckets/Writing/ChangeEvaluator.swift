@@ -1,0 +1,124 @@
+package import PowerSyncSyncConfig
+
+/// Turns changes of one table into records: identities, buckets, checksums, parameter entries.
+package struct ChangeEvaluator {
+    private var evaluator: TableEvaluator
+    private let bucketPrefix: String
+    private let table: SourceTable
+    private let mode: SaveMode
+    private let identityNames: [String]
+    /// Where the columns of the identity are in rows of one layout.
+    private var identity: (layout: RowLayout, positions: [Int?])?
+    private let maximumDataBytes: Int
+    private var hasher: ContentHasher
+
+    /// The most bytes of a row on clients.
+    static let maximumDataBytes = 15 * 1024 * 1024
+
+    /// Creates an evaluator for a table.
+    ///
+    /// - Parameters:
+    ///   - plan: The compiled config.
+    ///   - bucketPrefix: What all names of buckets start with.
+    ///   - hashKey: The key of the hashes in row states.
+    ///   - table: The table.
+    ///   - mode: Whether rows that are already stored are left alone.
+    ///   - maximumDataBytes: The most bytes of a row on clients.
+    package init(
+        plan: SyncPlan,
+        bucketPrefix: String,
+        hashKey: [UInt8],
+        table: SourceTable,
+        mode: SaveMode,
+        maximumDataBytes: Int = Self.maximumDataBytes
+    ) {
+        evaluator = plan.evaluator(for: table.descriptor.name)
+        self.bucketPrefix = bucketPrefix
+        self.table = table
+        self.mode = mode
+        self.maximumDataBytes = maximumDataBytes
+        hasher = ContentHasher(key: hashKey)
+        identityNames = table.descriptor.identity.map(\.name)
+    }
+
+    /// Evaluates a change.
+    package mutating func evaluate(_ change: SourceChange) -> PendingRecord {
+        let newKey = change.row.map { identityValues(of: $0) }
+        let beforeKey = ReplicaID(names: identityNames, values: change.oldKey ?? newKey ?? [])
+        var record = PendingRecord(
+            kind: change.kind,
+            tableID: table.id,
+            beforeKey: beforeKey,
+            content: nil,
+            skipsStoredRow: mode == .snapshot,
+            size: 64
+        )
+        guard let row = change.row, let newKey else { return record }
+        let key = change.oldKey == nil ? beforeKey : ReplicaID(names: identityNames, values: newKey)
+        var content = PendingRecord.Content(key: key, rows: [], entries: [], withheld: [])
+        func reject(_ reason: RejectedRow.Reason) {
+            record.rejections.append(
+                RejectedRow(
+                    table: table.descriptor.name,
+                    key: zip(identityNames, newKey).map { SourceRow.Column(name: $0, value: $1) },
+                    reason: reason
+                )
+            )
+        }
+        var definitionsWithoutID: [String] = []
+        let rows = evaluator.evaluate(row, bucketPrefix: bucketPrefix) { error in
+            if case (.noID, .buckets(let names)) = (error.underlyingError, error.target) {
+                definitionsWithoutID += names
+            } else {
+                reject(.notEvaluated(error))
+            }
+        }
+        if !definitionsWithoutID.isEmpty { reject(.withoutID(definitions: definitionsWithoutID)) }
+        var most = 0
+        for var row in rows {
+            let bytes = row.data.utf8.count
+            if bytes > maximumDataBytes {
+                most = max(most, bytes)
+                row.data = ""
+                content.withheld.append(row)
+            } else {
+                record.size += 100 + bytes
+                content.rows.append((row, hasher.put(table: row.table, id: row.id, data: row.data)))
+            }
+        }
+        if most > 0 {
+            reject(.tooLarge(bytes: most, limit: maximumDataBytes, buckets: content.withheld.map(\.bucket)))
+        }
+        content.entries = evaluator.evaluateParameters(row) { reject(.notEvaluated($0)) }
+            .map { ($0, hasher.entry($0.rows)) }
+        record.size += content.entries.count * 100
+        record.content = content
+        return record
+    }
+
+    /// The values of the replica identity; `NULL` for a column that the row lacks.
+    private mutating func identityValues(of row: SourceRow) -> [SQLiteValue] {
+        let positions: [Int?]
+        if let identity, identity.layout == row.layout {
+            positions = identity.positions
+        } else {
+            positions = identityNames.map { row.layout.position(of: $0) }
+            identity = (row.layout, positions)
+        }
+        return positions.map { position in position.map { row.values[$0] } ?? .null }
+    }
+}
+
+extension SourceRow {
+    /// About how many bytes the row has when it is stored.
+    package var estimatedBytes: Int {
+        values.reduce(layout.nameBytes) { total, value in
+            switch value {
+            case .null: total + 4
+            case .integer, .real: total + 8
+            case .text(let text): total + text.utf8.count
+            case .blob(let bytes): total + bytes.count
+            }
+        }
+    }
+}

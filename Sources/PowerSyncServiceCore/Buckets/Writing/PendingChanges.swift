@@ -1,0 +1,121 @@
+package import PowerSyncSyncConfig
+
+/// What a writer has evaluated and not written yet, in order.
+package struct PendingChanges {
+    /// What is written in one storage transaction.
+    package struct Batch: Sendable {
+        /// What becomes of rows.
+        package var records: [PendingRecord] = []
+        /// Positions of snapshots, by table id, that are true once the records are written.
+        package var progress: [String: SnapshotKey] = [:]
+
+        /// Whether there is nothing to write.
+        package var isEmpty: Bool { records.isEmpty && progress.isEmpty }
+    }
+
+    /// The most records of one storage transaction.
+    static let maximumRecords = 8000
+    /// The most records of one while a table is copied: the more there are, the more of them share a page that is written.
+    ///
+    /// SQLite has one writer: for as long as that takes, a fraction of a second, other streams and write checkpoints wait.
+    static let maximumCopiedRecords = SnapshotChunk.maximumRows
+    /// The estimated bytes of operations after which a storage transaction is written.
+    static let maximumBytes = 5 * 1024 * 1024
+
+    private let plan: SyncPlan
+    private let bucketPrefix: String
+    private let hashKey: [UInt8]
+    /// What evaluates changes of a table, by table id; kept, so that columns are looked up once.
+    private var evaluators: [SaveMode: [String: ChangeEvaluator]] = [:]
+    private var batch = Batch()
+    private var bytes = 0
+    /// The most records, as the last changes were added.
+    private var limit = Self.maximumRecords
+
+    /// Creates an empty collection for the changes of one stream.
+    package init(plan: SyncPlan, bucketPrefix: String, hashKey: [UInt8]) {
+        self.plan = plan
+        self.bucketPrefix = bucketPrefix
+        self.hashKey = hashKey
+    }
+
+    /// Whether there is nothing to write.
+    package var isEmpty: Bool { batch.isEmpty }
+
+    /// Whether what is collected is to be written before more is added.
+    package var isFull: Bool { batch.records.count >= limit || bytes >= Self.maximumBytes }
+
+    /// Evaluates and adds changes.
+    ///
+    /// When there are enough, they are written while the next ones are evaluated.
+    ///
+    /// - Parameters:
+    ///   - changes: The changes.
+    ///   - table: Their table.
+    ///   - mode: Whether rows that are already stored are left alone.
+    ///   - write: Writes what was collected.
+    /// - Returns: Rows that are not synced as the config says.
+    /// - Throws: What `write` throws.
+    package mutating func add(
+        _ changes: [SourceChange],
+        of table: SourceTable,
+        mode: SaveMode,
+        writing write: @Sendable (Batch) async throws -> Void
+    ) async throws -> [RejectedRow] {
+        var rejected: [RejectedRow] = []
+        var rest = changes[...]
+        while !rest.isEmpty {
+            guard isFull else {
+                rejected += add(&rest, of: table, mode: mode)
+                continue
+            }
+            let batch = take()
+            async let written: Void = write(batch)
+            rejected += add(&rest, of: table, mode: mode)
+            try await written
+        }
+        return rejected
+    }
+
+    /// Evaluates and adds changes until there are enough; those that were added are taken away.
+    private mutating func add(
+        _ changes: inout ArraySlice<SourceChange>,
+        of table: SourceTable,
+        mode: SaveMode
+    ) -> [RejectedRow] {
+        var rejected: [RejectedRow] = []
+        limit = mode == .snapshot ? Self.maximumCopiedRecords : Self.maximumRecords
+        // Taken out while it is used, so that nothing of it is copied.
+        var evaluator =
+            evaluators[mode]?.removeValue(forKey: table.id)
+            ?? ChangeEvaluator(plan: plan, bucketPrefix: bucketPrefix, hashKey: hashKey, table: table, mode: mode)
+        defer { evaluators[mode, default: [:]][table.id] = evaluator }
+        while !isFull, let change = changes.popFirst() {
+            let record = evaluator.evaluate(change)
+            rejected += record.rejections
+            bytes += record.size
+            batch.records.append(record)
+        }
+        return rejected
+    }
+
+    /// Adds how far the snapshot of a table has come.
+    package mutating func add(_ lastKey: SnapshotKey, of table: SourceTable) {
+        batch.progress[table.id] = lastKey
+    }
+
+    /// Forgets what is known of a table.
+    package mutating func forget(_ table: SourceTable) {
+        for mode in evaluators.keys { evaluators[mode]?[table.id] = nil }
+        batch.progress[table.id] = nil
+    }
+
+    /// Takes everything that is collected.
+    package mutating func take() -> Batch {
+        defer {
+            batch = Batch()
+            bytes = 0
+        }
+        return batch
+    }
+}

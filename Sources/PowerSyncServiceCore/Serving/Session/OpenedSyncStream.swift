@@ -1,0 +1,179 @@
+package import Logging
+import NIOConcurrencyHelpers
+package import NIOCore
+package import PowerSyncProtocol
+package import PowerSyncAuth
+
+/// A sync stream whose first line is there, and whose other lines have to be sent: over HTTP or WebSocket.
+///
+/// What it has made is handed over once, and not kept: a stream lasts for hours.
+package struct OpenedSyncStream: Sendable {
+    private struct Unsent {
+        var firstLine: ByteBuffer?
+        var session: SyncSession?
+    }
+
+    /// How long a client waits for the first line: 2 minutes.
+    ///
+    /// A statement of a storage in PostgreSQL has 60 s, and a line may need several.
+    static let firstLineLimit = Duration.seconds(120)
+
+    /// The first line has taken too long.
+    package struct TooSlow: Error {}
+
+    /// What nobody has taken yet.
+    private let unsent: NIOLockedValueBox<Unsent>
+    /// What of this stream is in memory.
+    private let share: ReadAheadBudget.Share?
+    /// The size of the first line, which counts until the other lines are made.
+    private let firstLineBytes: Int
+    /// Sends keepalives between them.
+    package let keepalives: Keepalives
+    /// The place among the streams of the user, free when the stream has ended.
+    package let place: UserStreams.Place
+    /// Counts what is sent.
+    package let statistics: StreamStatistics
+    /// With the ids of the request.
+    package let logger: Logger
+
+    /// Makes the first line.
+    ///
+    /// - Parameters:
+    ///   - request: What the client asks for.
+    ///   - token: Who the client is.
+    ///   - reservation: The place that the client has already.
+    ///   - schedule: When to tell the client how long its token lives.
+    ///   - format: How lines are encoded.
+    ///   - copiesLines: Whether a line is copied before it is written.
+    ///   - userAgent: What the client calls itself; for the log.
+    ///   - environment: What all sessions share.
+    ///   - logger: With the id of the request.
+    /// - Throws: ``UserStreams/Overflow``, ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, ``TooSlow``, `CancellationError`,
+    ///   or an error of the storage.
+    package init(
+        _ request: StreamingSyncRequest,
+        token: VerifiedToken,
+        reservation: UserStreams.Reservation? = nil,
+        schedule: KeepaliveSchedule,
+        format: SyncLineFormat,
+        copiesLines: Bool,
+        userAgent: String,
+        environment: SyncSession.Environment,
+        logger: Logger
+    ) async throws {
+        let client = StreamClient(
+            userID: token.userID,
+            clientID: request.clientID,
+            userAgent: userAgent,
+            format: format
+        )
+        place = try environment.userStreams.enter(client, with: reservation)
+        guard let active = try await environment.storage.activeStream() else { throw BucketStorageError.noActiveStream }
+        var logger = logger
+        logger[metadataKey: "user_id"] = "\(StreamClient.shown(token.userID))"
+        if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(StreamClient.shown(clientID))" }
+        self.logger = logger
+        keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
+        statistics = place.statistics
+        logger.info(
+            "Sync stream started",
+            metadata: [
+                "user_agent": "\(client.userAgent)", "bson": "\(format == .bson)", "route": "/sync/stream",
+                "app_metadata": .dictionary(request.appMetadata.loggable),
+            ]
+        )
+        if token.payload.hasNonFiniteNumber || request.hasNonFiniteNumber {
+            logger.warning("The token or the parameters have a number beyond the range of doubles, which is NULL.")
+        }
+        if schedule.isExpired(at: environment.timing.seconds) {
+            unsent = NIOLockedValueBox(Unsent(firstLine: keepalives.line))
+            (share, firstLineBytes) = (nil, 0)
+            return
+        }
+        let (line, session) = try await environment.timing.limiting(to: Self.firstLineLimit, TooSlow()) {
+            [statistics, logger] in
+            // More than once, when another stream becomes active in the middle.
+            var next = active as ActiveSyncStream?
+            while let stream = next {
+                var session = SyncSession(
+                    request: request,
+                    token: token,
+                    stream: stream,
+                    environment: environment,
+                    encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
+                    copiesLines: copiesLines,
+                    statistics: statistics,
+                    logger: logger
+                )
+                if let line = try await session.open() { return (line, session) }
+                next = try await environment.storage.activeStream()
+                // The service shuts down.
+                if next?.id == stream.id { break }
+            }
+            throw BucketStorageError.noActiveStream
+        }
+        unsent = NIOLockedValueBox(Unsent(firstLine: line, session: session))
+        (share, firstLineBytes) = (session.share, line.readableBytes)
+        session.share.add(line.readableBytes)
+    }
+
+    /// Whether the first line is the only one: it says that the token has expired.
+    package var isOver: Bool { share == nil }
+
+    /// Takes the line to send first.
+    package func takeFirstLine() -> ByteBuffer {
+        unsent.withLockedValue { unsent in
+            defer { unsent.firstLine = nil }
+            return unsent.firstLine ?? ByteBuffer()
+        }
+    }
+
+    /// Makes all other lines, once, when the first one was written.
+    ///
+    /// - Parameter lines: Where they go. It ends with the last one.
+    package func run(_ lines: LineQueue) async {
+        share?.remove(firstLineBytes)
+        await lines.finish {
+            guard var session = takeSession() else { return }
+            try await session.run(lines)
+        }
+    }
+
+    private func takeSession() -> SyncSession? {
+        unsent.withLockedValue { unsent in
+            defer { unsent.session = nil }
+            return unsent.session
+        }
+    }
+
+    /// Calls a closure, once, when memory of the stream is wanted by others and the client has taken nothing for a while.
+    ///
+    /// - Parameter end: Ends the stream.
+    package func whenStalled(_ end: @escaping @Sendable () -> Void) {
+        share?.whenStalled(end)
+    }
+}
+
+extension StreamingSyncRequest {
+    /// Whether parameters have a number that no double can hold.
+    fileprivate var hasNonFiniteNumber: Bool {
+        parameters.hasNonFiniteNumber || streams.subscriptions.contains { $0.parameters?.hasNonFiniteNumber ?? false }
+    }
+}
+
+extension [String: String] {
+    /// At most 20 entries with values of at most 100 Unicode scalars: what a client sends must not flood the log.
+    fileprivate var loggable: Logger.Metadata {
+        var metadata: Logger.Metadata = [:]
+        for (index, entry) in sorted(by: { $0.key < $1.key }).enumerated() {
+            guard index < 20 else {
+                metadata["⚠️"] = "Additional parameters omitted"
+                break
+            }
+            let scalars = entry.value.unicodeScalars
+            let value = scalars.count > 100 ? String(Substring(scalars.prefix(97))) + "..." : entry.value
+            metadata[StreamClient.shown(entry.key)] = "\(StreamClient.shown(value))"
+        }
+        return metadata
+    }
+}

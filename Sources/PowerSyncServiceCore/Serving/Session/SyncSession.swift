@@ -1,0 +1,326 @@
+package import Logging
+package import NIOCore
+package import PowerSyncProtocol
+import PowerSyncSyncConfig
+package import PowerSyncAuth
+
+/// One sync stream: derives the lines for a client from the checkpoints of the storage
+/// (docs/service.md "Sync sessions").
+///
+/// What to send is decided by ``StateMachine``; this type reads the storage for it and hands over what it asks to send.
+/// It knows neither HTTP nor tokens.
+///
+/// A session is opened and run by one task after the other: ``open()`` makes the first line, so that a failure up to there
+/// can still become an HTTP error, then ``run(_:)`` sends everything else.
+package struct SyncSession: Sendable {
+    /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
+    static let readAheadBytes = 2 * 1024 * 1024
+
+    /// How much the first data line of a connection may have, each one after it twice as much: 64 KiB.
+    ///
+    /// A client keeps nothing of a line that is cut. Over a link that ends again and again before a long line is through, it would
+    /// get the same one each time; with short lines first, each connection brings it forward.
+    static let firstLineBytes = 64 * 1024
+
+    /// What of this stream is in memory.
+    let share: ReadAheadBudget.Share
+    let environment: Environment
+    private let stream: ActiveSyncStream
+    let encoding: Encoding
+    /// Whether each client gets a copy of a line, also of what several clients want.
+    let copiesLines: Bool
+    let statistics: StreamStatistics
+    private let logger: Logger
+    private var machine: StateMachine
+    private var resolver: BucketResolver
+    private let subscription: CheckpointSubscription
+    var batch: LineBatch
+    /// How long the next data line may be; see ``firstLineBytes``.
+    private(set) var lineBytes = firstLineBytes
+    /// What came with the news of the checkpoint that is sent, of buckets of which the client has everything before it.
+    var fresh: [BucketName: [FreshOperations]] = [:]
+
+    /// Creates a session.
+    ///
+    /// - Parameters:
+    ///   - request: What the client asks for.
+    ///   - token: Who the client is.
+    ///   - stream: What is served.
+    ///   - environment: What all sessions share.
+    ///   - encoding: How lines are encoded.
+    ///   - copiesLines: Whether a line is copied before it is written.
+    ///   - statistics: Counts what is sent.
+    ///   - logger: With the ids of the request.
+    package init(
+        request: StreamingSyncRequest,
+        token: VerifiedToken,
+        stream: ActiveSyncStream,
+        environment: Environment,
+        encoding: Encoding,
+        copiesLines: Bool,
+        statistics: StreamStatistics,
+        logger: Logger
+    ) {
+        self.environment = environment
+        share = environment.readAhead.share()
+        batch = LineBatch(share: share)
+        self.stream = stream
+        self.encoding = encoding
+        self.copiesLines = copiesLines
+        self.statistics = statistics
+        self.logger = logger
+        let planRequest = SyncPlanRequest(
+            tokenPayload: token.payload,
+            parameters: request.parameters,
+            streams: request.streams
+        )
+        let querier = stream.plan.querier(for: planRequest, bucketPrefix: stream.bucketPrefix)
+        let userKey = token.writeCheckpointKey(clientID: request.clientID)
+        subscription = environment.dispatcher.subscribe(to: stream, userKey: userKey)
+        machine = StateMachine(positions: request.buckets)
+        resolver = BucketResolver(
+            storage: environment.storage,
+            querier: querier,
+            limits: environment.limits,
+            writeCheckpointKey: userKey
+        )
+    }
+
+    /// Makes the first line, for the current checkpoint.
+    ///
+    /// The dispatcher may be a moment behind what other processes have published, and shown to this client.
+    ///
+    /// - Returns: The encoded line; `nil` when another sync config became active in the meantime.
+    /// - Throws: `BucketLimitError`, or an error of the storage.
+    package mutating func open() async throws -> ByteBuffer? {
+        while let news = try await subscription.next() {
+            guard !stream.checkpoint.advances(over: news.checkpoint) else {
+                subscription.awaitAny(after: news.checkpoint)
+                continue
+            }
+            do {
+                guard let candidate = try await candidate(for: news) else { continue }
+                guard let prepared = machine.prepareLine(for: candidate) else { return nil }
+                return announce(prepared)
+            } catch let error as BucketStorageError where error.code == .unknownStream {
+                // Another one is active, or is about to be: when the subscription has been told, the storage names it.
+                continue
+            }
+        }
+        return nil
+    }
+
+    /// Sends everything after the first line.
+    ///
+    /// Returns when another sync config becomes active. Cancel the task to end it earlier; nothing is held open that
+    /// would need more than that.
+    ///
+    /// - Parameter lines: Where lines go.
+    /// - Throws: `CancellationError`, `BucketLimitError`, or an error of the storage.
+    package mutating func run(_ lines: LineQueue) async throws {
+        defer { subscription.cancel() }
+        do {
+            try await send(to: lines)
+        } catch let error as BucketStorageError where error.code == .unknownStream {
+            // Another sync config became active between two reads; the subscription has not been told yet.
+        }
+    }
+
+    private mutating func send(to lines: LineQueue) async throws {
+        // What is read after another stream has become active may be half deleted, so nothing of it is sent.
+        while !subscription.isFinished {
+            switch machine.next() {
+            case .waitForCheckpoint(after: let missed):
+                // What an abandoned download has left is read again, and an idle session keeps no memory.
+                fresh = [:]
+                try await batch.flush(to: lines)
+                if let missed { subscription.awaitAny(after: missed) }
+                statistics.began(.waitingForCheckpoint)
+                guard let news = try await subscription.next() else { return }
+                _ = try await announceIfNews(news)
+            case .read(let positions, let checkpoint):
+                try await sendData(positions, checkpoint, lines)
+            case .send(let line):
+                try await batch.add(encode(line), flushingTo: lines)
+                if case .checkpointComplete(let completion) = line { statistics.didComplete(completion.lastOpID) }
+                logCompletion(line)
+            }
+        }
+    }
+
+    // MARK: Checkpoints
+
+    /// Adds the line of a checkpoint to what is sent, if it concerns the client.
+    private mutating func announceIfNews(_ news: CheckpointNews) async throws -> Bool {
+        guard let candidate = try await candidate(for: news), !subscription.isFinished,
+            let prepared = machine.prepareLine(for: candidate)
+        else {
+            machine.skip(news)
+            return false
+        }
+        let operations = news.scope.operations
+        fresh = operations.filter { bucket, operations in
+            machine.canSend(operations, of: bucket) && operations.allSatisfy { $0.sentBytes <= lineBytes }
+        }
+        let line = announce(prepared)
+        // Short ones are gone before they matter.
+        let isHeld = line.readableBytes > LineBatch.maximumBytes
+        if isHeld { share.add(line.readableBytes) }
+        batch.add(line, isHeld: isHeld)
+        return true
+    }
+
+    /// Finds what could be announced.
+    ///
+    /// - Returns: `nil` when compaction works on what a later checkpoint consists of: that one is there, or about to be.
+    private mutating func candidate(for news: CheckpointNews) async throws -> Candidate? {
+        let candidate: Candidate
+        do {
+            candidate = try await resolver.candidate(for: news)
+        } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
+            subscription.awaitAny(after: news.checkpoint)
+            return nil
+        }
+        if news.scope.mayHaveOtherBuckets { subscription.settle(resolver.interest) }
+        if let position = resolver.nextWriteCheckpoint { subscription.expectWriteCheckpoint(at: position) }
+        return candidate
+    }
+
+    private mutating func announce(_ prepared: PreparedLine) -> ByteBuffer {
+        machine.advance(to: prepared)
+        statistics.didAnnounce(
+            prepared.candidate.checkpoint.opID,
+            buckets: prepared.candidate.buckets.count,
+            downloads: prepared.downloads.count
+        )
+        logCheckpoint(prepared)
+        if case .checkpoint = prepared.line { logRefusals(prepared.candidate.refusals) }
+        return encode(prepared.line)
+    }
+
+    // MARK: Data
+
+    /// Sends what there is of some buckets, up to the limits of a read.
+    private mutating func sendData(
+        _ positions: [StreamingSyncRequest.BucketPosition],
+        _ checkpoint: StorageCheckpoint,
+        _ lines: LineQueue
+    ) async throws {
+        var rest = positions[...]
+        while let (part, origin) = nextPart(of: rest) {
+            let run: EncodedRun
+            let sending: SharedRun.Sending?
+            do {
+                (run, sending) = try await self.run(of: part, origin, checkpoint, lines)
+            } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
+                logSuperseded(checkpoint, reason: "compacted")
+                machine.abandonDownload()
+                return
+            }
+            // What is not handed over is not in memory any more.
+            let isHeld = sending == nil
+            var held = isHeld ? run.readableBytes : 0
+            defer { if held > 0 { share.remove(held) } }
+            guard !subscription.isFinished else { return }
+            statistics.began(.sending)
+            for line in run.lines {
+                let isCopied = copiesLines && !isHeld
+                if isHeld { held -= line.bytes.readableBytes }
+                if isCopied { share.add(line.bytes.readableBytes) }
+                try await batch.add(line.bytes, isHeld: isHeld || isCopied, of: sending, flushingTo: lines)
+                machine.didSend(line.contents)
+                lineBytes = min(2 * lineBytes, BucketDataLimits().chunkBytes)
+                statistics.didSend(line.operationCounts, bucketsLeft: machine.pendingDownloads.count)
+                if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
+                if try await isSuperseded(checkpoint, lines) { return }
+            }
+            rest = rest.dropFirst(part.count)
+            // More of the last bucket comes before the others.
+            if run.lines.last?.contents.hasMore == true { return machine.didFinishRead(hasMore: true) }
+        }
+        machine.didFinishRead(hasMore: false)
+    }
+
+    /// Whether a newer checkpoint that concerns the client takes over; the machine remembers what is left to send.
+    private mutating func isSuperseded(_ checkpoint: StorageCheckpoint, _ lines: LineQueue) async throws -> Bool {
+        guard machine.isInterruptible, let news = subscription.takeIfAvailable() else { return false }
+        try await batch.flush(to: lines)
+        guard try await announceIfNews(news) else { return false }
+        logSuperseded(checkpoint, reason: "checkpoint_superseded")
+        return true
+    }
+
+    // MARK: Lines
+
+    private func encode(_ line: SyncLine) -> ByteBuffer {
+        var buffer = ByteBuffer()
+        line.encode(as: encoding.format, rawData: encoding.isRawData, into: &buffer)
+        return buffer
+    }
+}
+
+// MARK: Logging
+
+/// At `debug`: nothing is logged for a checkpoint otherwise, and the names of buckets have the values of their parameters. What
+/// the client does not get is a warning.
+extension SyncSession {
+    /// Most bucket names in one log entry.
+    private static let loggedBuckets = 20
+
+    private func logCheckpoint(_ prepared: PreparedLine) {
+        guard logger.logLevel <= .debug else { return }
+        let candidate = prepared.candidate
+        var metadata: Logger.Metadata = [
+            "checkpoint": "\(candidate.checkpoint.opID)",
+            "write": "\(candidate.writeCheckpoint.map(\.description) ?? "none")",
+            "buckets": "\(candidate.buckets.count)",
+            "parameter_query_results": "\(resolver.parameterResultCount)",
+        ]
+        switch prepared.line {
+        case .checkpointDiff(let diff):
+            metadata["updated"] = .array(
+                diff.updatedBuckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
+            )
+            metadata["removed"] = .array(diff.removedBuckets.prefix(Self.loggedBuckets).map { "\($0)" })
+            logger.debug("Updated checkpoint", metadata: metadata)
+        default:
+            metadata["bucket_names"] = .array(
+                candidate.buckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
+            )
+            logger.debug("New checkpoint", metadata: metadata)
+        }
+    }
+
+    /// At `warning`, each time when the client is told: it lacks rows, and only operators see why.
+    private func logRefusals(_ refusals: [RefusedSubscription]) {
+        guard let first = refusals.first else { return }
+        var metadata: Logger.Metadata = [
+            "subscriptions": "\(refusals.count)", "first": "\(first.index)",
+            "streams": .array(Set(refusals.map(\.stream)).sorted().prefix(Self.loggedBuckets).map { "\($0)" }),
+        ]
+        metadata.add(first.error)
+        logger.warning("Subscriptions get nothing, the client has too many buckets", metadata: metadata)
+    }
+
+    private func logCompletion(_ line: SyncLine) {
+        guard logger.logLevel <= .debug else { return }
+        var metadata: Logger.Metadata = ["operations_synced": "\(statistics.operationCount)"]
+        switch line {
+        case .partialCheckpointComplete(let completion):
+            metadata["checkpoint"] = "\(completion.lastOpID?.description ?? "")"
+            metadata["priority"] = "\(completion.priority)"
+            logger.debug("partial_checkpoint_complete", metadata: metadata)
+        case .checkpointComplete(let completion):
+            metadata["checkpoint"] = "\(completion.lastOpID?.description ?? "")"
+            logger.debug("checkpoint_complete", metadata: metadata)
+        default: break
+        }
+    }
+
+    private func logSuperseded(_ checkpoint: StorageCheckpoint, reason: String) {
+        logger.debug(
+            "checkpoint_invalidated",
+            metadata: ["checkpoint": "\(checkpoint.opID)", "reason": "\(reason)"]
+        )
+    }
+}

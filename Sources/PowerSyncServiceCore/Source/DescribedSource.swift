@@ -1,0 +1,134 @@
+package import PowerSyncSyncConfig
+
+/// A source that can tell operators what it has.
+package protocol DescribedSource: ReplicationSource {
+    /// All tables that could be replicated, by schema and name.
+    ///
+    /// - Throws: An error of the source.
+    func describeTables() async throws -> [DescribedTable]
+
+    /// The size of the log between two positions.
+    ///
+    /// - Returns: Bytes; `nil` for a source whose positions do not tell.
+    func logSize(from earlier: LSN, to later: LSN) -> Int64?
+
+    /// What keeps rows that a plan reads from being synced, or may do so one day.
+    ///
+    /// - Throws: An error of the source.
+    func findings(for plan: SyncPlan) async throws -> [SourceFinding]
+
+    /// What the source keeps of its log for a stream.
+    ///
+    /// - Parameter slotName: The name of the stream in the source.
+    /// - Returns: `nil` for a source that keeps no log for its readers, and when there is no such slot.
+    /// - Throws: An error of the source.
+    func logRetention(for slotName: String) async throws -> LogRetention?
+}
+
+extension DescribedSource {
+    package func findings(for plan: SyncPlan) async throws -> [SourceFinding] { [] }
+
+    package func logRetention(for slotName: String) async throws -> LogRetention? { nil }
+}
+
+/// Something about a source that operators have to know.
+package struct SourceFinding: Sendable, Hashable {
+    /// The table; `nil` when it is about the whole source.
+    package var table: SourceTableName?
+    /// Whether rows are left out, or nothing can be replicated.
+    package var isFatal: Bool
+    /// What is wrong, after its code if it has one, and what mends it.
+    package var message: String
+
+    /// Creates a finding.
+    package init(table: SourceTableName?, isFatal: Bool, message: String) {
+        self.table = table
+        self.isFatal = isFatal
+        self.message = message
+    }
+}
+
+/// What a source keeps of its log for a stream that has not read all of it.
+package struct LogRetention: Sendable, Hashable {
+    /// `reserved`, `extended`, `unreserved` or `lost`.
+    package var status: String?
+    /// The bytes that may still be written before the log of the stream is thrown away; `nil` when that never happens.
+    package var safeBytes: Int64?
+    /// The most bytes that are kept; `nil` without a limit.
+    package var maximumBytes: Int64?
+
+    /// Creates a description.
+    package init(status: String?, safeBytes: Int64?, maximumBytes: Int64?) {
+        self.status = status
+        self.safeBytes = safeBytes
+        self.maximumBytes = maximumBytes
+    }
+
+    /// Whether half of what may be kept is used up.
+    package var isRunningOut: Bool {
+        guard let safeBytes, let maximumBytes else { return false }
+        return safeBytes <= maximumBytes / 2
+    }
+}
+
+/// A table of a source, with the types of its columns.
+package struct DescribedTable: Sendable, Hashable {
+    /// A column.
+    package struct Column: Sendable, Hashable {
+        /// The name.
+        package var name: String
+        /// The type in the source's own words.
+        package var type: String
+        /// What clients get: `text`, `integer`, `real`, `blob` or `numeric`.
+        package var sqliteType: String
+
+        /// Creates a column.
+        package init(name: String, type: String, sqliteType: String) {
+            self.name = name
+            self.type = type
+            self.sqliteType = sqliteType
+        }
+    }
+
+    /// Schema and name.
+    package var name: SourceTableName
+    /// The columns, as declared.
+    package var columns: [Column]
+
+    /// Creates a table.
+    package init(name: SourceTableName, columns: [Column]) {
+        self.name = name
+        self.columns = columns
+    }
+}
+
+extension SourceSchema {
+    /// What sync configs are checked against.
+    package init(_ tables: [DescribedTable], defaultSchema: String) {
+        self.init(
+            tables: tables.map { table in
+                Table(
+                    name: table.name,
+                    columns: table.columns.map(\.name),
+                    types: Dictionary(table.columns.map { ($0.name, ColumnType($0)) }) { first, _ in first }
+                        .compactMapValues(\.self)
+                )
+            },
+            defaultSchema: defaultSchema
+        )
+    }
+}
+
+extension SourceSchema.ColumnType {
+    /// The type of a column whose values are known.
+    fileprivate init?(_ column: DescribedTable.Column) {
+        switch column.sqliteType {
+        case "integer" where column.type == "boolean": self.init(declaration: column.type, values: .boolean)
+        case "integer", "real": self.init(declaration: column.type, values: .number)
+        case "text": self.init(declaration: column.type, values: .text)
+        case "blob" where column.type == "bytea": self.init(declaration: column.type, values: .bytes)
+        // A column of SQLite that holds anything.
+        default: return nil
+        }
+    }
+}

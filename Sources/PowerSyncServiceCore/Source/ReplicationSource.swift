@@ -1,0 +1,275 @@
+package import PowerSyncSyncConfig
+
+/// A database whose tables are replicated (docs/service.md "What a source promises").
+///
+/// What a source promises: transactions are delivered in commit order; positions order like the log; a position that
+/// was reported by ``head()`` is reached by the change stream after ``emitMarker()``; a stream that was prepared can be
+/// read again from every position that has not been acknowledged.
+package protocol ReplicationSource: Sendable {
+    /// Checks that the source can be replicated.
+    ///
+    /// - Throws: ``ReplicationSourceError`` that says what to change.
+    func checkConfiguration() async throws
+
+    /// A position that is not before any commit confirmed to anybody before the call.
+    ///
+    /// - Parameter known: A position that the source is known to have had, if there is one.
+    /// - Returns: A position of the same history as `known` only if the source has that position, too: otherwise it was
+    ///   restored or replaced, and has another history.
+    /// - Throws: An error of the source.
+    func head(having known: SourcePosition?) async throws -> SourcePosition
+
+    /// A position as ``head()``, which the log of the source tells from the same position of another log, if it can.
+    ///
+    /// For what was read of the source besides its change stream, before it is stored: ``require(_:in:)`` has it looked for.
+    func markedHead() async throws -> SourcePosition
+
+    /// Makes every change stream advance beyond what ``head()`` returned before, even if nothing else happens.
+    func emitMarker() async throws
+
+    /// Makes the source keep its history for a stream (PostgreSQL: the replication slot). Precedes every snapshot.
+    ///
+    /// - Parameters:
+    ///   - slotName: The name of the stream in the source.
+    ///   - position: From where changes are needed; `nil` for a stream that has not begun.
+    ///   - reached: A later position of the same history that the source is known to have had, if there is one.
+    /// - Returns: `position`, or the one from which history is kept now.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/historyLost`` when changes after
+    ///   `position` are no longer available, or what the source has before it is not what it had;
+    ///   ``ReplicationSourceError/Code/retentionExceeded`` when this process has prepared the stream before.
+    func prepareStream(
+        _ slotName: String,
+        resumingAfter position: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition
+
+    /// Lets the next reader of a stream make sure that its log has what is stored of it, beyond the position to go on from.
+    ///
+    /// A source may be put back to an older state, and be written to since until its log is beyond everything that is known. Its reader
+    /// fails with ``ReplicationSourceError/Code/historyLost`` before it comes past the position.
+    ///
+    /// - Parameters:
+    ///   - position: A position of ``markedHead()``, or of a ``SourceMessage/begin(_:committedAt:)``; `nil` for none.
+    ///   - slotName: A prepared stream.
+    func require(_ position: LSN?, in slotName: String)
+
+    /// The tables that can be replicated and that a plan reads, in a stable order.
+    func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
+
+    /// What has made a table another one than it was, so that it is copied again.
+    ///
+    /// - Returns: Names for the log; none when the source cannot tell.
+    func changes(from earlier: SourceTableDescriptor, to now: SourceTableDescriptor) -> [String]
+
+    /// Says once what keeps rows that a stream reads from being synced, or may do so one day: what
+    /// `powersync test-connection` says.
+    ///
+    /// - Throws: An error of the source.
+    func warn(about stream: ReplicationStream) async throws
+
+    /// Why a table cannot be read now: asked before it is copied, and before rows of an earlier form of it are removed.
+    ///
+    /// A change reader that is opened without a table of the plan that has an obstacle asks again and again, and returns
+    /// ``SourceMessage/tablesChanged`` when there is none any more.
+    ///
+    /// - Parameter table: A descriptor from ``tables(for:)``.
+    /// - Returns: What is in the way; `nil` when the table can be copied, or is another one by now.
+    /// - Throws: An error of the source.
+    func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle?
+
+    /// Starts to copy a table.
+    ///
+    /// The reader, too, throws ``ReplicationSourceError/Code/tableUnavailable`` when the table has an obstacle.
+    ///
+    /// - Parameters:
+    ///   - table: A descriptor from ``tables(for:)``.
+    ///   - key: Where an interrupted copy continues; `nil` for the beginning.
+    /// - Returns: A reader of the rows.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
+    ///   outdated.
+    func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader
+
+    /// Makes sure that what a stream needs is still kept: called between the chunks of a copy, which may take hours.
+    ///
+    /// - Parameter slotName: A prepared stream.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/retentionExceeded`` when the copy is in vain.
+    func checkRetention(for slotName: String) async throws
+
+    /// Reads rows as they are now, or a moment ago.
+    ///
+    /// - Parameters:
+    ///   - table: A descriptor from ``tables(for:)``.
+    ///   - keys: Values of the identity columns, from rows or ``PartialUpdate/sourceKey``; each is looked up exactly.
+    ///   - transaction: What the answer has to show (``PartialUpdate/transaction``); of the state that shows one transaction,
+    ///     rows may be read for others that it shows, too. `nil` for the newest state.
+    /// - Returns: The rows that exist; of many large ones, some: ``PresentRows/isComplete``.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
+    ///   outdated.
+    func rows(
+        of table: SourceTableDescriptor,
+        keys: [[SQLiteValue]],
+        showing transaction: UInt64?
+    ) async throws -> PresentRows
+
+    /// Lets go of the state that rows were read of: the stream has passed it.
+    ///
+    /// - Throws: An error of the source.
+    func releaseRows() async throws
+
+    /// Reads the change stream for as long as `body` runs.
+    ///
+    /// - Parameters:
+    ///   - slotName: A prepared stream.
+    ///   - position: The position to continue after.
+    ///   - tables: The tables to deliver, with what the last chunk of their copies said; changes of others are left out.
+    ///   - plan: What the tables are read for: the reader notices other tables that it reads.
+    ///   - body: Reads. The reader is closed when it returns or throws.
+    /// - Returns: The result of `body`.
+    /// - Throws: ``ReplicationSourceError``, with ``ReplicationSourceError/Code/historyLost`` when `position` is not of
+    ///   the source's history, or what `body` throws.
+    func withChanges<Result>(
+        of slotName: String,
+        after position: SourcePosition,
+        tables: [SourceTable],
+        plan: SyncPlan,
+        _ body: (inout any ChangeReader) async throws -> Result
+    ) async throws -> Result
+
+    /// Whether the source has something to gain from an acknowledgement.
+    ///
+    /// To acknowledge, the storage waits for its disk; that is worth it only now and then.
+    ///
+    /// - Parameters:
+    ///   - lsn: The position that could be acknowledged.
+    ///   - slotName: The stream.
+    /// - Returns: Whether ``acknowledge(_:of:)`` should follow.
+    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
+
+    /// Whether the source has something to gain from an acknowledgement after which nothing more comes for a while, or no more at all.
+    func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
+
+    /// Allows the source to forget what a stream has durably stored.
+    ///
+    /// - Parameters:
+    ///   - position: A position that the storage has on disk.
+    ///   - slotName: The stream.
+    /// - Throws: An error of the source.
+    func acknowledge(_ position: DurablePosition, of slotName: String) async throws
+
+    /// Makes the source forget a stream. Does nothing for an unknown one.
+    func dropStream(_ slotName: String) async throws
+
+    /// Takes away what was added to the source for its streams, if none is left.
+    func uninstall() async throws
+
+    /// Closes the connections to the source. Calls that are running fail.
+    func close() throws
+}
+
+extension ReplicationSource {
+    /// A position that is not before any commit confirmed to anybody before the call.
+    package func head() async throws -> SourcePosition {
+        try await head(having: nil)
+    }
+
+    /// The position of ``head()``, for sources whose positions tell logs apart.
+    package func markedHead() async throws -> SourcePosition { try await head() }
+
+    /// Does nothing, for sources that are asked for all positions when a stream is prepared.
+    package func require(_ position: LSN?, in slotName: String) {}
+
+    /// Tells nothing, for sources whose tables change in one way only.
+    package func changes(from earlier: SourceTableDescriptor, to now: SourceTableDescriptor) -> [String] { [] }
+
+    /// Does nothing, for sources that say it elsewhere.
+    package func warn(about stream: ReplicationStream) async throws {}
+
+    /// None, for sources of which every table can be read at any time.
+    package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? { nil }
+
+    /// No, for sources that nobody waits for.
+    package func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool { false }
+
+    /// Does nothing, for sources that keep everything.
+    package func checkRetention(for slotName: String) async throws {}
+
+    /// Does nothing, for sources that read rows as they are now.
+    package func releaseRows() async throws {}
+}
+
+/// A table being copied.
+package protocol SnapshotReader: Sendable {
+    /// Reads the next rows.
+    ///
+    /// - Returns: Rows in the order of the key, `nil` at the end.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the table is no
+    ///   longer the one that was described.
+    mutating func next() async throws -> SnapshotChunk?
+}
+
+/// Rows of a table that is being copied.
+package struct SnapshotChunk: Sendable {
+    /// The most rows that a chunk should have.
+    package static let maximumRows = 10_000
+    /// A chunk should end with the row that makes it larger than this.
+    package static let maximumBytes = 5 << 20
+
+    /// The rows.
+    package var rows: [SourceRow]
+    /// Where to continue after these rows.
+    package var lastKey: SnapshotKey
+
+    /// Creates a chunk.
+    package init(rows: [SourceRow], lastKey: SnapshotKey) {
+        self.rows = rows
+        self.lastKey = lastKey
+    }
+}
+
+/// Rows that were asked for by their keys.
+package struct PresentRows: Sendable {
+    /// An answer should end with the row that makes it larger than this.
+    package static let maximumBytes = SnapshotChunk.maximumBytes
+
+    /// Those that exist, in no particular order.
+    package var rows: [SourceRow]
+    /// Whether these are all.
+    ///
+    /// If not, the rest did not fit, and nothing is known of keys without a row. The answer for one key is always complete.
+    package var isComplete: Bool
+    /// A position at which the source had exactly these of the rows: not before the last change of any of them.
+    ///
+    /// The change stream may not have reached it yet. No checkpoint before it may contain the rows, so the earlier it is,
+    /// the better.
+    package var position: SourcePosition
+
+    /// Creates an answer.
+    package init(_ rows: [SourceRow], isComplete: Bool, at position: SourcePosition) {
+        self.rows = rows
+        self.isComplete = isComplete
+        self.position = position
+    }
+}
+
+/// A change stream being read.
+package protocol ChangeReader: Sendable {
+    /// Waits for changes.
+    ///
+    /// The first call returns a ``SourceMessage/commit(_:)`` without delay even if nothing has changed. Later calls
+    /// wait; after two seconds without news they return an empty array, which lets the caller show that it is alive.
+    ///
+    /// - Returns: Messages in the order of the log.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/historyLost`` when the source was rolled
+    ///   back or replaced since the last call; nothing of another history is ever returned.
+    mutating func next() async throws -> [SourceMessage]
+
+    /// How long the source owes the proof that it is heard; `nil` while that is in time.
+    ///
+    /// What comes from a source that is silent says nothing about how far behind it the stream is.
+    var silence: Duration? { get }
+}
+
+extension ChangeReader {
+    /// `nil`, for sources that are read in this process.
+    package var silence: Duration? { nil }
+}

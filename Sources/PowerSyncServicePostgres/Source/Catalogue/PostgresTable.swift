@@ -1,0 +1,149 @@
+import PowerSyncSyncConfig
+import PowerSyncServiceCore
+
+/// A table that is replicated, as the catalogue describes it.
+struct PostgresTable: Sendable, Hashable {
+    /// A column that is replicated.
+    struct Column: Sendable, Hashable {
+        /// The name.
+        var name: String
+        /// The type.
+        var type: PostgresOID
+        /// Whether it is part of the identity of rows.
+        var isInIdentity: Bool
+        /// How a column of a key is compared.
+        var equality = Equality()
+
+        /// The name for queries.
+        var quotedName: String { PostgresText.identifier(name) }
+    }
+
+    /// How a column is compared with values that are asked for.
+    struct Equality: Sendable, Hashable {
+        /// The operator, with its schema: the connection sees none but those of the system (``PostgresSession``).
+        var operation = "="
+        /// Whether the column can be compared with an array of values.
+        var takesArrays = true
+        /// The type that the server has to be told; `nil` when it finds out.
+        var cast: String?
+    }
+
+    /// The number of the relation.
+    var oid: PostgresOID
+    /// Schema and name.
+    var name: SourceTableName
+    /// The columns, in the order of their numbers.
+    var columns: [Column]
+    /// Which rows are published; `nil` for all.
+    ///
+    /// An expression for `WHERE`.
+    var rowFilter: String?
+    /// Whether all columns together tell rows apart, as with REPLICA IDENTITY FULL and no primary key.
+    var isIdentityFull: Bool
+    /// Changes whenever rows that have been copied may no longer be what clients should have.
+    var fingerprint: TableFingerprint
+    /// The columns of the key that are not replicated: they are generated, or the publication leaves them out.
+    ///
+    /// What is left of the key does not tell rows apart: such a table is not replicated.
+    var unreplicatedKey: [String] = []
+
+    /// Whether some columns are a key: never NULL, of types that can be compared.
+    var hasKey: Bool { !isIdentityFull && columns.contains(where: \.isInIdentity) }
+
+    /// Whether a column is part of a key: not when all columns are the identity.
+    func isKey(_ column: Column) -> Bool { column.isInIdentity && !isIdentityFull }
+
+    /// Adds the next column of the table.
+    mutating func add(_ column: Column, isReplicated: Bool) {
+        if isReplicated {
+            columns.append(column)
+        } else if isKey(column) {
+            unreplicatedKey.append(column.name)
+        }
+    }
+
+    /// The columns that tell rows apart.
+    ///
+    /// A table without a key has all columns: its rows are only inserted and truncated.
+    var identity: [Column] {
+        let identity = columns.filter(\.isInIdentity)
+        return identity.isEmpty ? columns : identity
+    }
+
+    /// The table as the replicator knows it.
+    ///
+    /// - Parameter options: How values are written; other ways make other rows.
+    /// - Returns: The descriptor.
+    func descriptor(_ options: SourceValueOptions) -> SourceTableDescriptor {
+        SourceTableDescriptor(
+            name: name,
+            relationID: "\(oid)-\(fingerprint.text)-\(options.code)",
+            identity: identity.map { .init(name: $0.name, type: "\($0.type)") }
+        )
+    }
+
+    /// The key by which the table is copied in parts, if it has one column of a type with an order that texts keep.
+    var copyKey: Column? {
+        guard identity.count == 1, columns.contains(where: \.isInIdentity) else { return nil }
+        return identity.first { Self.orderedTypes.contains($0.type) }
+    }
+
+    /// `int8`, `int2`, `int4`, `text`, `varchar`, `uuid`.
+    private static let orderedTypes: Set<PostgresOID> = [20, 21, 23, 25, 1043, 2950]
+
+    // MARK: SQL
+
+    /// The name for queries.
+    var quotedName: String { name.quoted }
+
+    /// The columns for queries.
+    var columnList: String { columns.map(\.quotedName).joined(separator: ", ") }
+
+    /// The conditions of a query, with those of the publication.
+    func conditions(_ others: [String]) -> String {
+        let all = others + (rowFilter.map { ["(\($0))"] } ?? [])
+        return all.isEmpty ? "" : "WHERE \(all.joined(separator: " AND "))"
+    }
+}
+
+extension SourceTableName {
+    /// The name for queries.
+    var quoted: String { "\(PostgresText.identifier(schema)).\(PostgresText.identifier(name))" }
+}
+
+extension SourceTableDescriptor {
+    /// The number of the relation, its fingerprint, and how its values are written; `nil` for a table of another source.
+    var postgres: (oid: PostgresOID, fingerprint: Substring, options: SourceValueOptions)? {
+        let parts = relationID.split(separator: "-", omittingEmptySubsequences: false)
+        guard parts.count == 3, let oid = PostgresOID(parts[0]), let options = SourceValueOptions(code: parts[2]) else {
+            return nil
+        }
+        return (oid, parts[1], options)
+    }
+}
+
+extension SourceValueOptions {
+    private static let precisions: [(Character, TimestampPrecision)] = [
+        ("s", .seconds), ("m", .milliseconds), ("u", .microseconds), ("n", .nanoseconds),
+    ]
+
+    /// The options in a few letters: `i` ISO 8601, `c` JSON of types that are not built in, and the precision.
+    var code: String {
+        var code = "\(timestampsISO8601 ? "i" : "")\(customPostgresTypes ? "c" : "")"
+        if let precision = Self.precisions.first(where: { $0.1 == timestampMaximumPrecision }) {
+            code.append(precision.0)
+        }
+        return code
+    }
+
+    /// Reads the letters.
+    init?(code: some StringProtocol) {
+        self.init()
+        timestampsISO8601 = code.contains("i")
+        customPostgresTypes = code.contains("c")
+        for letter in code where letter != "i" && letter != "c" {
+            guard let precision = Self.precisions.first(where: { $0.0 == letter }) else { return nil }
+            timestampMaximumPrecision = precision.1
+        }
+    }
+}

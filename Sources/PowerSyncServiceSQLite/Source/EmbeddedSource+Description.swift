@@ -1,0 +1,37 @@
+import GRDB
+import PowerSyncSyncConfig
+import PowerSyncSQLite
+package import PowerSyncServiceCore
+
+/// The embedded source as operators see it.
+extension EmbeddedSource: DescribedSource {
+    package func describeTables() async throws -> [DescribedTable] {
+        let tables = try await synchroniseCapture().tables
+        return try await pool.uncancelledRead { db in
+            try tables.sorted { $0.name < $1.name }.map { table in
+                DescribedTable(
+                    name: table.descriptor.name,
+                    columns: try db.columns(in: table.name).map { column in
+                        DescribedTable.Column(
+                            name: column.name,
+                            type: column.type,
+                            sqliteType: Self.affinity(of: column.type)
+                        )
+                    }
+                )
+            }
+        }
+    }
+
+    package func logSize(from earlier: LSN, to later: LSN) -> Int64? { nil }
+
+    /// What SQLite makes of a declared type (https://www.sqlite.org/datatype3.html "Determination Of Column Affinity").
+    private static func affinity(of type: String) -> String {
+        let type = type.uppercased()
+        func mentions(_ names: String...) -> Bool { names.contains { type.contains($0) } }
+        if mentions("INT") { return "integer" }
+        if mentions("CHAR", "CLOB", "TEXT") { return "text" }
+        if type.isEmpty || mentions("BLOB") { return "blob" }
+        return mentions("REAL", "FLOA", "DOUB") ? "real" : "numeric"
+    }
+}

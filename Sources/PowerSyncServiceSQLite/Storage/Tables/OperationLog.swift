@@ -1,0 +1,164 @@
+import GRDB
+import PowerSyncProtocol
+import PowerSyncSyncConfig
+import PowerSyncSQLite
+import PowerSyncServiceCore
+
+/// Appends operations and parameter entries in one storage transaction.
+struct OperationLog {
+    private let db: Database
+    private let streamID: ReplicationStreamID
+    private var buckets: BucketTable
+    private let insertOperation: PreparedStatement
+    private let insertEntry: PreparedStatement
+    private let selectEntry: PreparedStatement
+    private let insertSupersededOperation: PreparedStatement
+    private let insertSupersededEntry: PreparedStatement
+    private let selectLookup: PreparedStatement
+    private let insertLookup: PreparedStatement
+
+    private let firstOp: Int64
+    private var lastOp: Int64
+    private var lookups: [ParameterLookup: Int64] = [:]
+
+    /// Prepares the statements.
+    init(_ db: Database, streamID: ReplicationStreamID) throws {
+        self.db = db
+        self.streamID = streamID
+        buckets = try BucketTable(db, streamID: streamID)
+        func statement(_ sql: String) throws -> PreparedStatement {
+            try PreparedStatement(db, sql: sql)
+        }
+        insertOperation = try statement(
+            """
+            INSERT INTO operations (op_id, bucket, op, checksum, source_table, source_key, table_name, row_id, data)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """
+        )
+        insertEntry = try statement(
+            """
+            INSERT INTO parameter_entries (op_id, lookup, source_table, source_key, outputs) VALUES (?, ?, ?, ?, ?)
+            """
+        )
+        selectEntry = try statement("SELECT lookup FROM parameter_entries WHERE op_id = ?")
+        insertSupersededOperation = try statement(
+            "INSERT INTO superseded_operations (bucket, op_id, by_op) VALUES (?, ?, ?)"
+        )
+        insertSupersededEntry = try statement(
+            "INSERT INTO superseded_entries (op_id, group_id, by_op) VALUES (?, ?, ?)"
+        )
+        selectLookup = try statement("SELECT id FROM lookups WHERE group_id = ? AND lookup = ?")
+        insertLookup = try statement("INSERT INTO lookups (group_id, lookup) VALUES (?, ?)")
+        firstOp = try OpID.last(db).rawValue
+        lastOp = firstOp
+    }
+
+    /// Stores the op ids that were given out, and the states of buckets.
+    ///
+    /// - Returns: The last op id; `nil` when there are none.
+    func finish() throws -> OpID? {
+        guard lastOp > firstOp else { return nil }
+        try buckets.store()
+        try db.execute(sql: "UPDATE op_sequence SET last_op_id = ? WHERE id = 1", arguments: [lastOp])
+        return OpID(lastOp)
+    }
+
+    // MARK: Operations
+
+    /// The number of a bucket.
+    mutating func bucket(_ name: BucketName) throws -> Int64 {
+        try buckets.id(of: name)
+    }
+
+    /// Appends an operation.
+    ///
+    /// - Returns: Its op id.
+    mutating func append(_ change: OperationChange, _ membership: Membership, of row: SourceRowKey) throws -> Int64 {
+        lastOp += 1
+        let checksum: Checksum
+        insertOperation.bind(lastOp, at: 1)
+        insertOperation.bind(membership.bucket, at: 2)
+        switch change {
+        case .put(let data, let sum):
+            checksum = sum
+            insertOperation.bind("P", at: 3)
+            insertOperation.bind(data, at: 9)
+        case .remove:
+            checksum = .remove(subkey: row.subkey)
+            insertOperation.bind("R", at: 3)
+            insertOperation.bindNull(at: 9)
+        }
+        insertOperation.bind(Int64(checksum.rawValue), at: 4)
+        insertOperation.bind(row.table, at: 5)
+        row.key.withBytes { insertOperation.bind(blob: $0, at: 6, .copied) }
+        insertOperation.bind(membership.table, at: 7)
+        _ = membership.id.withUnsafeBytes { insertOperation.bind(text: $0, at: 8, .copied) }
+        try insertOperation.run()
+        try buckets.add(lastOp, checksum: checksum, to: membership.bucket)
+        return lastOp
+    }
+
+    // MARK: Parameter entries
+
+    /// The number of a lookup.
+    mutating func lookup(_ lookup: ParameterLookup) throws -> Int64 {
+        if let id = lookups[lookup] { return id }
+        selectLookup.bind(streamID.rawValue, at: 1)
+        selectLookup.bind(lookup.rawValue, at: 2)
+        var id: Int64?
+        while try selectLookup.step() { id = selectLookup.integer(at: 0) }
+        if id == nil {
+            insertLookup.bind(streamID.rawValue, at: 1)
+            insertLookup.bind(lookup.rawValue, at: 2)
+            try insertLookup.run()
+        }
+        let found = id ?? db.lastInsertedRowID
+        lookups[lookup] = found
+        return found
+    }
+
+    /// Appends a parameter entry; one without outputs is a tombstone.
+    ///
+    /// - Returns: Its op id.
+    mutating func append(_ outputs: [ParameterRow], lookup: Int64, of row: SourceRowKey) throws -> Int64 {
+        lastOp += 1
+        insertEntry.bind(lastOp, at: 1)
+        insertEntry.bind(lookup, at: 2)
+        insertEntry.bind(row.table, at: 3)
+        row.key.withBytes { insertEntry.bind(blob: $0, at: 4, .copied) }
+        _ = StoredValues.encode(outputs).withUnsafeBytes { insertEntry.bind(blob: $0, at: 5, .copied) }
+        try insertEntry.run()
+        return lastOp
+    }
+
+    /// The lookup of a stored parameter entry.
+    func lookup(of opID: Int64) throws -> Int64 {
+        selectEntry.bind(opID, at: 1)
+        var found: Int64?
+        while try selectEntry.step() { found = selectEntry.integer(at: 0) }
+        guard let found else { throw missing(opID) }
+        return found
+    }
+
+    // MARK: Compaction
+
+    /// Notes that a `PUT` has become useless, so that compaction need not look for it.
+    func supersede(_ put: StoredRow.Put, by later: Int64) throws {
+        insertSupersededOperation.bind(put.membership.bucket, at: 1)
+        insertSupersededOperation.bind(put.opID, at: 2)
+        insertSupersededOperation.bind(later, at: 3)
+        try insertSupersededOperation.run()
+    }
+
+    /// Notes that a parameter entry has become useless.
+    func supersedeEntry(_ opID: Int64, by later: Int64) throws {
+        insertSupersededEntry.bind(opID, at: 1)
+        insertSupersededEntry.bind(streamID.rawValue, at: 2)
+        insertSupersededEntry.bind(later, at: 3)
+        try insertSupersededEntry.run()
+    }
+
+    private func missing(_ opID: Int64) -> BucketStorageError {
+        BucketStorageError(.corrupted, "Operation \(opID) of stream \(streamID) is missing in the bucket storage.")
+    }
+}
