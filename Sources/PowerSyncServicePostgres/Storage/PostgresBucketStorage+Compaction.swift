@@ -92,7 +92,7 @@ struct PostgresCompaction: Sendable {
     /// Records, with the first change, that earlier checkpoints may have become unreadable.
     private func passCheckpoint(_ db: PostgresStatements) throws {
         try db.run(
-            "UPDATE \(db.schema).streams SET compacted_op = $1 WHERE id = $2 AND compacted_op < $1",
+            "UPDATE \(db.schema).replication_streams SET compacted_op = $1 WHERE id = $2 AND compacted_op < $1",
             [.integer(through), stream]
         )
     }

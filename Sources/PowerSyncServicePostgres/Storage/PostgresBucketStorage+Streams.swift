@@ -76,7 +76,7 @@ extension PostgresBucketStorage: BucketStorage {
         try await read("reading the progress of a stream") { db in
             let record = try StreamRecord.find(stream, db)
             let time = try db.first(
-                "SELECT extract(epoch FROM last_checkpoint_at)::text FROM \(db.schema).streams WHERE id = $1",
+                "SELECT extract(epoch FROM last_checkpoint_at)::text FROM \(db.schema).replication_streams WHERE id = $1",
                 [.integer(stream.rawValue)]
             ) { $0.optionalText(0).flatMap { Double($0) } }
             return StreamProgress(
@@ -117,7 +117,7 @@ extension PostgresBucketStorage: BucketStorage {
                 try db.run("DELETE FROM \(db.schema).source_tables WHERE stream = $1", [.integer(stream.rawValue)])
                 // Those of the streams before: somebody may just be looking at this one.
                 try db.run(
-                    "DELETE FROM \(db.schema).writers AS w USING \(db.schema).streams AS s WHERE s.id = w.stream AND s.state = 'TERMINATED'"
+                    "DELETE FROM \(db.schema).writers AS w USING \(db.schema).replication_streams AS s WHERE s.id = w.stream AND s.state = 'TERMINATED'"
                 )
                 try StreamRecord.setState(.terminated, of: stream, db)
             }

@@ -22,7 +22,7 @@ extension PostgresBucketStorage {
     /// The stream that clients are served from.
     private static func served(_ db: PostgresStatements) -> String {
         """
-        SELECT last_checkpoint_lsn, history_id FROM \(db.schema).streams
+        SELECT last_checkpoint_lsn, history_id FROM \(db.schema).replication_streams
         WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1
         """
     }
@@ -131,7 +131,7 @@ extension PostgresBucketStorage {
     private static func number(ofHistory history: String, _ db: PostgresStatements) -> String {
         """
         SELECT id FROM (
-            SELECT h.id, 1 AS rank FROM \(db.schema).streams AS s JOIN \(db.schema).source_histories AS h ON h.id = s.history_id
+            SELECT h.id, 1 AS rank FROM \(db.schema).replication_streams AS s JOIN \(db.schema).source_histories AS h ON h.id = s.history_id
             WHERE s.state IN ('ACTIVE', 'ERRORED', 'PROCESSING') AND h.history = \(history)
             UNION ALL
             SELECT id, 2 FROM (SELECT * FROM \(db.schema).source_histories ORDER BY id DESC LIMIT 1) AS newest
@@ -217,7 +217,7 @@ extension PostgresBucketStorage {
                         OR w.visible_history_id = s.history_id AND w.visible_lsn <= $3
                         THEN w.visible_write_checkpoint
                     END
-                FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).streams AS s ON s.id = $2
+                FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).replication_streams AS s ON s.id = $2
                 WHERE w.digest = sha256($1)
                 """,
                 [
@@ -233,7 +233,7 @@ extension PostgresBucketStorage {
         try await ask("reading a write checkpoint") { db in
             try db.first(
                 """
-                SELECT w.lsn FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).streams AS s ON s.id = $2
+                SELECT w.lsn FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).replication_streams AS s ON s.id = $2
                 WHERE w.digest = sha256($1) AND w.history_id = s.history_id AND w.lsn > $3
                 """,
                 [

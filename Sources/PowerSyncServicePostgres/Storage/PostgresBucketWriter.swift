@@ -177,7 +177,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
         }
         let update = PostgresStatements.Statement(
             sql: """
-                UPDATE \(db.schema).streams SET last_checkpoint = $1, last_checkpoint_lsn = $2,
+                UPDATE \(db.schema).replication_streams SET last_checkpoint = $1, last_checkpoint_lsn = $2,
                     last_checkpoint_at = to_timestamp($3::text::double precision), keepalive_op = NULL, snapshot_lsn = NULL
                 WHERE id = $4
                 """,
@@ -210,7 +210,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
         try await lease.write("storing a position") { [storage] db, record in
             try storage.lockHistories(db)
             try db.run(
-                "UPDATE \(db.schema).streams SET snapshot_lsn = $1, history_id = $2 WHERE id = $3",
+                "UPDATE \(db.schema).replication_streams SET snapshot_lsn = $1, history_id = $2 WHERE id = $3",
                 [
                     .text(position.lsn.rawValue), .integer(try position.history.number(db)),
                     .integer(record.id.rawValue),
@@ -240,7 +240,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
         try await flush()
         try await lease.write("marking a stream as copied") { db, record in
             try db.run(
-                "UPDATE \(db.schema).streams SET snapshot_done = true WHERE id = $1",
+                "UPDATE \(db.schema).replication_streams SET snapshot_done = true WHERE id = $1",
                 [.integer(record.id.rawValue)]
             )
             try StreamChanges(noCheckpointBefore: lsn).write(record, db)
@@ -286,7 +286,7 @@ struct PostgresBucketWriter: BucketStorageWriter {
             record.noCheckpointBefore = [record.noCheckpointBefore, noCheckpointBefore].compactMap(\.self).max()
             record.keepaliveOp = lastOp ?? record.keepaliveOp
             try db.run(
-                "UPDATE \(db.schema).streams SET no_checkpoint_before = $1, keepalive_op = $2 WHERE id = $3",
+                "UPDATE \(db.schema).replication_streams SET no_checkpoint_before = $1, keepalive_op = $2 WHERE id = $3",
                 [
                     .text(record.noCheckpointBefore?.rawValue), .integer(record.keepaliveOp?.rawValue),
                     .integer(record.id.rawValue),

@@ -85,12 +85,11 @@ extension SQLiteBucketStorage {
         let now = now()
         return try await writeBriefly { db in
             var arguments = try Self.publishedArguments(db)
-            arguments["requested_before"] =
-                now.addingTimeInterval(-WriteCheckpointRetention.ofRequests).ISO8601Format()
+            arguments["requested_before"] = now.timeIntervalSince1970 - WriteCheckpointRetention.ofRequests
             arguments["used_before"] = now.timeIntervalSince1970 - WriteCheckpointRetention.ofClients
             return try Self.deleteWriteCheckpoints(
                 where:
-                    "(checkpoint_requested_at < :requested_before OR used_at < :used_before) AND \(Self.isPublished)",
+                    "(requested_at < :requested_before OR used_at < :used_before) AND \(Self.isPublished)",
                 arguments,
                 db
             )

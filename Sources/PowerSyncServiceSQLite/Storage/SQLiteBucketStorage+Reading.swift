@@ -153,15 +153,15 @@ extension SQLiteBucketStorage {
             SELECT b.name FROM (
                 SELECT DISTINCT bucket FROM operations NOT INDEXED WHERE op_id > ? AND op_id <= ?
             ) AS o CROSS JOIN buckets AS b ON b.id = o.bucket
-            WHERE b.group_id = ?
+            WHERE b.stream = ?
             """
         )
         let lookups = try names(
             """
-            SELECT l.lookup FROM (
+            SELECT l.name FROM (
                 SELECT DISTINCT lookup FROM parameter_entries NOT INDEXED WHERE op_id > ? AND op_id <= ?
             ) AS e CROSS JOIN lookups AS l ON l.id = e.lookup
-            WHERE l.group_id = ?
+            WHERE l.stream = ?
             """
         )
         return .known(

@@ -55,14 +55,14 @@ extension SQLiteBucketStorage {
         try await read { db in
             let record = try StreamRecord.find(stream, db)
             let history = try SourceHistory.find(record.historyID, db)
-            let time = try String.fetchOne(
+            let time = try TimeInterval.fetchOne(
                 db,
-                sql: "SELECT last_checkpoint_ts FROM sync_rules WHERE id = ?",
+                sql: "SELECT last_checkpoint_at FROM replication_streams WHERE id = ?",
                 arguments: [stream.rawValue]
             )
             return StreamProgress(
                 checkpoint: record.checkpoint,
-                checkpointedAt: time.flatMap { try? Date($0, strategy: .iso8601) },
+                checkpointedAt: time.map { Date(timeIntervalSince1970: $0) },
                 resumePosition: record.resumePosition(in: history),
                 tables: try SourceTable.all(of: stream, db)
             )

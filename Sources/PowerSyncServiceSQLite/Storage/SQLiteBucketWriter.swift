@@ -119,7 +119,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
 
     mutating func commit(_ lsn: LSN, createsEmptyCheckpoints: Bool) async throws -> CommitResult {
         let batch = pending.take()
-        let timestamp = storage.now().ISO8601Format()
+        let timestamp = storage.now().timeIntervalSince1970
         let end = transactionEnd.flatMap { $0 > lsn ? $0 : nil }
         let result = try await storage.write { [storage, streamID] db in
             try Self.raiseNoCheckpointBefore(to: end, of: streamID, db)
@@ -161,7 +161,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func setResumePosition(_ position: SourcePosition) async throws {
         try await storage.write { [streamID] db in
             try db.execute(
-                sql: "UPDATE sync_rules SET snapshot_lsn = ?, history_id = ? WHERE id = ?",
+                sql: "UPDATE replication_streams SET snapshot_lsn = ?, history_id = ? WHERE id = ?",
                 arguments: [position.lsn.rawValue, try position.history.number(db), streamID.rawValue]
             )
         }
@@ -190,7 +190,10 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws {
         try await flush()
         try await storage.write { [streamID] db in
-            try db.execute(sql: "UPDATE sync_rules SET snapshot_done = 1 WHERE id = ?", arguments: [streamID.rawValue])
+            try db.execute(
+                sql: "UPDATE replication_streams SET snapshot_done = 1 WHERE id = ?",
+                arguments: [streamID.rawValue]
+            )
             try Self.raiseNoCheckpointBefore(to: lsn, of: streamID, db)
         }
     }
@@ -203,7 +206,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
     private static func note(_ lastOp: OpID?, of streamID: ReplicationStreamID, _ db: Database) throws {
         guard let lastOp else { return }
         try db.execute(
-            sql: "UPDATE sync_rules SET keepalive_op = ? WHERE id = ?",
+            sql: "UPDATE replication_streams SET keepalive_op = ? WHERE id = ?",
             arguments: [lastOp.rawValue, streamID.rawValue]
         )
     }
@@ -232,7 +235,7 @@ struct SQLiteBucketWriter: BucketStorageWriter {
         guard let lsn else { return }
         try db.execute(
             sql: """
-                UPDATE sync_rules SET no_checkpoint_before = max(coalesce(no_checkpoint_before, ''), ?) WHERE id = ?
+                UPDATE replication_streams SET no_checkpoint_before = max(coalesce(no_checkpoint_before, ''), ?) WHERE id = ?
                 """,
             arguments: [lsn.rawValue, streamID.rawValue]
         )

@@ -14,7 +14,7 @@ struct PostgresStreamView {
     init(_ db: PostgresStatements, at checkpoint: StorageCheckpoint) throws {
         let compacted = try db.first(
             """
-            SELECT compacted_op FROM \(db.schema).streams
+            SELECT compacted_op FROM \(db.schema).replication_streams
             WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND \(db.isInStorage)
             """,
             [.integer(checkpoint.streamID.rawValue)]

@@ -59,7 +59,7 @@ extension StreamRecord {
         """
         SELECT id, state, slot_name, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
             no_checkpoint_before, keepalive_op, history_id, version_label, hash_key, writer_epoch
-        FROM \(db.schema).streams
+        FROM \(db.schema).replication_streams
         """
     }
 
@@ -89,7 +89,7 @@ extension StreamRecord {
         _ db: PostgresStatements
     ) throws {
         try db.run(
-            "UPDATE \(db.schema).streams SET state = $1 WHERE id = $2",
+            "UPDATE \(db.schema).replication_streams SET state = $1 WHERE id = $2",
             [.text(state.rawValue), .integer(id.rawValue)]
         )
     }
@@ -100,7 +100,7 @@ extension StreamRecord {
     func relabelled(_ label: String?, _ db: PostgresStatements) throws -> StreamRecord {
         guard label != versionLabel else { return self }
         try db.run(
-            "UPDATE \(db.schema).streams SET version_label = $1 WHERE id = $2",
+            "UPDATE \(db.schema).replication_streams SET version_label = $1 WHERE id = $2",
             [.bytes(label.map { Array($0.utf8) }), .integer(id.rawValue)]
         )
         var record = self
@@ -117,7 +117,7 @@ extension StreamRecord {
     ) throws -> StreamRecord {
         let id = try db.first(
             """
-            INSERT INTO \(db.schema).streams (state, slot_name, content, sync_plan, version_label, hash_key)
+            INSERT INTO \(db.schema).replication_streams (state, slot_name, content, sync_plan, version_label, hash_key)
             VALUES ($1, $2, $3, $4, $5, $6) RETURNING id
             """,
             [
@@ -138,7 +138,7 @@ extension StreamConfig.Stored {
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none.
     static func find(_ id: ReplicationStreamID, _ db: PostgresStatements) throws -> StreamConfig.Stored {
         let found = try db.first(
-            "SELECT content, sync_plan FROM \(db.schema).streams WHERE id = $1",
+            "SELECT content, sync_plan FROM \(db.schema).replication_streams WHERE id = $1",
             [.integer(id.rawValue)]
         ) {
             try StreamConfig.Stored(content: $0.text(0), encodedPlan: $0.text(1))

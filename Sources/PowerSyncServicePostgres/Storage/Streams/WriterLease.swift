@@ -77,7 +77,7 @@ final class WriterLease: Sendable {
             let taken = try db.first(
                 """
                 WITH taken AS (
-                    UPDATE \(db.schema).streams SET writer_epoch = writer_epoch + 1
+                    UPDATE \(db.schema).replication_streams SET writer_epoch = writer_epoch + 1
                     WHERE id = $1 AND state IN ('PROCESSING', 'ACTIVE')
                     RETURNING id, writer_epoch, coalesce(last_checkpoint, 0) AS began_op
                 )

@@ -50,8 +50,10 @@ struct StreamCompaction {
 
     /// Records, with the first change, that earlier checkpoints may have become unreadable.
     func passCheckpoint(_ db: Database) throws {
-        try db.cachedStatement(sql: "UPDATE sync_rules SET compacted_op = ?1 WHERE id = ?2 AND compacted_op < ?1")
-            .execute(arguments: [through, streamID.rawValue])
+        try db.cachedStatement(
+            sql: "UPDATE replication_streams SET compacted_op = ?1 WHERE id = ?2 AND compacted_op < ?1"
+        )
+        .execute(arguments: [through, streamID.rawValue])
     }
 
     // MARK: Parameter entries
@@ -63,7 +65,7 @@ struct StreamCompaction {
         let found = try Int64.fetchAll(
             db,
             sql: """
-                SELECT op_id FROM superseded_entries WHERE group_id = ? AND by_op <= ? ORDER BY by_op, op_id LIMIT ?
+                SELECT op_id FROM superseded_entries WHERE stream = ? AND by_op <= ? ORDER BY by_op, op_id LIMIT ?
                 """,
             arguments: [streamID.rawValue, through, Self.batch]
         )
@@ -117,14 +119,14 @@ struct StreamCompaction {
             db.cachedStatement(
                 sql: """
                     SELECT o.bucket FROM superseded_operations AS o CROSS JOIN buckets AS b ON b.id = o.bucket
-                    WHERE o.bucket > ? AND o.by_op <= ? AND b.group_id = ? ORDER BY o.bucket LIMIT 1
+                    WHERE o.bucket > ? AND o.by_op <= ? AND b.stream = ? ORDER BY o.bucket LIMIT 1
                     """
             ),
             arguments: [bucket, through, streamID.rawValue]
         )
         let uncleared = try Int64.fetchOne(
             db.cachedStatement(
-                sql: "SELECT id FROM buckets WHERE group_id = ? AND is_uncleared = 1 AND id > ? ORDER BY id LIMIT 1"
+                sql: "SELECT id FROM buckets WHERE stream = ? AND is_uncleared = 1 AND id > ? ORDER BY id LIMIT 1"
             ),
             arguments: [streamID.rawValue, bucket]
         )

@@ -8,7 +8,7 @@ enum ReadQueries {
     static let parameters = """
         SELECT e.outputs, max(e.op_id)
         FROM lookups AS l JOIN parameter_entries AS e ON e.lookup = l.id
-        WHERE l.group_id = ? AND l.lookup = ? AND e.op_id <= ?
+        WHERE l.stream = ? AND l.name = ? AND e.op_id <= ?
         GROUP BY e.source_table, e.source_key
         """
 
@@ -21,7 +21,7 @@ enum ReadQueries {
     static let checksum = """
         SELECT b.checksum - coalesce(sum(o.checksum), 0), b.count - count(o.op_id), b.id, b.sealed_op
         FROM buckets AS b LEFT JOIN operations AS o ON o.bucket = b.id AND o.op_id > max(?3, b.sealed_op)
-        WHERE b.group_id = ?1 AND b.name = ?2
+        WHERE b.stream = ?1 AND b.name = ?2
         GROUP BY b.id
         """
 
@@ -33,7 +33,7 @@ enum ReadQueries {
         FROM buckets AS b CROSS JOIN operations AS o ON o.bucket = b.id
         LEFT JOIN names AS s ON s.id = o.source_table
         LEFT JOIN names AS t ON t.id = o.table_name
-        WHERE b.group_id = ? AND b.name = ? AND o.op_id > max(?, b.sealed_op) AND o.op_id <= ?
+        WHERE b.stream = ? AND b.name = ? AND o.op_id > max(?, b.sealed_op) AND o.op_id <= ?
         ORDER BY o.op_id
         LIMIT ?
         """
@@ -44,7 +44,7 @@ enum ReadQueries {
     static let segments = """
         SELECT s.operations, s.bucket
         FROM buckets AS b CROSS JOIN segments AS s ON s.bucket = b.id
-        WHERE b.group_id = ? AND b.name = ? AND s.last_op > ?
+        WHERE b.stream = ? AND b.name = ? AND s.last_op > ?
         ORDER BY s.last_op
         """
 }

@@ -19,7 +19,7 @@ struct StreamView {
         let statement = try PreparedStatement(
             db,
             sql: """
-                SELECT compacted_op FROM sync_rules WHERE id = ? AND state NOT IN ('STOP', 'TERMINATED')
+                SELECT compacted_op FROM replication_streams WHERE id = ? AND state NOT IN ('STOP', 'TERMINATED')
                 """
         )
         statement.bind(checkpoint.streamID.rawValue, at: 1)
@@ -43,7 +43,7 @@ struct StreamView {
         guard isCompacted else { return }
         let statement = try PreparedStatement(
             db,
-            sql: "SELECT 1 FROM buckets WHERE group_id = ? AND name = ? AND cleared_op > ?"
+            sql: "SELECT 1 FROM buckets WHERE stream = ? AND name = ? AND cleared_op > ?"
         )
         for bucket in buckets {
             statement.bind(streamID.rawValue, at: 1)

@@ -45,10 +45,10 @@ struct OperationLog {
             "INSERT INTO superseded_operations (bucket, op_id, by_op) VALUES (?, ?, ?)"
         )
         insertSupersededEntry = try statement(
-            "INSERT INTO superseded_entries (op_id, group_id, by_op) VALUES (?, ?, ?)"
+            "INSERT INTO superseded_entries (op_id, stream, by_op) VALUES (?, ?, ?)"
         )
-        selectLookup = try statement("SELECT id FROM lookups WHERE group_id = ? AND lookup = ?")
-        insertLookup = try statement("INSERT INTO lookups (group_id, lookup) VALUES (?, ?)")
+        selectLookup = try statement("SELECT id FROM lookups WHERE stream = ? AND name = ?")
+        insertLookup = try statement("INSERT INTO lookups (stream, name) VALUES (?, ?)")
         firstOp = try OpID.last(db).rawValue
         lastOp = firstOp
     }

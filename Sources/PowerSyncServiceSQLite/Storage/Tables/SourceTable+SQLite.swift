@@ -10,13 +10,13 @@ extension SourceTable {
         let rows = try Row.fetchAll(
             db,
             sql: """
-                SELECT id, relation_id, schema_name, table_name, replica_id_columns, snapshot_done, snapshot_last_key
-                FROM source_tables WHERE group_id = ?
+                SELECT id, relation_id, schema_name, table_name, identity_columns, snapshot_done, snapshot_last_key
+                FROM source_tables WHERE stream = ?
                 """,
             arguments: [stream.rawValue]
         )
         return try rows.map { row in
-            let columns: String = row["replica_id_columns"]
+            let columns: String = row["identity_columns"]
             let name = SourceTableName(schema: row["schema_name"], name: row["table_name"])
             let identity: [SourceTableDescriptor.IdentityColumn]
             do {
@@ -45,7 +45,7 @@ extension SourceTable {
         let identity = String(decoding: try JSONEncoder().encode(descriptor.identity), as: UTF8.self)
         try db.execute(
             sql: """
-                INSERT INTO source_tables (id, group_id, relation_id, schema_name, table_name, replica_id_columns)
+                INSERT INTO source_tables (id, stream, relation_id, schema_name, table_name, identity_columns)
                 VALUES (?, ?, ?, ?, ?, ?)
                 """,
             arguments: [

@@ -3,7 +3,7 @@ import GRDB
 import PowerSyncProtocol
 import PowerSyncServiceCore
 
-/// The rows of `sync_rules`.
+/// The rows of `replication_streams`.
 extension StreamRecord {
     /// Reads a record.
     ///
@@ -35,7 +35,7 @@ extension StreamRecord {
             sql: """
                 SELECT id, state, slot_name, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
                     no_checkpoint_before, keepalive_op, history_id, version_label, hash_key
-                FROM sync_rules \(sql)
+                FROM replication_streams \(sql)
                 """,
             arguments: arguments
         )
@@ -62,7 +62,7 @@ extension StreamRecord {
     /// Changes the state of a stream.
     static func setState(_ state: ReplicationStream.State, of id: ReplicationStreamID, _ db: Database) throws {
         try db.execute(
-            sql: "UPDATE sync_rules SET state = ? WHERE id = ?",
+            sql: "UPDATE replication_streams SET state = ? WHERE id = ?",
             arguments: [state.rawValue, id.rawValue]
         )
     }
@@ -73,7 +73,7 @@ extension StreamRecord {
     func relabelled(_ label: String?, _ db: Database) throws -> StreamRecord {
         guard label != versionLabel else { return self }
         try db.execute(
-            sql: "UPDATE sync_rules SET version_label = ? WHERE id = ?",
+            sql: "UPDATE replication_streams SET version_label = ? WHERE id = ?",
             arguments: [label, id.rawValue]
         )
         var record = self
@@ -90,7 +90,7 @@ extension StreamRecord {
     ) throws -> StreamRecord {
         try db.execute(
             sql: """
-                INSERT INTO sync_rules (state, slot_name, content, sync_plan, version_label, hash_key)
+                INSERT INTO replication_streams (state, slot_name, content, sync_plan, version_label, hash_key)
                 VALUES (?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
@@ -109,7 +109,7 @@ extension StreamConfig.Stored {
     static func find(_ id: ReplicationStreamID, _ db: Database) throws -> StreamConfig.Stored {
         let row = try Row.fetchOne(
             db,
-            sql: "SELECT content, sync_plan FROM sync_rules WHERE id = ?",
+            sql: "SELECT content, sync_plan FROM replication_streams WHERE id = ?",
             arguments: [id.rawValue]
         )
         guard let row else {
