@@ -7,6 +7,7 @@ package import PowerSyncServiceCore
 /// Several processes may record some of one user at the same time, and have read the position of the source in another order.
 /// So that no number is visible before those below it, positions of one history never go back.
 extension PostgresBucketStorage {
+    /// In one statement: each write checkpoint asks for it.
     package func publishedPosition() async throws -> SourcePosition? {
         try await ask("reading the published position") { db in
             try db.first(
@@ -78,7 +79,7 @@ extension PostgresBucketStorage {
         let step = WriteCheckpointRetention.skippedNumbers
         @Sendable func raised(_ column: String) -> String { "least(\(column), \(Int64.max - step)) + \(step)" }
         try await write("skipping write checkpoints") { [self] db in
-            try lockHistories(db)
+            let history = try PostgresStreamTables(db, in: schema).number(of: head.history)
             try db.run(
                 """
                 WITH served AS (\(Self.served(db)))
@@ -86,7 +87,7 @@ extension PostgresBucketStorage {
                     \(Self.keepVisible), write_checkpoint = \(raised("w.write_checkpoint")), lsn = $1, history_id = $2
                 WHERE requested_at IS NULL
                 """,
-                [.text(head.lsn.rawValue), .integer(try head.history.number(db))]
+                [.text(head.lsn.rawValue), .integer(history)]
             )
             let forgotten = "\(db.schema).forgotten_write_checkpoints"
             try db.run("UPDATE \(forgotten) SET number = \(raised("number"))")
@@ -187,11 +188,12 @@ extension PostgresBucketStorage {
         let number = try await inSession { try await ask("recording a write checkpoint", record) }
         if let number { return WriteCheckpoint(number) }
         return try await write("recording a write checkpoint") { [self] db in
-            guard try StreamRecord.served(db) != nil else { throw BucketStorageError.noActiveStream }
+            guard try PostgresStreamTables(db, in: schema).served() != nil else {
+                throw BucketStorageError.noActiveStream
+            }
             let history = PostgresArgument.text(head.history.rawValue)
             if try db.first(Self.number(ofHistory: "$1", db), [history], { _ in true }) == nil {
-                try lockHistories(db)
-                _ = try head.history.number(db)
+                _ = try PostgresStreamTables(db, in: schema).number(of: head.history)
             }
             if let number = try record(db) { return WriteCheckpoint(number) }
             // A larger one is there.
@@ -281,8 +283,8 @@ extension PostgresBucketStorage {
     func deleteOldRequests() async throws -> Int {
         func before(_ retention: TimeInterval) -> PostgresArgument { seconds(now().addingTimeInterval(-retention)) }
         let arguments = [before(WriteCheckpointRetention.ofRequests), before(WriteCheckpointRetention.ofClients)]
-        return try await write("deleting write checkpoints") { db in
-            guard let served = try StreamRecord.served(db) else { return 0 }
+        return try await write("deleting write checkpoints") { [schema] db in
+            guard let served = try PostgresStreamTables(db, in: schema).served() else { return 0 }
             return try db.one(
                 """
                 WITH deleted AS (

@@ -40,23 +40,12 @@ extension SQLiteBucketStorage {
     package func compact() async throws -> CompactionResult {
         var result = CompactionResult()
         result.deletedRequests = try await deleteOldRequests()
-        guard
-            let compaction = try await read({ [sealingLimits] db in
-                try StreamCompaction(db, sealing: sealingLimits)
-            })
+        guard let stream = try await readStreams("looking for something to compact", { try StreamCompaction($0) })
         else { return result }
-        var step = StreamCompaction.Step()
-        while !step.isLast {
-            try Task.checkCancellation()
-            step = try await write { db in try compaction.removeEntries(db) }
-            result.deletedEntries += step.deleted
-        }
-        step = StreamCompaction.Step()
-        while !step.isLast {
-            try Task.checkCancellation()
-            step = try await write { [step] db in try compaction.compactBuckets(after: step.bucket, db) }
-            result.movedOperations += step.moved
-            result.clearedOperations += step.cleared
+        let compaction = SQLiteCompaction(stream: stream, sealing: sealingLimits)
+        try await result.count { _ in try await write { db in try compaction.removeEntries(db) } }
+        try await result.count { bucket in
+            try await write { db in try compaction.compactBuckets(after: bucket, db) }
         }
         var opID: Int64? = 0
         while let next = opID {

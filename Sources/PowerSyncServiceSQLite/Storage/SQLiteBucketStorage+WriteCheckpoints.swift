@@ -6,13 +6,6 @@ package import PowerSyncServiceCore
 
 /// Write checkpoints (docs/service.md "Write checkpoints of the service").
 extension SQLiteBucketStorage {
-    package func publishedPosition() async throws -> SourcePosition? {
-        try await read { db in
-            guard let served = try StreamRecord.served(db), let position = served.lastCheckpointLSN else { return nil }
-            return try SourceHistory.find(served.historyID, db).map { SourcePosition(position, of: $0) }
-        }
-    }
-
     package func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
         // A client may have asked for the largest number there is. It stays; adding to it would make it a `REAL`.
         try await writeCheckpoint(
@@ -106,7 +99,7 @@ extension SQLiteBucketStorage {
 
     /// The arguments of ``isPublished``; with NULL, nothing is covered.
     static func publishedArguments(_ db: Database) throws -> [String: (any DatabaseValueConvertible)?] {
-        let served = try StreamRecord.served(db)
+        let served = try SQLiteStreamTables(db).served()
         return ["published": served?.lastCheckpointLSN?.rawValue, "published_history": served?.historyID]
     }
 
@@ -162,7 +155,7 @@ extension SQLiteBucketStorage {
                 """,
             arguments: [history.rawValue]
         )
-        return try number ?? history.number(db)
+        return try number ?? SQLiteStreamTables(db).number(of: history)
     }
 
     package func visibleWriteCheckpoint(

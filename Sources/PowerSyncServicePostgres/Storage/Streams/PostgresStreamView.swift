@@ -42,23 +42,13 @@ struct PostgresStreamView {
                 .integer(checkpoint.opID.rawValue),
             ]
         ) { _ in true }
-        if cleared != nil { throw invalidated }
+        if cleared != nil { throw BucketStorageError.compacted(checkpoint) }
     }
 
     /// Checks that parameter indexes could still be read at the checkpoint.
     ///
     /// - Throws: ``BucketStorageError`` with code `checkpointInvalidated`.
     func checkParameters() throws {
-        if isCompacted { throw invalidated }
-    }
-
-    private var invalidated: BucketStorageError {
-        BucketStorageError(
-            .checkpointInvalidated,
-            """
-            Compaction has taken away what checkpoint \(checkpoint.opID) of replication stream \(checkpoint.streamID) \
-            consists of.
-            """
-        )
+        if isCompacted { throw BucketStorageError.compacted(checkpoint) }
     }
 }

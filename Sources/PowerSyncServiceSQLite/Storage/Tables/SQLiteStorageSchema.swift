@@ -17,7 +17,7 @@ import PowerSyncServiceCore
 ///   that comes again after another one gets another `id`.
 /// - `replication_streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16
-///   random bytes.
+///   random bytes. `content` and `sync_plan`, which may be long, stand last: each transaction of a writer reads what is before them.
 /// - `names`: texts that operations repeat: ids of source tables, and names of tables on clients. Never deleted.
 /// - `buckets`: the state of each bucket, kept in the transaction that stores the operations: the last op id, the sum of
 ///   all checksums (unsigned), the number of operations. What precedes `cleared_op` was replaced by one `CLEAR`;
@@ -141,8 +141,6 @@ struct SQLiteStorageSchema: Sendable {
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             state TEXT NOT NULL,
             slot_name TEXT NOT NULL UNIQUE,
-            content TEXT NOT NULL,
-            sync_plan TEXT NOT NULL,
             version_label TEXT,
             hash_key BLOB NOT NULL CHECK (length(hash_key) = 16),
             snapshot_done INTEGER NOT NULL DEFAULT 0,
@@ -153,7 +151,9 @@ struct SQLiteStorageSchema: Sendable {
             no_checkpoint_before TEXT,
             keepalive_op INTEGER,
             history_id INTEGER NOT NULL DEFAULT 0,
-            compacted_op INTEGER NOT NULL DEFAULT 0
+            compacted_op INTEGER NOT NULL DEFAULT 0,
+            content TEXT NOT NULL,
+            sync_plan TEXT NOT NULL
         );
 
         CREATE TABLE write_checkpoints (

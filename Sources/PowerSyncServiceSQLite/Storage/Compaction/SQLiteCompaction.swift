@@ -3,57 +3,24 @@ import PowerSyncProtocol
 import PowerSyncSQLite
 import PowerSyncServiceCore
 
-/// The steps of compacting one stream, each for a transaction of its own.
+/// The steps of a ``StreamCompaction``.
 ///
-/// Writers note which operation supersedes which (`superseded_operations`), so nothing has to be searched:
-///
-/// 1. Superseded parameter entries are deleted, then the tombstones that superseded them.
-/// 2. Bucket by bucket, the tail is sealed. Then the segments with superseded `PUT`s are written again: such a `PUT`
-///    becomes a `MOVE`, op id and checksum stay, the row goes, `target_op` names the operation that superseded it.
-/// 3. What precedes the first `PUT` of a bucket leaves no row behind. It becomes one `CLEAR` with the op id of the last
-///    of these operations, the sum of their checksums, and the largest `target_op`.
-///
-/// Checksums of buckets do not change. A checkpoint before a `CLEAR`, or before a deleted entry, cannot be read any more:
-/// `cleared_op` and `compacted_op` are raised in the same transaction.
-struct StreamCompaction {
-    /// The stream that is compacted.
-    let streamID: ReplicationStreamID
-    /// Operations above this op id are left alone: no checkpoint contains them yet.
-    let through: Int64
+/// Operations are moved and cleared bucket by bucket: the tail is sealed, then segments with superseded `PUT`s are written again.
+struct SQLiteCompaction {
+    /// The stream that is compacted, and up to where.
+    let stream: StreamCompaction
     /// How tails are sealed.
     let sealing: SealingLimits
 
-    /// The most entries of one transaction, and the operations after which it ends.
-    static let batch = 1000
-
-    /// What a transaction has done.
-    struct Step {
-        /// The last bucket that needs nothing any more.
-        var bucket: Int64 = 0
-        var moved = 0
-        var cleared = 0
-        var deleted = 0
-        /// Whether nothing is left.
-        var isLast = false
-    }
-
-    /// Begins to compact the stream that is replicated and served.
-    ///
-    /// - Returns: `nil` when there is none.
-    init?(_ db: Database, sealing: SealingLimits) throws {
-        guard let record = try StreamRecord.served(db), record.state == .active, let checkpoint = record.lastCheckpoint
-        else { return nil }
-        streamID = record.id
-        through = checkpoint.rawValue
-        self.sealing = sealing
-    }
+    private typealias Step = StreamCompaction.Step
+    private var streamID: Int64 { stream.streamID.rawValue }
 
     /// Records, with the first change, that earlier checkpoints may have become unreadable.
     func passCheckpoint(_ db: Database) throws {
         try db.cachedStatement(
             sql: "UPDATE replication_streams SET compacted_op = ?1 WHERE id = ?2 AND compacted_op < ?1"
         )
-        .execute(arguments: [through, streamID.rawValue])
+        .execute(arguments: [stream.through, streamID])
     }
 
     // MARK: Parameter entries
@@ -61,21 +28,24 @@ struct StreamCompaction {
     /// Deletes some of the superseded entries, the oldest first.
     ///
     /// In this order a tombstone goes after what it hides.
-    func removeEntries(_ db: Database) throws -> Step {
+    func removeEntries(_ db: Database) throws -> StreamCompaction.Step {
         let found = try Int64.fetchAll(
             db,
             sql: """
                 SELECT op_id FROM superseded_entries WHERE stream = ? AND by_op <= ? ORDER BY by_op, op_id LIMIT ?
                 """,
-            arguments: [streamID.rawValue, through, Self.batch]
+            arguments: [streamID, stream.through, StreamCompaction.batch]
         )
-        guard !found.isEmpty else { return Step(isLast: true) }
+        var step = Step()
+        step.deleted = found.count
+        step.isLast = found.count < StreamCompaction.batch
+        guard !found.isEmpty else { return step }
         try passCheckpoint(db)
         for opID in found {
             try deleteEntry(opID, db)
             try db.cachedStatement(sql: "DELETE FROM superseded_entries WHERE op_id = ?").execute(arguments: [opID])
         }
-        return Step(deleted: found.count, isLast: found.count < Self.batch)
+        return step
     }
 
     private func deleteEntry(_ opID: Int64, _ db: Database) throws {
@@ -92,11 +62,11 @@ struct StreamCompaction {
 
     // MARK: Buckets
 
-    /// Compacts some buckets, or a part of one, after the ``Step/bucket`` of the step before (0 for the first one).
-    func compactBuckets(after bucket: Int64, _ db: Database) throws -> Step {
-        var step = Step(bucket: bucket)
+    /// Compacts some buckets, or a part of one, after the ``StreamCompaction/Step/bucket`` of the step before.
+    func compactBuckets(after bucket: Int64, _ db: Database) throws -> StreamCompaction.Step {
+        var step = Step(after: bucket)
         var work = 0
-        while work < Self.batch {
+        while work < StreamCompaction.batch {
             guard let next = try nextBucket(after: step.bucket, db) else {
                 step.isLast = true
                 return step
@@ -122,13 +92,13 @@ struct StreamCompaction {
                     WHERE o.bucket > ? AND o.by_op <= ? AND b.stream = ? ORDER BY o.bucket LIMIT 1
                     """
             ),
-            arguments: [bucket, through, streamID.rawValue]
+            arguments: [bucket, stream.through, streamID]
         )
         let uncleared = try Int64.fetchOne(
             db.cachedStatement(
                 sql: "SELECT id FROM buckets WHERE stream = ? AND is_uncleared = 1 AND id > ? ORDER BY id LIMIT 1"
             ),
-            arguments: [streamID.rawValue, bucket]
+            arguments: [streamID, bucket]
         )
         return [superseded, uncleared].compactMap(\.self).min()
     }
