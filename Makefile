@@ -119,6 +119,7 @@ lint:
 	scripts/check-references
 	scripts/check-platforms
 	scripts/check-accesses
+	scripts/check-errors
 
 ## format: apply the formatting
 format:
