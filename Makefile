@@ -128,4 +128,5 @@ packages:
 	@scripts/install-system-packages
 
 clean:
+	scripts/debian-sid --remove
 	rm -rf .build Benchmarks/.build
