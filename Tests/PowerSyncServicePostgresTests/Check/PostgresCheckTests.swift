@@ -10,6 +10,7 @@ import Testing
     /// A server on which everything is right.
     private static let server: [String?] = [
         "150004", "logical", "f", "10", "1", "0", nil, "10", "1", "-1", "Sync", "t", "t", "f", "app", "f", "f",
+        nil,
     ]
     private static let publication: [String?] = ["t", "t", "t", "t", "t", "false"]
 
@@ -166,6 +167,14 @@ import Testing
             code: "PSYNC_S1146",
             message: "max_slot_wal_keep_size is 64 MB",
             remedy: "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'; SELECT pg_reload_conf();"
+        ),
+        Case(
+            name: "idle slots",
+            changes: [17: "86399"],
+            severity: .warning,
+            code: "PSYNC_S1146",
+            message: "idle_replication_slot_timeout is 86399 s",
+            remedy: "ALTER SYSTEM SET idle_replication_slot_timeout = '3d'; SELECT pg_reload_conf();"
         ),
     ]
 
