@@ -278,6 +278,7 @@ import Testing
                 table("Lists", unreplicatedKey: "slug"), .warning, nil, "columns that are not replicated (slug)",
                 #"ALTER TABLE public."Lists" REPLICA IDENTITY USING INDEX …; with a unique index of other columns. "#
                     + #"For a generated column, before PostgreSQL 18, also ALTER TABLE public."Lists" REPLICA IDENTITY FULL; "#
+                    + "from then on, if it is stored, ALTER PUBLICATION powersync SET (publish_generated_columns = stored); "
                     + "and one that the publication leaves out can be added to those that it lists."
             ),
             (
