@@ -106,6 +106,10 @@ extension ForwardingStorage {
 
     func sizes(after version: Int64?) async throws -> StorageSizes? { try await storage.sizes(after: version) }
 
+    func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws { try await storage.follow(look) }
+
+    func database() async throws -> DatabaseID? { try await storage.database() }
+
     func seal() async throws { try await storage.seal() }
 
     func compact() async throws -> CompactionResult { try await storage.compact() }

@@ -85,7 +85,7 @@ final class StorageHome: Sendable {
     /// Those of one stream share a lease.
     func writer(of stream: ReplicationStreamID, in storage: any BucketStorage) async throws -> any BucketStorageWriter {
         switch storage {
-        case let storage as InMemoryBucketStorage: return storage.writer(of: stream)
+        case let storage as InMemoryBucketStorage: return try storage.writer(of: stream)
         case let storage as SQLiteBucketStorage: return try await storage.writer(of: stream)
         case let storage as PostgresBucketStorage:
             let known = leases.withLockedValue { $0[stream] }

@@ -213,6 +213,8 @@ final class ModelSource: ReplicationSource {
         }
     }
 
+    func database() -> DatabaseID? { nil }
+
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         content.tables.values.map(\.descriptor).filter { plan.readsTable($0.name) }
             .sorted { $0.name.name < $1.name.name }
