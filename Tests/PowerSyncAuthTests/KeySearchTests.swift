@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncAuth
@@ -60,8 +61,8 @@ import Testing
         let pair = try await TestKeyPair(algorithm, id: "k")
         let others = try await Self.others(than: pair, id: "k")
         let token = try TestToken(header: pair.header).signed(by: pair.sign)
-        #expect(await TokenVerifierTests.failure(token, Self.verifier(layout.sources(pair.key, others))) == nil)
-        let refused = await TokenVerifierTests.failure(token, Self.verifier([StaticKeys(others)]))
+        #expect(await TestVerifier.failure(token, Self.verifier(layout.sources(pair.key, others))) == nil)
+        let refused = await TestVerifier.failure(token, Self.verifier([StaticKeys(others)]))
         #expect(refused == AuthorizationError(.authentication, "signature verification failed"))
     }
 
@@ -71,18 +72,18 @@ import Testing
         let rules = TokenRules(audience: ["of the others"])
         let verifier = Self.verifier([StaticKeys(others, rules: rules), StaticKeys([pair.key])])
         #expect(
-            await TokenVerifierTests.failure(try TestToken(header: pair.header).signed(by: pair.sign), verifier) == nil
+            await TestVerifier.failure(try TestToken(header: pair.header).signed(by: pair.sign), verifier) == nil
         )
     }
 
-    @Test("ids are their bytes", arguments: IdentityTests.pairs)
-    func idsAreTheirBytes(_ ids: IdentityTests.Pair) async throws {
+    @Test("ids are their bytes", arguments: EqualTexts.pairs)
+    func idsAreTheirBytes(_ ids: EqualTexts) async throws {
         let pair = try await TestKeyPair(.es256, id: ids.first)
         let token = try TestToken(header: pair.header).signed(by: pair.sign)
         var other = pair.key
         other.id = ids.second
-        #expect(await TokenVerifierTests.failure(token, Self.verifier([StaticKeys([pair.key])])) == nil)
-        let failure = await TokenVerifierTests.failure(token, Self.verifier([StaticKeys([other])]))
+        #expect(await TestVerifier.failure(token, Self.verifier([StaticKeys([pair.key])])) == nil)
+        let failure = await TestVerifier.failure(token, Self.verifier([StaticKeys([other])]))
         #expect(failure?.description.hasPrefix("Could not find an appropriate key") == true)
     }
 
@@ -101,10 +102,10 @@ import Testing
         let source = Counting(current: CurrentKeys([VerifyingKey(pair.key)]))
         let verifier = Self.verifier([StaticKeys([]), source])
         let forged = TestToken(header: pair.header).signed { _ in [UInt8](repeating: 1, count: 64) }
-        #expect(await TokenVerifierTests.failure(forged, verifier)?.description == "signature verification failed")
+        #expect(await TestVerifier.failure(forged, verifier)?.description == "signature verification failed")
         #expect(source.missing.withLockedValue(\.self) == 1)
         #expect(
-            await TokenVerifierTests.failure(try TestToken(header: pair.header).signed(by: pair.sign), verifier) == nil
+            await TestVerifier.failure(try TestToken(header: pair.header).signed(by: pair.sign), verifier) == nil
         )
         #expect(source.missing.withLockedValue(\.self) == 1)
     }
@@ -115,10 +116,10 @@ import Testing
         )
         let source = Counting(current: CurrentKeys([], leftOut: document.leftOut))
         let token = TestToken(header: ["alg": "ES256", "kid": "k"]).signed { _ in [UInt8](repeating: 1, count: 64) }
-        let failure = await TokenVerifierTests.failure(token, Self.verifier([source]))
+        let failure = await TestVerifier.failure(token, Self.verifier([source]))
         #expect(failure?.description.contains("The key that the token names is not used: k (ES256K): ") == true)
         let other = TestToken(header: ["alg": "ES256", "kid": "o"]).signed { _ in [UInt8](repeating: 1, count: 64) }
-        let missing = await TokenVerifierTests.failure(other, Self.verifier([source]))
+        let missing = await TestVerifier.failure(other, Self.verifier([source]))
         #expect(missing?.logDetails?.contains("not used: k (ES256K)") == true)
     }
 }

@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncAuth
@@ -87,12 +88,12 @@ extension TokenVerifierTests {
         let token = try Self.signed(payload: payload)
         switch Self.outcome(claim, value) {
         case .accepted(let userID):
-            let verified = try await Self.verifier().verify(token, now: now)
+            let verified = try await TestVerifier.verifier().verify(token, now: now)
             #expect(verified.userID == userID)
             #expect(verified.writeCheckpointKey(clientID: "c1") == "\(userID)/c1")
         case .refused(let code, let words):
             let failure = await #expect(throws: AuthorizationError.self) {
-                _ = try await Self.verifier().verify(token, now: now)
+                _ = try await TestVerifier.verifier().verify(token, now: now)
             }
             #expect(failure?.code.rawValue == code, "\(failure?.description ?? "")")
             #expect(failure?.description.contains(words) == true, "\(failure?.description ?? "")")
@@ -108,14 +109,17 @@ extension TokenVerifierTests {
     func numbersAreExact(_ number: String) async throws {
         let payload = #"{"sub":\#(number),"aud":"powersync-dev","iat":1767225600,"exp":1767229200}"#
         let token = try Self.signed(payload: payload)
-        #expect(try await Self.verifier().verify(token, now: Self.now).userID == number)
+        #expect(try await TestVerifier.verifier().verify(token, now: TestVerifier.now).userID == number)
     }
 
     @Test("half a character is U+FFFD in what a claim says")
     func halvesInClaims() async throws {
         let payload =
             #"{"sub":"u1","name":"Ann \ud83d","parameters":{"x":["\ude00"]},"aud":"powersync-dev","iat":1767225600,"exp":1767229200}"#
-        let verified = try await Self.verifier().verify(try Self.signed(payload: payload), now: Self.now)
+        let verified = try await TestVerifier.verifier().verify(
+            try Self.signed(payload: payload),
+            now: TestVerifier.now
+        )
         #expect(verified.payload["name"] == "Ann \u{fffd}")
         #expect(verified.payload["parameters"] == ["x": ["\u{fffd}"]])
     }
@@ -130,7 +134,7 @@ extension TokenVerifierTests {
     )
     func halvesInWhatIdentifies(_ claims: String) async throws {
         let token = try Self.signed(payload: "{\(claims),\"iat\":1767225600,\"exp\":1767229200}")
-        let failure = await Self.failure(token)
+        let failure = await TestVerifier.failure(token)
         #expect(failure?.code == .authentication)
         #expect(failure?.description.contains("half a surrogate pair") == true)
     }

@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -6,25 +7,6 @@ import Testing
 
 /// Which tokens are accepted, and why others are not (docs/service.md "Authentication").
 @Suite struct TokenVerifierTests {
-    /// 100 s after `iat` of the tokens in 22.1.
-    static let now = 1_767_225_700.0
-    static let secret = Array("interop-test-key-0123456789abcdef".utf8)
-    static let interopKey = JSONWebKey(id: "test-1", algorithm: .hs256, material: .symmetric(secret))
-
-    static func verifier(_ keys: [JSONWebKey] = [interopKey]) -> TokenVerifier {
-        TokenVerifier(keys: keys, audience: ["powersync-dev"])
-    }
-
-    /// The error for a token; `nil` when it is accepted.
-    static func failure(_ token: String, _ verifier: TokenVerifier = verifier()) async -> AuthorizationError? {
-        do {
-            _ = try await verifier.verify(token, now: now)
-            return nil
-        } catch {
-            return error
-        }
-    }
-
     // MARK: 22.1
 
     struct InteropCase: CustomTestStringConvertible, Sendable {
@@ -107,18 +89,21 @@ import Testing
     func interopTokensGetTheirResult(_ test: InteropCase) async throws {
         let token = "\(test.header).\(test.payload).\(test.signature)"
         if let code = test.code {
-            #expect(await Self.failure(token)?.code.rawValue == code)
+            #expect(await TestVerifier.failure(token)?.code.rawValue == code)
         } else {
-            let verified = try await Self.verifier().verify(token, now: Self.now)
+            let verified = try await TestVerifier.verifier().verify(token, now: TestVerifier.now)
             #expect(verified.userID == test.userID)
         }
     }
 
     @Test func aTokenWithoutKeyIDIsAcceptedByAWildcardKey() async throws {
         let test = try #require(Self.interopCases.first { $0.name == "no kid in header" })
-        let wildcard = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Self.secret))
+        let wildcard = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(TestVerifier.secret))
         let token = "\(test.header).\(test.payload).\(test.signature)"
-        let verified = try await Self.verifier([Self.interopKey, wildcard]).verify(token, now: Self.now)
+        let verified = try await TestVerifier.verifier([TestVerifier.key, wildcard]).verify(
+            token,
+            now: TestVerifier.now
+        )
         #expect(verified.userID == "u1")
     }
 
@@ -130,7 +115,7 @@ import Testing
         "eyJhbGciOiJIUzI1NiJ9._w.AA",
     ])
     func malformedTokensAreRejected(_ token: String) async {
-        #expect(await Self.failure(token) == .malformedToken)
+        #expect(await TestVerifier.failure(token) == .malformedToken)
     }
 
     @Test(
@@ -144,7 +129,7 @@ import Testing
     func otherAlgorithmsAreRejected(_ algorithm: JSONValue?, _ reason: String) async {
         var header: JSONObject = ["kid": "test-1"]
         header["alg"] = algorithm
-        let failure = await Self.failure(TestToken(header: header).signed(with: Self.interopKey))
+        let failure = await TestVerifier.failure(TestToken(header: header).signed(with: TestVerifier.key))
         #expect(failure?.code.rawValue == "PSYNC_S2101")
         #expect(failure?.description.contains("not allowed") == true)
         #expect(failure?.description.contains(reason) == true, "\(failure?.description ?? "")")
@@ -185,7 +170,7 @@ import Testing
     func claimsAreChecked(_ test: ClaimCase) async {
         var token = TestToken()
         for (name, value) in test.changes { token.payload[name] = value }
-        let failure = await Self.failure(token.signed(with: Self.interopKey))
+        let failure = await TestVerifier.failure(token.signed(with: TestVerifier.key))
         #expect(failure?.code.rawValue == test.code)
         #expect(failure?.description.contains(test.description) ?? true)
     }
@@ -194,13 +179,15 @@ import Testing
     static func signed(payload: String) throws -> String {
         let header = TestToken().header.text
         let input = "\(Base64URL.encode(Array(header.utf8))).\(Base64URL.encode(Array(payload.utf8)))"
-        let signature = try #require(interopKey.sign(Array(input.utf8))?.signature)
+        let signature = try #require(TestVerifier.key.sign(Array(input.utf8))?.signature)
         return "\(input).\(Base64URL.encode(signature))"
     }
 
     @Test func numbersThatNoDoubleCanHoldAreInfinite() async throws {
         let text = try Self.signed(payload: #"\#(TestToken().payload.text.dropLast()),"n":1e400}"#)
-        #expect(try await Self.verifier().verify(text, now: Self.now).payload["n"] == .double(.infinity))
+        #expect(
+            try await TestVerifier.verifier().verify(text, now: TestVerifier.now).payload["n"] == .double(.infinity)
+        )
     }
 
     @Test("one user's client is not another user")
@@ -216,8 +203,11 @@ import Testing
     }
 
     @Test func withoutAudienceEveryTokenIsRejected() async {
-        let verifier = TokenVerifier(keys: [Self.interopKey], audience: [])
-        #expect(await Self.failure(TestToken().signed(with: Self.interopKey), verifier)?.code.rawValue == "PSYNC_S2105")
+        let verifier = TokenVerifier(keys: [TestVerifier.key], audience: [])
+        #expect(
+            await TestVerifier.failure(TestToken().signed(with: TestVerifier.key), verifier)?.code.rawValue
+                == "PSYNC_S2105"
+        )
     }
 
     // MARK: Hostile values
@@ -231,13 +221,18 @@ import Testing
         var token = TestToken()
         token.payload["iat"] = .double(issuedAt)
         token.payload["exp"] = .double(issuedAt + lifetime)
-        guard let found = try? await Self.verifier().verify(token.signed(with: Self.interopKey), now: Self.now) else {
+        guard
+            let found = try? await TestVerifier.verifier().verify(
+                token.signed(with: TestVerifier.key),
+                now: TestVerifier.now
+            )
+        else {
             return
         }
         // What is accepted ends in a time that can be waited for.
-        #expect(found.expiresAt <= Self.now + 86_400 + 120)
+        #expect(found.expiresAt <= TestVerifier.now + 86_400 + 120)
         let schedule = KeepaliveSchedule(expiresAt: found.expiresAt)
-        #expect(schedule.delay(at: Self.now, fraction: 1) >= .zero)
+        #expect(schedule.delay(at: TestVerifier.now, fraction: 1) >= .zero)
     }
 
     @Test(
@@ -252,25 +247,25 @@ import Testing
         let issuedAt = isAlsoIssuedThen ? time : "1767225600"
         let payload = #"{"sub":"u1","aud":"powersync-dev","iat":\#(issuedAt),"exp":\#(time)}"#
         let token = try Self.signed(payload: payload)
-        let failure = await Self.failure(token)
+        let failure = await TestVerifier.failure(token)
         let expected: ErrorCode = time.hasPrefix("-") ? .tokenExpired : .tokenLifetime
         #expect(failure?.code == expected, "\(time)")
     }
 
     @Test func aTokenFromTheFutureLivesNoLongerThanOthers() async {
         var token = TestToken()
-        token.payload["iat"] = .double(Self.now + 30 * 86_400)
-        token.payload["exp"] = .double(Self.now + 30 * 86_400 + 60)
-        #expect(await Self.failure(token.signed(with: Self.interopKey))?.code == .tokenLifetime)
+        token.payload["iat"] = .double(TestVerifier.now + 30 * 86_400)
+        token.payload["exp"] = .double(TestVerifier.now + 30 * 86_400 + 60)
+        #expect(await TestVerifier.failure(token.signed(with: TestVerifier.key))?.code == .tokenLifetime)
         // A clock that is a little ahead does no harm.
-        token.payload["iat"] = .double(Self.now + 30)
-        token.payload["exp"] = .double(Self.now + 30 + 86_400)
-        #expect(await Self.failure(token.signed(with: Self.interopKey)) == nil)
+        token.payload["iat"] = .double(TestVerifier.now + 30)
+        token.payload["exp"] = .double(TestVerifier.now + 30 + 86_400)
+        #expect(await TestVerifier.failure(token.signed(with: TestVerifier.key)) == nil)
     }
 
     @Test func criticalExtensionsAreNotUnderstood() async {
         let header: JSONObject = ["alg": "HS256", "kid": "test-1", "crit": ["b64"], "b64": false]
-        let token = TestToken(header: header).signed(with: Self.interopKey)
-        #expect(await Self.failure(token)?.code == .authentication)
+        let token = TestToken(header: header).signed(with: TestVerifier.key)
+        #expect(await TestVerifier.failure(token)?.code == .authentication)
     }
 }

@@ -1,6 +1,7 @@
 import JWTKit
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncAuth

@@ -1,4 +1,5 @@
 import PowerSyncSyncConfig
+import ServiceTestSupport
 
 /// Writes of tests as statements for PostgreSQL.
 ///

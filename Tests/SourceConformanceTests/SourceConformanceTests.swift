@@ -1,6 +1,7 @@
 import PowerSyncSyncConfig
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite

@@ -1,4 +1,5 @@
 import PowerSyncSyncConfig
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

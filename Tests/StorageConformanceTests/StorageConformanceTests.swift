@@ -1,10 +1,11 @@
 import NIOConcurrencyHelpers
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncTesting
 import ServiceTestSupport
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
@@ -28,15 +29,15 @@ import Testing
     /// A storage with a stream.
     private struct Scenario {
         let kind: TestedStorage
-        let home: StorageHome
+        let home: any StorageHome
         let storage: any BucketStorage
         let stream: ReplicationStream
         var position: Int64 = 0
 
         init(_ kind: TestedStorage) async throws {
             self.kind = kind
-            home = try StorageHome(kind)
-            storage = try await home.open(makeID: Self.makeIDs())
+            home = try kind.home()
+            storage = try await home.open(StorageOptions(makeID: Self.makeIDs()))
             stream = try await storage.deploy(config, plan: try plan(config))
         }
 
@@ -239,7 +240,7 @@ import Testing
 
     private static let tooLarge = SQLiteValue.text(String(repeating: "x", count: ChangeEvaluator.maximumDataBytes))
 
-    @Test(arguments: TestedStorage.allCases, cases)
+    @Test(arguments: TestedStorage.all, cases)
     func changesBecomeOperations(_ kind: TestedStorage, _ testCase: Case) async throws {
         var scenario = try await Scenario(kind)
         let storage = scenario.storage
@@ -256,7 +257,7 @@ import Testing
     }
 
     /// 1,000 updates of columns that neither buckets nor indexes have.
-    @Test(arguments: TestedStorage.allCases)
+    @Test(arguments: TestedStorage.all)
     func whatGivesNothingNewIsNotPublished(_ kind: TestedStorage) async throws {
         var scenario = try await Scenario(kind)
         let storage = scenario.storage
@@ -293,7 +294,7 @@ import Testing
         }
     }
 
-    @Test(arguments: TestedStorage.allCases)
+    @Test(arguments: TestedStorage.all)
     func checkpointsWaitForTheSnapshotAndNeverGoBack(_ kind: TestedStorage) async throws {
         let scenario = try await Scenario(kind)
         try await scenario.storage.withWriter(of: scenario.stream.id) { writer in
@@ -315,7 +316,7 @@ import Testing
     func storagesAgree(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         var scenarios: [Scenario] = []
-        for kind in TestedStorage.allCases { scenarios.append(try await Scenario(kind)) }
+        for kind in TestedStorage.all { scenarios.append(try await Scenario(kind)) }
         let script = (0..<40).map { _ in random.next() }
         var checkpoints = [[StorageCheckpoint]](repeating: [], count: scenarios.count)
         for index in scenarios.indices {

@@ -110,7 +110,7 @@ extension SQLiteBucketStorage {
     }
 
     /// A writer for a stream; the caller has the lease.
-    func writer(of stream: ReplicationStreamID) async throws -> SQLiteBucketWriter {
+    package func writer(of stream: ReplicationStreamID) async throws -> any BucketStorageWriter {
         let (record, config, history, reached, tables) = try await read { [configs] db in
             let record = try StreamRecord.find(stream, db)
             guard record.state.isReplicated else { throw BucketStorageError.replaced(stream) }

@@ -185,6 +185,9 @@ package final class InMemoryBucketStorage: BucketStorage {
         InMemoryBucketWriter(storage: self, index: state.withLockedValue { $0.index(of: stream) })
     }
 
+    /// A writer of a stream of this storage that is not bound to a scope.
+    package func unboundWriter(of stream: ReplicationStreamID) -> any BucketStorageWriter { writer(of: stream) }
+
     // MARK: Reading
 
     package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence {

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PowerSyncSyncConfig
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncTesting
@@ -38,7 +39,7 @@ import Testing
 
     /// A source that is replicated into a storage in PostgreSQL.
     private struct Scenario: Sendable {
-        let home: StorageHome
+        let home: any StorageHome
         let storage: any BucketStorage
         let source = ModelSource()
         let clock = TestClock()
@@ -46,7 +47,7 @@ import Testing
         let failures = NIOLockedValueBox<[String?]>([])
 
         init() async throws {
-            home = try StorageHome(.postgres)
+            home = try PostgresStorageHome()
             storage = try await home.open()
             source.alter(.create("items", columns: ["id", "name", "body"]))
         }
@@ -85,7 +86,7 @@ import Testing
                 content: config,
                 plan: try plan(config),
                 clock: clock,
-                logger: StorageHome.logger,
+                logger: PostgresStorageHome.logger,
                 report: { [failures] report, _ in
                     if let error = report.error {
                         failures.withLockedValue { $0.append((error as? PostgresError)?.sqlState) }

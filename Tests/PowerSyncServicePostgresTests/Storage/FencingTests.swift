@@ -125,7 +125,7 @@ import Testing
         let storage = try #require(scenario.storage as? PostgresBucketStorage)
         let stream = scenario.stream.id
         await scenario.home.releaseWriters()
-        let database = try #require(scenario.home.database)
+        let database = scenario.home.postgres.database
         let stopped = try database.connect()
         try stopped.run("SELECT pg_advisory_lock(\(storage.schema.writerKey(stream)))")
         try stopped.sendWithoutEnd("SELECT 1", observedBy: database)
@@ -178,9 +178,9 @@ import Testing
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         await scenario.home.releaseWriters()
         let storage = try await PostgresBucketStorage.open(
-            scenario.home.settings,
+            scenario.home.postgres.settings,
             clock: clock,
-            logger: StorageHome.logger
+            logger: PostgresStorageHome.logger
         )
         let wasCancelled = NIOLockedValueBox(false)
         let stream = scenario.stream.id

@@ -1,3 +1,4 @@
+import PostgresTestSupport
 import PowerSyncSyncConfig
 import ServiceTestSupport
 import Testing

@@ -1,3 +1,4 @@
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import ServiceTestSupport

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import ServiceTestSupport

@@ -17,13 +17,13 @@ import Testing
             query: SELECT * FROM test
         """
 
-    private func maintenance(_ home: StorageHome) throws -> PostgresStorageMaintenance {
-        let connection = try home.settings.connection
+    private func maintenance(_ home: any StorageHome) throws -> PostgresStorageMaintenance {
+        let connection = home.postgres.settings.connection
         return PostgresStorageMaintenance(schema: PostgresBucketStorage.defaultSchema, place: "here") { connection }
     }
 
     @Test func tablesAreMadeOnDemand() async throws {
-        let home = try StorageHome(.postgres)
+        let home = try PostgresStorageHome()
         let maintenance = try maintenance(home)
         #expect(try await maintenance.version().found == nil)
         #expect(try await maintenance.slotNames().isEmpty)
@@ -40,7 +40,7 @@ import Testing
     }
 
     /// The maintenance of a service with a version that does not exist.
-    private func next(_ home: StorageHome) throws -> PostgresStorageMaintenance {
+    private func next(_ home: any StorageHome) throws -> PostgresStorageMaintenance {
         var next = try maintenance(home)
         next.schema.migrations.append(
             .init(summary: "Version 2: streams have a colour.") { schema in
@@ -112,8 +112,8 @@ import Testing
     }
 
     @Test func aTableOfAnAppIsNotOneOfAnEarlierBuild() async throws {
-        let home = try StorageHome(.postgres)
-        try #require(home.database).run(
+        let home = try PostgresStorageHome()
+        home.postgres.database.run(
             "CREATE SCHEMA powersync_storage; CREATE TABLE powersync_storage.migrations (id int)"
         )
         let maintenance = try maintenance(home)

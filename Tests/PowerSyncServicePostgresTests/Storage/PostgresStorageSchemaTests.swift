@@ -20,7 +20,7 @@ import Testing
         """
 
     @Test func processesThatStartTogetherMakeTheTablesOnce() async throws {
-        let home = try StorageHome(.postgres)
+        let home = try PostgresStorageHome()
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<6 { group.addTask { try await home.open().close() } }
             try await group.waitForAll()
@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func aNewerVersionIsRefused() async throws {
-        let home = try StorageHome(.postgres)
+        let home = try PostgresStorageHome()
         try await home.open().close()
         try home.run("INSERT INTO storage_versions (version) VALUES (\(PostgresStorageSchema.migrations.count + 1))")
         await #expect {
@@ -41,34 +41,42 @@ import Testing
     }
 
     @Test func maintenanceNeedsAStorage() async throws {
-        let home = try StorageHome(.postgres)
+        let home = try PostgresStorageHome()
         await #expect {
-            _ = try await PostgresBucketStorage.open(home.settings, use: .maintenance, logger: StorageHome.logger)
+            _ = try await PostgresBucketStorage.open(
+                home.postgres.settings,
+                use: .maintenance,
+                logger: PostgresStorageHome.logger
+            )
         } throws: { error in
             (error as? BucketStorageError)?.message.contains("no bucket storage in schema powersync_storage") == true
         }
         try await home.open().close()
-        let storage = try await PostgresBucketStorage.open(home.settings, use: .maintenance, logger: StorageHome.logger)
+        let storage = try await PostgresBucketStorage.open(
+            home.postgres.settings,
+            use: .maintenance,
+            logger: PostgresStorageHome.logger
+        )
         #expect(try await storage.compact() == CompactionResult())
         try storage.close()
     }
 
     @Test func aRoleThatMayNotMakeTheSchemaIsToldWhatIsMissing() async throws {
-        let home = try StorageHome(.postgres)
-        let role = "role_\(try #require(home.database).name)"
-        try #require(home.database).run("CREATE ROLE \(role) LOGIN")
-        var settings = try home.settings
+        let home = try PostgresStorageHome()
+        let role = "role_\(home.postgres.database.name)"
+        home.postgres.database.run("CREATE ROLE \(role) LOGIN")
+        var settings = home.postgres.settings
         settings.connection = PostgresConnectionString(
             settings.connection.text.replacing("postgres@", with: "\(role)@")
         )
         await #expect {
-            _ = try await PostgresBucketStorage.open(settings, logger: StorageHome.logger)
+            _ = try await PostgresBucketStorage.open(settings, logger: PostgresStorageHome.logger)
         } throws: { error in
             (error as? BucketStorageError)?.message.contains("CREATE SCHEMA powersync_storage AUTHORIZATION") == true
         }
-        try #require(home.database).run("CREATE SCHEMA powersync_storage AUTHORIZATION \(role)")
-        try await PostgresBucketStorage.open(settings, logger: StorageHome.logger).close()
-        try #require(home.database).run("DROP OWNED BY \(role); DROP ROLE \(role)")
+        home.postgres.database.run("CREATE SCHEMA powersync_storage AUTHORIZATION \(role)")
+        try await PostgresBucketStorage.open(settings, logger: PostgresStorageHome.logger).close()
+        home.postgres.database.run("DROP OWNED BY \(role); DROP ROLE \(role)")
     }
 
     @Test func aDatabaseWithAnotherEncodingIsRefused() async throws {
@@ -79,7 +87,7 @@ import Testing
             connection: PostgresConnectionString(database.uri.replacing(database.name, with: name))
         )
         await #expect {
-            _ = try await PostgresBucketStorage.open(settings, logger: StorageHome.logger)
+            _ = try await PostgresBucketStorage.open(settings, logger: PostgresStorageHome.logger)
         } throws: { error in
             (error as? BucketStorageError)?.message.contains("encoding UTF8, not LATIN1") == true
         }

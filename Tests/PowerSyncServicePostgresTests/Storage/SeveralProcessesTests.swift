@@ -206,7 +206,7 @@ import Testing
         let own = try await StorageScenario(Self.config, on: .postgres)
         await own.home.releaseWriters()
         let other = Other(storage: try await own.home.open())
-        let connection = try own.home.settings.connection
+        let connection = own.home.postgres.settings.connection
         let maintenance = PostgresStorageMaintenance(schema: PostgresBucketStorage.defaultSchema, place: "here") {
             connection
         }
@@ -299,7 +299,7 @@ import Testing
         let checkpoint = try scenario.checkpoint
         let name = BucketName(scenario.stream.bucketPrefix + "g|0[]")
         _ = try await scenario.storage.checksums([name], at: checkpoint)
-        try #require(scenario.home.database).disconnectEverybody()
+        scenario.home.postgres.database.disconnectEverybody()
         #expect(try await scenario.storage.checksums([name], at: checkpoint) == [name: .empty])
     }
 }

@@ -108,7 +108,7 @@ import Testing
         let database = try TestDatabase(server: cluster.uri)
         var settings = PostgresBucketStorage.Settings(connection: database.connectionString)
         settings.defaultTableSchema = "main"
-        let storage = try await PostgresBucketStorage.open(settings, logger: StorageHome.logger)
+        let storage = try await PostgresBucketStorage.open(settings, logger: PostgresStorageHome.logger)
         let stream = try await storage.deploy(Self.config, plan: try plan(Self.config))
         func write(_ position: Int64) async throws {
             try await storage.withWriter(of: stream.id) { writer in
@@ -130,7 +130,9 @@ import Testing
         try database.disconnect()
         try cluster.keepFiles()
         try await write(2)
-        let other = Follower(storage: try await PostgresBucketStorage.open(settings, logger: StorageHome.logger))
+        let other = Follower(
+            storage: try await PostgresBucketStorage.open(settings, logger: PostgresStorageHome.logger)
+        )
         await #expect {
             try await other.run {
                 try await other.sees(storage.feed.current)

@@ -1,3 +1,4 @@
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import ServiceTestSupport
@@ -27,7 +28,7 @@ import Testing
         try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
         await home.releaseWriters()
         // While the record of the served stream is locked, the activation waits for it, and the deployment for that.
-        let blocker = try await PostgresConnection.open(home.settings.connection)
+        let blocker = try await PostgresConnection.open(home.postgres.settings.connection)
         _ = try await blocker.execute(
             "BEGIN; SELECT 1 FROM \(PostgresBucketStorage.defaultSchema).streams WHERE id = \(scenario.stream.id) FOR UPDATE",
             activity: "locking"
@@ -56,7 +57,7 @@ import Testing
         let checkpoint = try await scenario.commit()
         let (storage, home, stream) = (scenario.storage, scenario.home, scenario.stream)
         let bucket = BucketName(stream.bucketPrefix + "g|0[]")
-        let blocker = try await PostgresConnection.open(home.settings.connection)
+        let blocker = try await PostgresConnection.open(home.postgres.settings.connection)
         try await blocker.execute(
             """
             SET search_path TO \(PostgresBucketStorage.defaultSchema);
@@ -100,7 +101,7 @@ import Testing
         await home.releaseWriters()
         try home.run("UPDATE streams SET state = 'STOP'")
         // As pg_dump, which reads all tables in one transaction.
-        let blocker = try await PostgresConnection.open(home.settings.connection)
+        let blocker = try await PostgresConnection.open(home.postgres.settings.connection)
         try await blocker.execute(
             """
             SET search_path TO \(PostgresBucketStorage.defaultSchema);
@@ -126,7 +127,7 @@ import Testing
         _ = try await storage.createWriteCheckpoint(userKey: "u", head: .at(7))
         await home.releaseWriters()
         // A third number of the user, which is rolled back: the one that is recorded waits, and has looked for what is published.
-        let blocker = try await PostgresConnection.open(home.settings.connection)
+        let blocker = try await PostgresConnection.open(home.postgres.settings.connection)
         try await blocker.execute(
             """
             SET search_path TO \(PostgresBucketStorage.defaultSchema);

@@ -1,10 +1,11 @@
 import Foundation
 import GRDB
 import Logging
-import PowerSyncSQLite
 import PowerSyncServiceCore
-import TestSupport
+import PowerSyncSQLite
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceSQLite
 

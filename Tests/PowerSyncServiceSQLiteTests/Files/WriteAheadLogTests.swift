@@ -1,8 +1,9 @@
 import Foundation
 import GRDB
 import PowerSyncSyncConfig
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite

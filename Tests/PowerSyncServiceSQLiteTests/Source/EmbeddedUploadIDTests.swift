@@ -2,8 +2,9 @@ import BackendTestSupport
 import GRDB
 import Logging
 import PowerSyncUpload
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceSQLite
 

@@ -156,7 +156,7 @@ struct PoolerTests {
             var settings = PostgresBucketStorage.Settings(connection: connection)
             settings.schema = "storage_\(name)"
             settings.defaultTableSchema = "main"
-            storage = try await PostgresBucketStorage.open(settings, logger: StorageHome.logger)
+            storage = try await PostgresBucketStorage.open(settings, logger: PostgresStorageHome.logger)
             stream = try await storage.deploy(PoolerTests.config, plan: try plan(PoolerTests.config))
         }
 

@@ -1,33 +1,38 @@
-import NIOCore
-import PowerSyncProtocol
-import PowerSyncTesting
+package import NIOCore
+package import PowerSyncProtocol
+import PowerSyncServiceCore
+package import PowerSyncTesting
 import Testing
-
-@testable import PowerSyncServiceCore
 
 /// A link that carries so many bytes a second, and is cut when its time is over, also in the middle of a line.
 ///
 /// Its time is that of a clock that stands still otherwise.
-struct NarrowLink {
-    let bytesPerSecond: Int
-    let lifetime: Duration
-    let clock = TestClock()
+package struct NarrowLink {
+    package let bytesPerSecond: Int
+    package let lifetime: Duration
+    package let clock = TestClock()
+
+    /// Creates a link.
+    package init(bytesPerSecond: Int, lifetime: Duration) {
+        self.bytesPerSecond = bytesPerSecond
+        self.lifetime = lifetime
+    }
 
     /// The bytes that one connection carries.
-    var capacity: Int { Int(lifetime / .milliseconds(1) * Double(bytesPerSecond) / 1000) }
+    package var capacity: Int { Int(lifetime / .milliseconds(1) * Double(bytesPerSecond) / 1000) }
 
     /// A connection that begins now.
-    func connect() -> Connection { Connection(link: self, end: clock.now.advanced(by: lifetime)) }
+    package func connect() -> Connection { Connection(link: self, end: clock.now.advanced(by: lifetime)) }
 
     /// One connection.
-    struct Connection {
-        let link: NarrowLink
-        let end: TestClock.Instant
+    package struct Connection {
+        package let link: NarrowLink
+        package let end: TestClock.Instant
 
         /// Carries a line.
         ///
         /// - Returns: Whether its last byte has arrived before the end.
-        func carry(_ byteCount: Int) -> Bool {
+        package func carry(_ byteCount: Int) -> Bool {
             let microseconds = Int64(byteCount) * 1_000_000 / Int64(link.bytesPerSecond)
             link.clock.advance(by: .microseconds(microseconds))
             return link.clock.now <= end
@@ -36,28 +41,28 @@ struct NarrowLink {
 }
 
 /// A client that keeps what whole lines have brought, and asks for the rest when it connects again.
-struct LinkedClient {
-    let format: SyncLineFormat
+package struct LinkedClient {
+    package let format: SyncLineFormat
     /// The op id after the last line of each bucket.
-    private(set) var positions: [BucketName: OpID] = [:]
+    package private(set) var positions: [BucketName: OpID] = [:]
     /// The data of the rows, by `bucket/id`.
-    private(set) var rows: [String: String] = [:]
+    package private(set) var rows: [String: String] = [:]
     /// The checkpoint that is complete.
-    private(set) var completed: OpID?
+    package private(set) var completed: OpID?
     /// The operations that were kept.
-    private(set) var operationCount = 0
+    package private(set) var operationCount = 0
 
-    init(_ format: SyncLineFormat) {
+    package init(_ format: SyncLineFormat) {
         self.format = format
     }
 
     /// What a new connection asks for.
-    var request: StreamingSyncRequest {
+    package var request: StreamingSyncRequest {
         StreamingSyncRequest(buckets: positions.map { .init(name: $0.key, after: $0.value) })
     }
 
     /// Connects once, and reads until the link is cut or a checkpoint is complete.
-    mutating func connect(_ scenario: SessionScenario, over link: NarrowLink) async throws {
+    package mutating func connect(_ scenario: SessionScenario, over link: NarrowLink) async throws {
         completed = nil
         let connection = link.connect()
         var session = try await scenario.session(request: request, format: format)
@@ -81,7 +86,7 @@ struct LinkedClient {
     }
 
     /// Keeps a line.
-    mutating func take(_ bytes: ByteBuffer) throws {
+    package mutating func take(_ bytes: ByteBuffer) throws {
         let line = try format == .bson ? SyncLine(bson: bytes) : SyncLine(json: bytes)
         switch line {
         case .checkpoint(let checkpoint):

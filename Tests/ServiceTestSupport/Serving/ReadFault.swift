@@ -1,17 +1,16 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
+package import PowerSyncServiceCore
 import PowerSyncSyncConfig
 import Testing
 
-@testable import PowerSyncServiceCore
-
 /// Lets one read of a storage fail.
-final class ReadFault: Sendable {
+package final class ReadFault: Sendable {
     /// The reads that can fail.
-    enum Read: String, CustomTestStringConvertible {
+    package enum Read: String, CustomTestStringConvertible {
         case changes, checksums, parameterRows, bucketData
 
-        var testDescription: String { rawValue }
+        package var testDescription: String { rawValue }
     }
 
     private struct Failure {
@@ -20,19 +19,22 @@ final class ReadFault: Sendable {
     }
 
     /// Advanced when the read has failed.
-    let signal = ChangeSignal()
+    package let signal = ChangeSignal()
     private let failure = NIOLockedValueBox<Failure?>(nil)
 
+    /// Creates one that lets nothing fail yet.
+    package init() {}
+
     /// Whether the read has not failed yet.
-    var isPending: Bool { failure.withLockedValue { $0 != nil } }
+    package var isPending: Bool { failure.withLockedValue { $0 != nil } }
 
     /// Lets the next read of a kind fail.
-    func fail(_ read: Read, with error: any Error) {
+    package func fail(_ read: Read, with error: any Error) {
         failure.withLockedValue { $0 = Failure(read: read, error: error) }
     }
 
     /// A storage whose reads can fail.
-    func view(of storage: some BucketStorage) -> any BucketStorage {
+    package func view(of storage: some BucketStorage) -> any BucketStorage {
         FaultyStorage(storage: storage, fault: self)
     }
 

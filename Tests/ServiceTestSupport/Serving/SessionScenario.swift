@@ -1,20 +1,19 @@
-import NIOCore
-import PowerSyncProtocol
-import PowerSyncSyncConfig
+import Logging
+package import NIOCore
 import PowerSyncAuth
+package import PowerSyncProtocol
+package import PowerSyncServiceCore
+import PowerSyncSyncConfig
 import Testing
 
-@testable import PowerSyncServiceCore
-@testable import PowerSyncServiceSQLite
-
 /// Sessions over a real storage with its dispatcher, without HTTP.
-struct SessionScenario {
-    var storage: StorageScenario
-    let environment: SyncSession.Environment
+package struct SessionScenario {
+    package var storage: StorageScenario
+    package let environment: SyncSession.Environment
     /// Whether lines are copied before they are written.
-    var copiesLines = false
+    package var copiesLines = false
 
-    var dispatcher: CheckpointDispatcher { environment.dispatcher }
+    package var dispatcher: CheckpointDispatcher { environment.dispatcher }
 
     /// Runs the dispatcher for as long as `body` runs.
     ///
@@ -28,7 +27,7 @@ struct SessionScenario {
     ///   - clock: Measures the pauses of the dispatcher.
     ///   - body: Uses the scenario.
     /// - Throws: What `body` throws.
-    static func run(
+    package static func run(
         _ config: String,
         on kind: TestedStorage = .sqlite,
         view: (any BucketStorage) -> any BucketStorage = { $0 },
@@ -50,7 +49,7 @@ struct SessionScenario {
     }
 
     /// Does the same over a storage that there is.
-    static func run(
+    package static func run(
         over storage: StorageScenario,
         view: (any BucketStorage) -> any BucketStorage = { $0 },
         followed: (any BucketStorage) -> any BucketStorage = { $0 },
@@ -84,7 +83,7 @@ struct SessionScenario {
     ///   - format: How its lines are encoded.
     /// - Returns: The session.
     /// - Throws: When no stream is active.
-    func session(
+    package func session(
         _ userID: String = "u1",
         claims: JSONObject = [:],
         request: StreamingSyncRequest = StreamingSyncRequest(),
@@ -100,12 +99,12 @@ struct SessionScenario {
             encoding: SyncSession.Encoding(format: format, isRawData: true),
             copiesLines: copiesLines,
             statistics: StreamStatistics(),
-            logger: ServiceScenario.logger
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         )
     }
 
     /// Opens a session and runs it.
-    func client(
+    package func client(
         _ userID: String = "u1",
         clientID: String? = nil,
         claims: JSONObject = [:],
@@ -120,7 +119,7 @@ struct SessionScenario {
     }
 
     /// Inserts a row.
-    mutating func insert(
+    package mutating func insert(
         _ id: String,
         _ columns: KeyValuePairs<String, String> = [:],
         into table: SourceTable
@@ -132,20 +131,20 @@ struct SessionScenario {
 }
 
 /// A client of a session, which adds up what it gets: a completion that comes too early fails the test.
-struct SessionClient: ~Copyable {
+package struct SessionClient: ~Copyable {
     /// What was said of a bucket.
     private struct Announcement {
         var checksum: Checksum
         var priority: Priority
     }
 
-    let userID: String
+    package let userID: String
     private let lines = LineQueue()
     private let task: Task<Void, Never>
     /// Lines that were taken and not looked at.
     private var pending: [ByteBuffer]
     /// How many batches were taken.
-    private(set) var batchCount = 0
+    package private(set) var batchCount = 0
 
     /// The buckets that were announced.
     private var announced: [String: Announcement] = [:]
@@ -156,9 +155,9 @@ struct SessionClient: ~Copyable {
     private var writeCheckpoint: String?
     private var isComplete = false
     /// The data of the rows of each bucket, by `table/id/subkey`.
-    private(set) var rows: [String: [String: String]] = [:]
+    package private(set) var rows: [String: [String: String]] = [:]
 
-    init(_ userID: String, _ first: ByteBuffer, _ session: consuming SyncSession) throws {
+    package init(_ userID: String, _ first: ByteBuffer, _ session: consuming SyncSession) throws {
         self.userID = userID
         pending = [first]
         session.share.whenStalled { [weak lines] in lines?.finish(.unread) }
@@ -171,7 +170,7 @@ struct SessionClient: ~Copyable {
     deinit { task.cancel() }
 
     /// Ends the session, and waits for its end.
-    consuming func leave() async {
+    package consuming func leave() async {
         task.cancel()
         await task.value
         lines.finish(.clientClosed)
@@ -180,7 +179,7 @@ struct SessionClient: ~Copyable {
     }
 
     /// The next line; `nil` when the session has ended.
-    mutating func next() async throws -> JSONObject? {
+    package mutating func next() async throws -> JSONObject? {
         if pending.isEmpty {
             guard let batch = try await lines.next() else { return nil }
             batchCount += 1
@@ -192,10 +191,10 @@ struct SessionClient: ~Copyable {
     }
 
     /// The next line in short form.
-    mutating func summary() async throws -> String? { try await next()?.summary }
+    package mutating func summary() async throws -> String? { try await next()?.summary }
 
     /// The lines up to a `complete`, in short form.
-    mutating func untilComplete() async throws -> [String] {
+    package mutating func untilComplete() async throws -> [String] {
         var summaries: [String] = []
         while let summary = try await summary() {
             summaries.append(summary)
@@ -205,14 +204,14 @@ struct SessionClient: ~Copyable {
     }
 
     /// Reads until the client has everything that was committed with a write checkpoint.
-    mutating func read(until number: WriteCheckpoint) async throws {
+    package mutating func read(until number: WriteCheckpoint) async throws {
         while !isComplete || writeCheckpoint != number.description {
             _ = try #require(try await next(), "the session has ended")
         }
     }
 
     /// Reads until the client has all operations of some buckets, and no other bucket.
-    mutating func read(
+    package mutating func read(
         until expected: [BucketName: BucketChecksum],
         writeCheckpoint expectedNumber: WriteCheckpoint? = nil
     ) async throws {

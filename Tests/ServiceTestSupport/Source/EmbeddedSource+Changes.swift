@@ -1,11 +1,10 @@
+package import PowerSyncServiceCore
+package import PowerSyncServiceSQLite
 import PowerSyncSyncConfig
-
-@testable import PowerSyncServiceCore
-@testable import PowerSyncServiceSQLite
 
 extension EmbeddedSource {
     /// Reads the changes of tables that have just been described.
-    func withChanges<Result>(
+    package func withChanges<Result>(
         of slotName: String,
         after position: SourcePosition,
         tables: [SourceTableDescriptor],

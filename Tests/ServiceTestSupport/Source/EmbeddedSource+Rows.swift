@@ -1,10 +1,9 @@
-import PowerSyncUpload
-
-@testable import PowerSyncServiceSQLite
+package import PowerSyncServiceSQLite
+package import PowerSyncUpload
 
 extension EmbeddedSource {
     /// Puts rows into the table `lists` as an upload does, in one transaction.
-    func putLists(_ rows: KeyValuePairs<String, JsonParam>) async throws {
+    package func putLists(_ rows: KeyValuePairs<String, JsonParam>) async throws {
         let entries = rows.enumerated().map { index, row in
             UploadEntry(
                 operationID: Int64(index) + 1,
@@ -19,7 +18,7 @@ extension EmbeddedSource {
         guard response.rejections.isEmpty else { throw RowsRejected(rejections: response.rejections) }
     }
 
-    struct RowsRejected: Error {
-        let rejections: [EntryRejection]
+    package struct RowsRejected: Error {
+        package let rejections: [EntryRejection]
     }
 }

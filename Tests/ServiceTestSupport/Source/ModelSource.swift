@@ -1,50 +1,49 @@
-import NIOConcurrencyHelpers
-import PowerSyncSyncConfig
-
-@testable import PowerSyncServiceCore
+package import NIOConcurrencyHelpers
+package import PowerSyncServiceCore
+package import PowerSyncSyncConfig
 
 /// A source in memory that is obviously right: it keeps every transaction for ever, and what its tables were after each.
 ///
 /// Like PostgreSQL, it can leave out large cells that an update has not changed.
-final class ModelSource: ReplicationSource {
-    struct Table: Sendable {
-        var descriptor: SourceTableDescriptor
-        var columns: [String]
-        var rows: [[SQLiteValue]: SourceRow] = [:]
+package final class ModelSource: ReplicationSource {
+    package struct Table: Sendable {
+        package var descriptor: SourceTableDescriptor
+        package var columns: [String]
+        package var rows: [[SQLiteValue]: SourceRow] = [:]
 
-        func key(of row: SourceRow) -> [SQLiteValue] { descriptor.identity.map { row[$0.name] ?? .null } }
+        package func key(of row: SourceRow) -> [SQLiteValue] { descriptor.identity.map { row[$0.name] ?? .null } }
 
         /// The rows in the order of their keys, which are texts.
-        var sorted: [SourceRow] {
+        package var sorted: [SourceRow] {
             rows.sorted { "\($0.key)".utf8.lexicographicallyPrecedes("\($1.key)".utf8) }.map(\.value)
         }
     }
 
-    struct Transaction: Sendable {
-        var messages: [SourceMessage]
+    package struct Transaction: Sendable {
+        package var messages: [SourceMessage]
         /// Tells it apart from others at the same place in another log.
-        var token: UInt64
+        package var token: UInt64
         /// The tables after it.
-        var tables: [String: Table]
+        package var tables: [String: Table]
     }
 
     /// Everything that a backup has.
-    struct Content: Sendable {
-        var history = SourceHistory(rawValue: "history 1")
-        var log: [Transaction] = []
-        var tables: [String: Table] = [:]
-        var acknowledged: [String: Int] = [:]
-        var relationCount = 0
+    package struct Content: Sendable {
+        package var history = SourceHistory(rawValue: "history 1")
+        package var log: [Transaction] = []
+        package var tables: [String: Table] = [:]
+        package var acknowledged: [String: Int] = [:]
+        package var relationCount = 0
 
-        var head: SourcePosition { position(log.count) }
+        package var head: SourcePosition { position(log.count) }
 
-        func position(_ sequence: Int) -> SourcePosition {
+        package func position(_ sequence: Int) -> SourcePosition {
             let token = sequence == 0 ? 0 : log[sequence - 1].token
             return SourcePosition(LSN("\(digits(UInt64(sequence)))-\(digits(token))"), of: history)
         }
 
         /// How many transactions there are up to a position; `nil` when this log does not have it.
-        func count(_ position: SourcePosition) -> Int? {
+        package func count(_ position: SourcePosition) -> Int? {
             (0...log.count).first { self.position($0) == position }
         }
 
@@ -65,15 +64,15 @@ final class ModelSource: ReplicationSource {
     /// Columns whose cells updates leave out when they stay the same.
     private let largeColumns: Set<String>
     /// The rows of a page of a snapshot.
-    let pageLength: Int
+    package let pageLength: Int
     /// The size from which on no more rows are found by their keys.
     private let maximumPresentBytes: Int
     /// Happens each time before rows are read by their keys.
-    let beforeRows = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
+    package let beforeRows = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
     /// What the next questions whether the history is kept are answered with; afterwards it is.
-    let retentionErrors = NIOLockedValueBox<[any Error]>([])
+    package let retentionErrors = NIOLockedValueBox<[any Error]>([])
 
-    init(
+    package init(
         largeColumns: Set<String> = [],
         pageLength: Int = 3,
         maximumPresentBytes: Int = PresentRows.maximumBytes
@@ -83,10 +82,10 @@ final class ModelSource: ReplicationSource {
         self.maximumPresentBytes = maximumPresentBytes
     }
 
-    var content: Content { state.withLockedValue { $0.content } }
+    package var content: Content { state.withLockedValue { $0.content } }
 
     /// The rows of a table at a position.
-    func rows(of table: String, at position: LSN) -> [SourceRow]? {
+    package func rows(of table: String, at position: LSN) -> [SourceRow]? {
         let content = content
         guard let index = content.log.indices.first(where: { content.position($0 + 1).lsn == position }) else {
             return nil
@@ -97,7 +96,7 @@ final class ModelSource: ReplicationSource {
     // MARK: Writing
 
     /// Writes a transaction.
-    func write(_ writes: [RowWrite]) {
+    package func write(_ writes: [RowWrite]) {
         state.withLockedValue { state in
             var messages: [SourceMessage] = []
             for write in writes { apply(write, to: &state.content.tables, &messages) }
@@ -107,7 +106,7 @@ final class ModelSource: ReplicationSource {
     }
 
     /// Changes the tables.
-    func alter(_ change: TableChange) {
+    package func alter(_ change: TableChange) {
         state.withLockedValue { state in
             switch change {
             case .create(let name, let columns):
@@ -175,7 +174,7 @@ final class ModelSource: ReplicationSource {
     }
 
     /// Becomes what it was, with what was written since lost.
-    func restore(_ backup: Content) {
+    package func restore(_ backup: Content) {
         state.withLockedValue { state in
             state.made += 1
             state.content = backup
@@ -186,16 +185,16 @@ final class ModelSource: ReplicationSource {
 
     // MARK: ReplicationSource
 
-    func checkConfiguration() async throws {}
+    package func checkConfiguration() async throws {}
 
-    func head(having known: SourcePosition?) async throws -> SourcePosition { content.head }
+    package func head(having known: SourcePosition?) async throws -> SourcePosition { content.head }
 
-    func emitMarker() async throws {
+    package func emitMarker() async throws {
         state.withLockedValue { $0.append([]) }
         changed.advance()
     }
 
-    func prepareStream(
+    package func prepareStream(
         _ slotName: String,
         resumingAfter position: SourcePosition?,
         reached: LSN?
@@ -213,12 +212,12 @@ final class ModelSource: ReplicationSource {
         }
     }
 
-    func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
+    package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         content.tables.values.map(\.descriptor).filter { plan.readsTable($0.name) }
             .sorted { $0.name.name < $1.name.name }
     }
 
-    func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
+    package func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
         Pages(source: self, table: table, lastKey: try key?.values())
     }
 
@@ -239,12 +238,12 @@ final class ModelSource: ReplicationSource {
         }
     }
 
-    func checkRetention(for slotName: String) async throws {
+    package func checkRetention(for slotName: String) async throws {
         let error = retentionErrors.withLockedValue { $0.isEmpty ? nil : $0.removeFirst() }
         if let error { throw error }
     }
 
-    func rows(
+    package func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLiteValue]],
         showing transaction: UInt64?
@@ -268,7 +267,7 @@ final class ModelSource: ReplicationSource {
         return table
     }
 
-    func withChanges<Result>(
+    package func withChanges<Result>(
         of slotName: String,
         after position: SourcePosition,
         tables: [SourceTable],
@@ -319,22 +318,22 @@ final class ModelSource: ReplicationSource {
 
     private static let historyLost = ReplicationSourceError(.historyLost, "not of this log")
 
-    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool { true }
+    package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool { true }
 
-    func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
         state.withLockedValue { state in
             guard let count = state.content.count(position.position) else { return }
             state.content.acknowledged[slotName] = max(state.content.acknowledged[slotName] ?? 0, count)
         }
     }
 
-    func dropStream(_ slotName: String) async throws {
+    package func dropStream(_ slotName: String) async throws {
         state.withLockedValue { $0.content.acknowledged[slotName] = nil }
     }
 
-    func uninstall() async throws {}
+    package func uninstall() async throws {}
 
-    func close() throws {}
+    package func close() throws {}
 }
 
 extension ModelSource.State {

@@ -1,20 +1,17 @@
 import GRDB
-import Logging
 import NIOConcurrencyHelpers
-import ServiceTestSupport
-
-@testable import PowerSyncServiceCore
-@testable import PowerSyncServiceSQLite
+package import PowerSyncServiceCore
+package import PowerSyncServiceSQLite
 
 /// A source that records when its position is read, its marker written, and a position acknowledged, with a number that the
 /// storage holds at that moment.
-final class RecordingSource: ForwardingSource {
-    let source: EmbeddedSource
+package final class RecordingSource: ForwardingSource {
+    package let source: EmbeddedSource
     private let storage: SQLiteBucketStorage
     private let query: String
     private let recorded = NIOLockedValueBox<[String]>([])
     /// Advances with each acknowledgement.
-    let acknowledgements = ChangeSignal()
+    package let acknowledgements = ChangeSignal()
 
     /// Creates a source over another one.
     ///
@@ -22,7 +19,7 @@ final class RecordingSource: ForwardingSource {
     ///   - source: Does the work.
     ///   - storage: What is looked at.
     ///   - query: The number that is recorded.
-    init(
+    package init(
         _ source: EmbeddedSource,
         storage: SQLiteBucketStorage,
         recording query: String = "SELECT write_checkpoint FROM write_checkpoints"
@@ -32,24 +29,24 @@ final class RecordingSource: ForwardingSource {
         self.query = query
     }
 
-    var events: [String] { recorded.withLockedValue { $0 } }
+    package var events: [String] { recorded.withLockedValue { $0 } }
 
     private func record(_ event: String) async throws {
         let stored = try await storage.pool.read { [query] db in try Int64.fetchOne(db, sql: query) }
         recorded.withLockedValue { $0.append("\(event), stored: \(stored.map(String.init) ?? "nil")") }
     }
 
-    func head(having known: SourcePosition?) async throws -> SourcePosition {
+    package func head(having known: SourcePosition?) async throws -> SourcePosition {
         try await record("head")
         return try await source.head(having: known)
     }
 
-    func emitMarker() async throws {
+    package func emitMarker() async throws {
         try await record("marker")
         try await source.emitMarker()
     }
 
-    func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
         try await record("acknowledgement")
         try await source.acknowledge(position, of: slotName)
         acknowledgements.advance()

@@ -1,10 +1,10 @@
-import PowerSyncSyncConfig
-import TestSupport
+package import PowerSyncSyncConfig
+package import TestSupport
 
 /// A write to a source, by somebody who knows nothing about the service.
 ///
 /// Keys are texts in a column `id`. What a table that is not there would get is lost.
-enum RowWrite: Sendable {
+package enum RowWrite: Sendable {
     /// A new row; nothing when there is one with the id. Columns that are not named are NULL.
     case insert(String, id: String, [String: SQLiteValue] = [:])
     /// Changes columns of a row, the id among them; nothing when there is no row, or one with the new id.
@@ -13,7 +13,7 @@ enum RowWrite: Sendable {
     /// All rows at once.
     case truncate(String)
 
-    var table: String {
+    package var table: String {
         switch self {
         case .insert(let table, _, _), .update(let table, _, _), .delete(let table, _), .truncate(let table): table
         }
@@ -21,7 +21,7 @@ enum RowWrite: Sendable {
 }
 
 /// A change of the tables of a source, by somebody who knows nothing about the service.
-enum TableChange: Sendable {
+package enum TableChange: Sendable {
     /// A table with these columns; the first one is `id`.
     case create(String, columns: [String])
     case drop(String)
@@ -30,7 +30,7 @@ enum TableChange: Sendable {
 
 extension RowWrite {
     /// A write of a few rows.
-    static func random(_ random: inout SeededGenerator) -> RowWrite {
+    package static func random(_ random: inout SeededGenerator) -> RowWrite {
         let id = "r\(random.number(below: 8))"
         let number = SQLiteValue.integer(Int64(random.number(below: 100)))
         return switch random.number(below: 12) {
@@ -47,7 +47,7 @@ extension RowWrite {
 
 extension SQLiteValue {
     /// A number, which a source may have as a text.
-    var number: Int64? {
+    package var number: Int64? {
         switch self {
         case .integer(let number): number
         case .text(let text): Int64(text)

@@ -1,25 +1,20 @@
-import GRDB
-import Logging
-import PowerSyncProtocol
-import PowerSyncSyncConfig
-import ServiceTestSupport
-import TestSupport
-import Testing
-
-@testable import PowerSyncServiceCore
-@testable import PowerSyncServiceSQLite
+package import GRDB
+package import Logging
+import PowerSyncServiceCore
+package import PowerSyncServiceSQLite
+package import TestSupport
 
 /// An embedded source, a bucket storage and a replicator between them, in a temporary folder.
-struct SourceScenario: ReplicationScenario {
-    static let lists = "CREATE TABLE lists (id TEXT PRIMARY KEY, owner TEXT, name TEXT)"
-    static let listsByOwner = """
+package struct SourceScenario: ReplicationScenario {
+    package static let lists = "CREATE TABLE lists (id TEXT PRIMARY KEY, owner TEXT, name TEXT)"
+    package static let listsByOwner = """
         config:
           edition: 3
         streams:
           lists:
             query: SELECT * FROM lists WHERE owner = auth.user_id()
         """
-    static let allLists = """
+    package static let allLists = """
         config:
           edition: 3
         streams:
@@ -27,15 +22,15 @@ struct SourceScenario: ReplicationScenario {
             query: SELECT * FROM lists
         """
 
-    let folder: TemporaryFolder
-    let source: EmbeddedSource
-    let storage: SQLiteBucketStorage
-    let config: String
-    let log = CollectedLog()
-    var logger: Logger { log.logger }
+    package let folder: TemporaryFolder
+    package let source: EmbeddedSource
+    package let storage: SQLiteBucketStorage
+    package let config: String
+    package let log = CollectedLog()
+    package var logger: Logger { log.logger }
 
     /// Opens the files of a folder.
-    init(
+    package init(
         schema: [String] = [Self.lists],
         config: String = Self.allLists,
         folder: TemporaryFolder? = nil
@@ -47,7 +42,7 @@ struct SourceScenario: ReplicationScenario {
     }
 
     /// The source of a scenario with another storage.
-    init(_ other: SourceScenario, storage: SQLiteBucketStorage) {
+    package init(_ other: SourceScenario, storage: SQLiteBucketStorage) {
         folder = other.folder
         source = other.source
         config = other.config
@@ -55,21 +50,21 @@ struct SourceScenario: ReplicationScenario {
     }
 
     /// Opens the files again, as after a restart, optionally with another config.
-    func reopened(schema: [String] = [], config: String? = nil) throws -> SourceScenario {
+    package func reopened(schema: [String] = [], config: String? = nil) throws -> SourceScenario {
         try source.close()
         try storage.close()
         return try SourceScenario(schema: schema, config: config ?? self.config, folder: folder)
     }
 
     /// A connection to the source that knows nothing about the service.
-    func foreignConnection() throws -> DatabaseQueue {
+    package func foreignConnection() throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.busyMode = .timeout(5)
         return try DatabaseQueue(path: folder.path("source.db"), configuration: configuration)
     }
 
     /// Runs a replicator while `body` runs.
-    func replicating<Result: Sendable>(
+    package func replicating<Result: Sendable>(
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         let replicator = Replicator(
@@ -83,12 +78,12 @@ struct SourceScenario: ReplicationScenario {
     }
 
     /// Replicates until everything that is committed to the source now has been published.
-    func replicate() async throws {
+    package func replicate() async throws {
         try await replicating { try await caughtUp() }
     }
 
     /// Waits until everything that is committed to the source now has been published.
-    func caughtUp() async throws {
+    package func caughtUp() async throws {
         let head = try await source.head()
         try await published { $0.lsn >= head.lsn }
     }

@@ -1,10 +1,9 @@
-import PowerSyncProtocol
-import PowerSyncSyncConfig
-
-@testable import PowerSyncServiceCore
+package import PowerSyncProtocol
+package import PowerSyncServiceCore
+package import PowerSyncSyncConfig
 
 /// A storage in front of another one, which does everything that it does not do itself.
-protocol ForwardingStorage: BucketStorage {
+package protocol ForwardingStorage: BucketStorage {
     associatedtype Storage: BucketStorage
 
     /// Does the work.
@@ -12,9 +11,9 @@ protocol ForwardingStorage: BucketStorage {
 }
 
 extension ForwardingStorage {
-    func activeStream() async throws -> ActiveSyncStream? { try await storage.activeStream() }
+    package func activeStream() async throws -> ActiveSyncStream? { try await storage.activeStream() }
 
-    func deploy(
+    package func deploy(
         _ content: String,
         versionLabel: String?,
         plan: SyncPlan,
@@ -23,34 +22,37 @@ extension ForwardingStorage {
         try await storage.deploy(content, versionLabel: versionLabel, plan: plan, mode: mode)
     }
 
-    func streams() async throws -> [ReplicationStream] { try await storage.streams() }
+    package func streams() async throws -> [ReplicationStream] { try await storage.streams() }
 
-    func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
+    package func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
         try await storage.progress(of: stream)
     }
 
-    func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
+    package func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
         try await storage.restart(stream)
     }
 
-    func skipWriteCheckpoints(head: SourcePosition) async throws { try await storage.skipWriteCheckpoints(head: head) }
+    package func skipWriteCheckpoints(head: SourcePosition) async throws {
+        try await storage.skipWriteCheckpoints(head: head)
+    }
 
-    func deleteData(of stream: ReplicationStreamID) async throws { try await storage.deleteData(of: stream) }
+    package func deleteData(of stream: ReplicationStreamID) async throws { try await storage.deleteData(of: stream) }
 
-    func withWriter<Result>(
+    package func withWriter<Result>(
         of stream: ReplicationStreamID,
         _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result {
         try await storage.withWriter(of: stream, body)
     }
 
-    func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence { storage.checkpoints(of: stream) }
+    package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence { storage.checkpoints(of: stream) }
 
-    func changes(from earlier: StorageCheckpoint, to later: StorageCheckpoint) async throws -> CheckpointChanges {
+    package func changes(from earlier: StorageCheckpoint, to later: StorageCheckpoint) async throws -> CheckpointChanges
+    {
         try await storage.changes(from: earlier, to: later)
     }
 
-    func parameterRows(
+    package func parameterRows(
         _ lookups: [ParameterLookup],
         at checkpoint: StorageCheckpoint,
         limit: Int
@@ -58,14 +60,14 @@ extension ForwardingStorage {
         try await storage.parameterRows(lookups, at: checkpoint, limit: limit)
     }
 
-    func checksums(
+    package func checksums(
         _ buckets: [BucketName],
         at checkpoint: StorageCheckpoint
     ) async throws -> [BucketName: BucketChecksum] {
         try await storage.checksums(buckets, at: checkpoint)
     }
 
-    func bucketData(
+    package func bucketData(
         _ positions: [StreamingSyncRequest.BucketPosition],
         at checkpoint: StorageCheckpoint,
         limits: BucketDataLimits
@@ -73,13 +75,13 @@ extension ForwardingStorage {
         try await storage.bucketData(positions, at: checkpoint, limits: limits)
     }
 
-    func publishedPosition() async throws -> SourcePosition? { try await storage.publishedPosition() }
+    package func publishedPosition() async throws -> SourcePosition? { try await storage.publishedPosition() }
 
-    func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
+    package func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
         try await storage.createWriteCheckpoint(userKey: userKey, head: head)
     }
 
-    func recordCheckpointRequest(
+    package func recordCheckpointRequest(
         _ id: WriteCheckpoint,
         userKey: String,
         head: SourcePosition
@@ -87,15 +89,18 @@ extension ForwardingStorage {
         try await storage.recordCheckpointRequest(id, userKey: userKey, head: head)
     }
 
-    func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) async throws -> WriteCheckpoint? {
+    package func visibleWriteCheckpoint(
+        userKey: String,
+        at checkpoint: StorageCheckpoint
+    ) async throws -> WriteCheckpoint? {
         try await storage.visibleWriteCheckpoint(userKey: userKey, at: checkpoint)
     }
 
-    func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN? {
+    package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) async throws -> LSN? {
         try await storage.nextWriteCheckpoint(userKey: userKey, after: checkpoint)
     }
 
-    func buckets(
+    package func buckets(
         of stream: ReplicationStreamID,
         search: String,
         offset: Int,
@@ -104,13 +109,13 @@ extension ForwardingStorage {
         try await storage.buckets(of: stream, search: search, offset: offset, limit: limit)
     }
 
-    func sizes(after version: Int64?) async throws -> StorageSizes? { try await storage.sizes(after: version) }
+    package func sizes(after version: Int64?) async throws -> StorageSizes? { try await storage.sizes(after: version) }
 
-    func seal() async throws { try await storage.seal() }
+    package func seal() async throws { try await storage.seal() }
 
-    func compact() async throws -> CompactionResult { try await storage.compact() }
+    package func compact() async throws -> CompactionResult { try await storage.compact() }
 
-    func size() async throws -> Int64 { try await storage.size() }
+    package func size() async throws -> Int64 { try await storage.size() }
 
-    func close() throws { try storage.close() }
+    package func close() throws { try storage.close() }
 }

@@ -1,26 +1,25 @@
-import Foundation
+package import Foundation
 import NIOConcurrencyHelpers
-import PowerSyncTesting
-
-@testable import PowerSyncServiceCore
+package import PowerSyncServiceCore
+package import PowerSyncTesting
 
 /// A wall clock that goes as a test clock does, until somebody sets it.
-final class WallClock: Sendable {
+package final class WallClock: Sendable {
     private let clock: TestClock
     private let offset = NIOLockedValueBox(0.0)
 
-    init(_ clock: TestClock) {
+    package init(_ clock: TestClock) {
         self.clock = clock
     }
 
     /// What the clock shows.
-    var date: Date { clock.date.addingTimeInterval(offset.withLockedValue { $0 }) }
+    package var date: Date { clock.date.addingTimeInterval(offset.withLockedValue { $0 }) }
 
     /// Pauses by the test clock, and times by this one; keepalives every 20 s.
-    var timing: Timing { Timing(clock: clock, now: { self.date }, random: { 0.5 }) }
+    package var timing: Timing { Timing(clock: clock, now: { self.date }, random: { 0.5 }) }
 
     /// Sets the clock forward, or back.
-    func step(by seconds: Double) {
+    package func step(by seconds: Double) {
         offset.withLockedValue { $0 += seconds }
     }
 }

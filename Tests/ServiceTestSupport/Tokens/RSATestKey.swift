@@ -1,6 +1,6 @@
 /// A key pair made for these tests with `openssl genrsa 2048`; it protects nothing.
-enum RSATestKey {
-    static let pem = """
+package enum RSATestKey {
+    package static let pem = """
         -----BEGIN PRIVATE KEY-----
         MIIEvgIBADANBgkqhkiG9w0BAQEFAASCBKgwggSkAgEAAoIBAQDrtpG4TV2nK4kd
         oXry5tsyTn+vrUoP4jWmk66fdIt4MecMVj04Z5C+L2b+4FDtUmunI2ZdWLtwHx/3

@@ -1,28 +1,27 @@
 import Crypto
 import Foundation
 import JWTKit
-import PowerSyncProtocol
-
-@testable import PowerSyncAuth
+package import PowerSyncAuth
+package import PowerSyncProtocol
 
 /// A key pair of a test, for one algorithm; for HMAC, a secret.
 ///
 /// Those of RSA are all the same one: making one takes a while.
-struct TestKeyPair {
+package struct TestKeyPair {
     /// What verifies, with its algorithm.
-    let key: JSONWebKey
+    package let key: JSONWebKey
     /// The header of tokens.
-    let header: JSONObject
+    package let header: JSONObject
     /// Signs the first two parts of a token.
-    let sign: ([UInt8]) throws -> [UInt8]
+    package let sign: ([UInt8]) throws -> [UInt8]
 
     /// Makes a pair.
-    init(_ algorithm: SigningAlgorithm, id: String) async throws {
+    package init(_ algorithm: SigningAlgorithm, id: String) async throws {
         var members: [String: String]
         switch algorithm {
         case .hs256, .hs384, .hs512:
-            let secret = JSONWebKey(id: id, algorithm: algorithm, material: .symmetric(TokenVerifierTests.secret))
-            members = ["kty": "oct", "k": Base64URL.encode(TokenVerifierTests.secret)]
+            let secret = JSONWebKey(id: id, algorithm: algorithm, material: .symmetric(TestVerifier.secret))
+            members = ["kty": "oct", "k": Base64URL.encode(TestVerifier.secret)]
             sign = { secret.sign($0)?.signature ?? [] }
         case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512:
             let privateKey = try JWTKit.Insecure.RSA.PrivateKey(pem: RSATestKey.pem)
@@ -78,14 +77,14 @@ struct TestKeyPair {
 
 extension JSONWebKey {
     /// The key for every algorithm of its type.
-    var withoutAlgorithm: JSONWebKey {
+    package var withoutAlgorithm: JSONWebKey {
         var key = self
         key.algorithm = nil
         return key
     }
 
     /// The key for tokens with any `kid`.
-    var wildcard: JSONWebKey {
+    package var wildcard: JSONWebKey {
         var key = self
         key.id = nil
         return key

@@ -1,5 +1,7 @@
 import GRDB
+import PostgresTestSupport
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -1,6 +1,8 @@
 import Foundation
 import GRDB
+import PostgresTestSupport
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -1,10 +1,11 @@
 import GRDB
 import NIOConcurrencyHelpers
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import ServiceTestSupport
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite

@@ -24,7 +24,7 @@ struct DeploymentScenario: Sendable {
     static let second = config("id, name")
     static let third = config("id, body")
 
-    let home: StorageHome
+    let home: any StorageHome
     let model = ModelSource()
     let source: HeldSource<ModelSource>
     let storage: any BucketStorage
@@ -34,7 +34,7 @@ struct DeploymentScenario: Sendable {
     private let progress = ChangeSignal()
 
     init(_ kind: TestedStorage) async throws {
-        home = try StorageHome(kind)
+        home = try kind.home()
         storage = try await home.open()
         source = HeldSource(model)
         deployer = SyncConfigDeployer(storage: storage, logger: log.logger)

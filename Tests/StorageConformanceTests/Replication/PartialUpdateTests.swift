@@ -1,11 +1,12 @@
 import Logging
 import NIOConcurrencyHelpers
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncTesting
 import ServiceTestSupport
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
@@ -24,7 +25,7 @@ import Testing
 
     /// A source, a storage and what makes checkpoints of one in the other.
     private struct Scenario: Sendable {
-        let home: StorageHome
+        let home: any StorageHome
         /// Two or three rows are a full answer.
         let source = ModelSource(largeColumns: ["body"], maximumPresentBytes: 64)
         let storage: any BucketStorage
@@ -34,7 +35,7 @@ import Testing
 
         init(_ kind: TestedStorage) async throws {
             plan = try ServiceTestSupport.plan(config)
-            home = try StorageHome(kind)
+            home = try kind.home()
             storage = try await home.open()
             source.alter(.create("items", columns: ["id", "name", "body"]))
         }

@@ -1,10 +1,12 @@
 import NIOConcurrencyHelpers
+import PostgresTestSupport
+import PowerSyncAuth
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncTesting
-import PowerSyncAuth
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite

@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -8,27 +9,14 @@ import Testing
 
 /// Users, clients and tables are who their bytes say, wherever they are told apart.
 @Suite struct IdentityTests {
-    /// Two texts that Swift's `==` takes for one, and no database does.
-    struct Pair: CustomTestStringConvertible, Sendable {
-        var first: String
-        var second: String
-        var testDescription: String { first.unicodeScalars.map { String($0.value, radix: 16) }.joined(separator: " ") }
-    }
-
-    static let pairs = [
-        Pair(first: "Kevin", second: "\u{212a}evin"), Pair(first: "\u{e9}", second: "e\u{301}"),
-        Pair(first: "\u{c5}", second: "\u{212b}"), Pair(first: "a\u{323}\u{302}", second: "a\u{302}\u{323}"),
-        Pair(first: "\u{ac00}", second: "\u{1100}\u{1161}"), Pair(first: "a;b", second: "a\u{37e}b"),
-    ]
-
-    @Test(arguments: pairs)
-    func thePairsAreEqualForSwift(_ pair: Pair) {
+    @Test(arguments: EqualTexts.pairs)
+    func thePairsAreEqualForSwift(_ pair: EqualTexts) {
         #expect(pair.first == pair.second)
         #expect(!pair.first.utf8.elementsEqual(pair.second.utf8))
     }
 
-    @Test(arguments: pairs)
-    func oneUserDoesNotTakeTheStreamsOfAnother(_ pair: Pair) throws {
+    @Test(arguments: EqualTexts.pairs)
+    func oneUserDoesNotTakeTheStreamsOfAnother(_ pair: EqualTexts) throws {
         let streams = UserStreams(limit: 1)
         let first = try streams.enter(StreamClient(userID: pair.first))
         let second = try streams.enter(StreamClient(userID: pair.second), with: try streams.reserve(pair.second))
@@ -37,8 +25,8 @@ import Testing
         withExtendedLifetime((first, second)) {}
     }
 
-    @Test(arguments: pairs)
-    func oneUserIsNotWokenByTheWritesOfAnother(_ pair: Pair) {
+    @Test(arguments: EqualTexts.pairs)
+    func oneUserIsNotWokenByTheWritesOfAnother(_ pair: EqualTexts) {
         let checkpoint = StorageCheckpoint(streamID: ReplicationStreamID(rawValue: 1), opID: OpID(1), lsn: .at(1))
         var board = DispatchBoard(streamID: checkpoint.streamID)
         _ = board.publish(checkpoint, CommitChanges(changes: .unknown))
@@ -50,8 +38,8 @@ import Testing
         #expect(board.expectWriteCheckpoint(of: pair.first, at: .at(1)) == [])
     }
 
-    @Test(arguments: pairs, TestedStorage.distinct)
-    func oneUserDoesNotCountTheWritesOfAnother(_ pair: Pair, _ kind: TestedStorage) async throws {
+    @Test(arguments: EqualTexts.pairs, TestedStorage.distinct)
+    func oneUserDoesNotCountTheWritesOfAnother(_ pair: EqualTexts, _ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(
             "config: {edition: 3}\nstreams:\n  g:\n    query: SELECT * FROM test\n",
             on: kind
@@ -66,8 +54,8 @@ import Testing
         #expect(try await storage.visibleWriteCheckpoint(userKey: pair.second, at: checkpoint) == nil)
     }
 
-    @Test(arguments: pairs)
-    func tablesAndStoredNamesAreTheirBytes(_ pair: Pair) throws {
+    @Test(arguments: EqualTexts.pairs)
+    func tablesAndStoredNamesAreTheirBytes(_ pair: EqualTexts) throws {
         let names = [pair.first, pair.second].map { SourceTableName(schema: "s", name: $0) }
         let schemas = [pair.first, pair.second].map { SourceTableName(schema: $0, name: "n") }
         #expect(Set(names).count == 2 && Set(schemas).count == 2)

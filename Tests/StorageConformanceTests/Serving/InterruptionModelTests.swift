@@ -1,7 +1,9 @@
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 

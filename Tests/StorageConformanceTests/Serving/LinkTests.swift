@@ -1,9 +1,11 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 

@@ -1,9 +1,10 @@
 import Foundation
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import ServiceTestSupport
-import TestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 

@@ -35,7 +35,7 @@ import Testing
         return writer
     }
 
-    @Test(arguments: TestedStorage.allCases)
+    @Test(arguments: TestedStorage.all)
     func anotherLabelAloneIsNoOtherStream(_ kind: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.config, on: kind)
         let (storage, stream) = (scenario.storage, scenario.stream)

@@ -1,4 +1,5 @@
 import GRDB
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import ServiceTestSupport

@@ -1,6 +1,8 @@
 import GRDB
+import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

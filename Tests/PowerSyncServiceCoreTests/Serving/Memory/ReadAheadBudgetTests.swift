@@ -2,6 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncTesting
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

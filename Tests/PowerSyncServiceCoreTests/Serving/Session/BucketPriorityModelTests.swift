@@ -1,7 +1,8 @@
 import PowerSyncProtocol
 import PowerSyncSyncConfig
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncServiceCore
 

@@ -1,9 +1,10 @@
+import Logging
 import NIOConcurrencyHelpers
 import NIOCore
+import PowerSyncAuth
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncTesting
-import PowerSyncAuth
 import ServiceTestSupport
 import Testing
 
@@ -82,7 +83,7 @@ import Testing
                 copiesLines: false,
                 userAgent: "",
                 environment: environment,
-                logger: ServiceScenario.logger
+                logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
             )
             #expect(String(buffer: opened.takeFirstLine()).contains(#""bucket":"2#g|0[]""#))
         }
@@ -105,7 +106,7 @@ import Testing
                     copiesLines: false,
                     userAgent: "",
                     environment: timed,
-                    logger: ServiceScenario.logger
+                    logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
                 )
             }
             try await clock.waitForTimer(of: OpenedSyncStream.firstLineLimit)

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -1,6 +1,5 @@
 import Testing
 
-@testable import PowerSyncService
 @testable import PowerSyncServiceCore
 
 @Suite struct UserStreamsTests {
