@@ -326,13 +326,18 @@ let package = Package(
         // Databases of their own for tests of the PostgreSQL source.
         testSupport(
             "PostgresTestSupport",
-            ["CLibPQ", "PowerSyncServicePostgres", "TestSupport", .nioConcurrencyHelpers]
+            [
+                "CLibPQ", "PowerSyncServiceCore", "PowerSyncServicePostgres", "ServiceTestSupport", "TestSupport",
+                .logging, .nioConcurrencyHelpers,
+            ]
         ),
+        // Sources and storages for tests of the service, without HTTP and without a server.
         testSupport(
             "ServiceTestSupport",
             [
-                "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
-                "TestSupport", .grdb, .logging, .nioConcurrencyHelpers,
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "TestSupport", .crypto, .grdb, .jwtKit,
+                .logging, .nioConcurrencyHelpers, .nioCore,
             ]
         ),
 
@@ -419,14 +424,26 @@ let package = Package(
         ),
         tests("PowerSyncSyncConfigTests", ["PowerSyncProtocol", "PowerSyncSyncConfig", "TestSupport", .grdb]),
         tests(
-            "PowerSyncServiceTests",
+            "PowerSyncAuthTests",
             [
-                "BackendTestSupport", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSQLite",
-                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "RSocket", "ServiceTestSupport",
-                "TestSupport", .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit,
-                .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression,
-                .nioPosix, .nioSSL, .prometheus,
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "ServiceTestSupport", .jwtKit,
+                .nioConcurrencyHelpers,
+            ]
+        ),
+        tests(
+            "PowerSyncServiceCoreTests",
+            [
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport", "TestSupport",
+                .grdb, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .prometheus,
+            ]
+        ),
+        tests(
+            "PowerSyncServiceSQLiteTests",
+            [
+                "BackendTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport",
+                "TestSupport", .grdb, .logging, .nioConcurrencyHelpers,
             ]
         ),
         tests(
@@ -435,6 +452,35 @@ let package = Package(
                 "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
                 "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
                 "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
+            ]
+        ),
+        // What every storage does, and what sessions, replication and deployment do over each of them.
+        tests(
+            "StorageConformanceTests",
+            [
+                "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore",
+                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
+                "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
+            ]
+        ),
+        // What every source does.
+        tests(
+            "SourceConformanceTests",
+            [
+                "PostgresTestSupport", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport", .grdb, .logging,
+            ]
+        ),
+        // What goes through the service: its configuration, HTTP and WebSocket.
+        tests(
+            "PowerSyncServiceTests",
+            [
+                "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
+                "PowerSyncTesting", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
+                .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .logging, .metrics,
+                .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL,
+                .prometheus,
             ]
         ),
         // The commands that need no service, without a process.

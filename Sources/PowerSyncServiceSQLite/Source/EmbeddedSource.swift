@@ -1,5 +1,5 @@
 package import Foundation
-import GRDB
+package import GRDB
 package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
@@ -17,13 +17,13 @@ package final class EmbeddedSource: FileBacked {
     package static let pollInterval = Duration.milliseconds(150)
 
     /// Connections to the file.
-    let pool: DatabasePool
+    package let pool: DatabasePool
     /// The file and those beside it.
     let files: DatabaseFiles
     /// Reads `PRAGMA data_version`, which counts commits of *other* connections.
     private let poll: DatabaseQueue
     /// Advanced after every commit of this process.
-    let signal = ChangeSignal()
+    package let signal = ChangeSignal()
     /// What is captured; replaced when the schema of the file changes.
     private let captureState: NIOLockedValueBox<ChangeCapture.State>
     /// What is stored in `_ps_streams`, by stream.

@@ -65,7 +65,7 @@ extension SQLiteBucketStorage: StreamTableStorage {
     }
 
     /// A writer for a stream; the caller has the lease.
-    func writer(of stream: ReplicationStreamID) async throws -> BucketWriter<SQLiteWriterSession> {
+    package func writer(of stream: ReplicationStreamID) async throws -> any BucketStorageWriter {
         let beginning = try await readStreams("opening a writer") { [configs] in try $0.beginning(of: stream, configs) }
         return BucketWriter(SQLiteWriterSession(storage: self, streamID: stream), beginning, makeID: makeID)
     }

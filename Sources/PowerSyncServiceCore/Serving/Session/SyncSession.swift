@@ -23,7 +23,7 @@ package struct SyncSession: Sendable {
     static let firstLineBytes = 64 * 1024
 
     /// What of this stream is in memory.
-    let share: ReadAheadBudget.Share
+    package let share: ReadAheadBudget.Share
     let environment: Environment
     private let stream: ActiveSyncStream
     let encoding: Encoding

@@ -4,8 +4,9 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import NIOSSL
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 

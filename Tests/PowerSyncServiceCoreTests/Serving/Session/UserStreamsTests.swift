@@ -1,0 +1,77 @@
+import Testing
+
+@testable import PowerSyncServiceCore
+
+@Suite struct UserStreamsTests {
+    @Test func aUserHasAsManyStreamsAsTheLimitSays() throws {
+        let streams = UserStreams(limit: 2)
+        let first = try streams.enter(StreamClient(userID: "a"))
+        var second: UserStreams.Place? = try streams.enter(StreamClient(userID: "a"))
+        #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.enter(StreamClient(userID: "a")) }
+        let other = try streams.enter(StreamClient(userID: "b"))
+        second = nil
+        _ = second
+        let third = try streams.enter(StreamClient(userID: "a"))
+        #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.enter(StreamClient(userID: "a")) }
+        withExtendedLifetime((first, third, other)) {}
+    }
+
+    @Test func aReservationCountsUntilAStreamHasIt() throws {
+        let streams = UserStreams(limit: 2)
+        var reservation: UserStreams.Reservation? = try streams.reserve("a")
+        let first = try streams.enter(StreamClient(userID: "a"))
+        #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.reserve("a") }
+        #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.enter(StreamClient(userID: "a")) }
+        var second: UserStreams.Place? = try streams.enter(StreamClient(userID: "a"), with: reservation)
+        // It has been taken, and counts no more.
+        #expect(throws: UserStreams.Overflow(limit: 2)) {
+            _ = try streams.enter(StreamClient(userID: "a"), with: reservation)
+        }
+        reservation = nil
+        #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.reserve("a") }
+        second = nil
+        #expect(second == nil)
+        reservation = try streams.reserve("a")
+        #expect(reservation != nil)
+        reservation = nil
+        let third = try streams.enter(StreamClient(userID: "a"))
+        withExtendedLifetime((first, third)) {}
+        #expect(streams.streamCount == 2)
+    }
+
+    @Test func whatAClientSaysIsCutWhateverItsCharactersAre() throws {
+        // One character for people.
+        let endless = "e" + String(repeating: "\u{301}", count: 30_000)
+        try #require(endless.count == 1)
+        let agent = StreamClient(userID: "a", userAgent: endless).userAgent
+        #expect(agent.unicodeScalars.count == 200)
+        #expect(agent.utf8.count <= 800)
+        #expect(StreamClient(userID: "a", userAgent: "an app/1.0").userAgent == "an app/1.0")
+
+        let report = StreamReport(
+            id: 1,
+            client: StreamClient(userID: endless, clientID: endless, userAgent: endless),
+            openedAt: 0,
+            operations: 0,
+            bytes: 0,
+            progress: StreamProgressReport(),
+            activity: .reading,
+            activeSince: 0
+        )
+        let shown = ServiceSnapshot.Client(report)
+        for text in [shown.user, shown.client ?? "", shown.agent] { #expect(text.utf8.count <= 800) }
+    }
+
+    @Test func usersWithoutStreamsAreForgotten() throws {
+        let streams = UserStreams(limit: 2)
+        do {
+            let places = [
+                try streams.enter(StreamClient(userID: "a")), try streams.enter(StreamClient(userID: "a")),
+                try streams.enter(StreamClient(userID: "b")),
+            ]
+            #expect(streams.userCount == 2)
+            withExtendedLifetime(places) {}
+        }
+        #expect(streams.userCount == 0)
+    }
+}
