@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 import PowerSyncSyncConfig
 
 /// A table or what looks like one, as the catalogue describes it.
