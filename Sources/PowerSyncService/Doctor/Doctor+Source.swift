@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-package import PowerSyncServiceCore
+import PowerSyncServiceCore
 import PowerSyncServicePostgres
 
 extension Doctor {

@@ -5,7 +5,9 @@ import PowerSyncSyncConfig
 extension Finding.Place: CustomStringConvertible {
     /// `powersync.yaml:7: telemetry.prometheus_port`; empty when nothing but a table is known.
     package var description: String {
-        let position = ([location] + [line, column].map { $0.map(String.init) }).compactMap(\.self).joined(separator: ":")
+        let position = ([location] + [line, column].map { $0.map(String.init) }).compactMap(\.self).joined(
+            separator: ":"
+        )
         return [position, key ?? ""].filter { !$0.isEmpty }.joined(separator: ": ")
     }
 }

@@ -65,7 +65,8 @@ extension PostgresCheck {
         return SyncConfig.parse(content, schema: schema).diagnostics.filter { !known.contains($0) }.map { diagnostic in
             var finding = Finding(diagnostic, .source, file: file)
             finding.severity = .warning
-            finding.remedy = finding.remedy ?? "Correct the sync config, or the database: a change of its tables is noticed."
+            finding.remedy =
+                finding.remedy ?? "Correct the sync config, or the database: a change of its tables is noticed."
             return finding
         }
     }

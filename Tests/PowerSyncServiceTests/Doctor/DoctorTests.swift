@@ -113,7 +113,11 @@ import Testing
     @Test func allThatIsWrongWithAFileIsTold() async throws {
         let findings = try await Self.findings(Self.yaml + "\nprot: 1\ntelemetry: {prometheus_port: 0}")
         #expect(findings.map(\.severity) == [.error, .error], "\(findings)")
-        #expect(findings.map(\.place.description) == ["/powersync.yaml:7: prot", "/powersync.yaml:8: telemetry.prometheus_port"])
+        #expect(
+            findings.map(\.place.description) == [
+                "/powersync.yaml:7: prot", "/powersync.yaml:8: telemetry.prometheus_port",
+            ]
+        )
         #expect(findings.first?.message == "unknown key. Did you mean “port”?")
         #expect(findings.last?.code == .notAPort)
     }

@@ -52,7 +52,8 @@ import Testing
     @Test(
         arguments: [
             (Finding.Place(), ""), (.init(key: "port"), "port"), (.init(location: "a.yaml"), "a.yaml"),
-            (.init(location: "a.yaml", line: 4), "a.yaml:4"), (.init(location: "a.yaml", line: 4, column: 7), "a.yaml:4:7"),
+            (.init(location: "a.yaml", line: 4), "a.yaml:4"),
+            (.init(location: "a.yaml", line: 4, column: 7), "a.yaml:4:7"),
             (.init(location: "a.yaml", line: 4, key: "port"), "a.yaml:4: port"),
             (.init(table: SourceTableName(schema: "public", name: "lists")), ""),
         ]

@@ -84,7 +84,13 @@ import Testing
     }
 
     @Test func aFindingKeepsItsCode() {
-        let finding = Finding(.error, .source, code: .privilegeMissing, "Role sync may not replicate.", remedy: "ALTER ROLE …")
+        let finding = Finding(
+            .error,
+            .source,
+            code: .privilegeMissing,
+            "Role sync may not replicate.",
+            remedy: "ALTER ROLE …"
+        )
         #expect(
             AdminRoutes.entry(finding)
                 == .object([
