@@ -492,7 +492,7 @@ let package = Package(
                 .crypto, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .metrics,
                 .nioConcurrencyHelpers,
                 .nioCore, .nioEmbedded,
-                .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL, .prometheus,
+                .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL, .prometheus, .serviceLifecycle,
             ],
             swiftSettings: settings
         ),

@@ -21,14 +21,7 @@ struct DataFileWatch: Service {
     }
 
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown {
-                while true {
-                    try await clock.sleep(for: Self.interval)
-                    look()
-                }
-            }
-        } catch is CancellationError {}
+        try await PeriodicJob(every: Self.interval, after: Self.interval, clock: clock) { look() }.run()
     }
 
     private func look() {

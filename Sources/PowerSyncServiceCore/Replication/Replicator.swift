@@ -118,15 +118,12 @@ package struct Replicator: Service {
     /// - Throws: ``ReplicationSourceError`` when the source cannot be replicated as it is configured, or an error of
     ///   the storage while the config is deployed. Later errors are logged, not thrown.
     package func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown {
-                try await checkSource()
-                if let config { _ = try await storage.deploy(config.content, plan: config.plan) }
-                try await replicateStreams()
-            }
-        } catch is CancellationError {
-            logger.debug("Replication has been stopped.")
+        try await untilShutdown {
+            try await checkSource()
+            if let config { _ = try await storage.deploy(config.content, plan: config.plan) }
+            try await replicateStreams()
         }
+        logger.debug("Replication has been stopped.")
     }
 
     /// Checks the source, and waits for one that does not answer yet.

@@ -129,11 +129,10 @@ final class WALStream: Sendable {
         let seen = statuses.version
         if state.withLockedValue({ $0.acknowledged != nil && $0.failure == nil }) {
             await Task { [statuses] in
-                await withTaskGroup(of: Void.self) { group in
-                    group.addTask { try? await statuses.wait(after: seen) }
-                    group.addTask { try? await Task.sleep(for: Self.lastPatience) }
-                    await group.next()
-                    group.cancelAll()
+                try? await firstOf {
+                    try await statuses.wait(after: seen)
+                } or: {
+                    try await Task.sleep(for: Self.lastPatience)
                 }
             }.value
         }

@@ -161,20 +161,15 @@ package final class EmbeddedSource: FileBacked {
     /// - Returns: `false` when nothing has happened.
     /// - Throws: `CancellationError`, or an error of the database.
     func waitForCommit(after version: UInt64, dataVersion seen: Int64, polls: Int) async throws -> Bool {
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask { [signal] in
-                try await signal.wait(after: version)
-                return true
+        try await firstOf { [signal] in
+            try await signal.wait(after: version)
+            return true
+        } or: { [self] in
+            for _ in 0..<polls {
+                try await clock.sleep(for: Self.pollInterval)
+                if try await dataVersion() != seen { return true }
             }
-            group.addTask { [self] in
-                for _ in 0..<polls {
-                    try await clock.sleep(for: Self.pollInterval)
-                    if try await dataVersion() != seen { return true }
-                }
-                return false
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? false
+            return false
         }
     }
 }

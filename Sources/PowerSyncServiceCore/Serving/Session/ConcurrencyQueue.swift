@@ -127,16 +127,7 @@ package final class ConcurrencyQueue: Sendable {
         guard let ticket else { throw Failure.overflow }
         defer { state.withLockedValue { $0.waiting -= 1 } }
         guard let timeout else { return try await wait(ticket) }
-        return try await withThrowingTaskGroup(of: Slot.self) { group in
-            group.addTask { try await self.wait(ticket) }
-            group.addTask { [clock] in
-                try await clock.sleep(for: timeout)
-                throw Failure.timeout
-            }
-            defer { group.cancelAll() }
-            guard let slot = try await group.next() else { throw CancellationError() }
-            return slot
-        }
+        return try await withTimeout(timeout, clock: clock, throwing: Failure.timeout) { try await self.wait(ticket) }
     }
 
     private nonisolated(nonsending) func wait(_ ticket: UInt64) async throws -> Slot {
