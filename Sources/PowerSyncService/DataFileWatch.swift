@@ -1,5 +1,6 @@
 import Logging
 import PowerSyncServiceCore
+import PowerSyncSQLite
 import ServiceLifecycle
 
 /// Notices what happens to files under a running service, each second.
@@ -21,7 +22,9 @@ struct DataFileWatch: Service {
     }
 
     func run() async throws {
-        try await PeriodicJob(every: Self.interval, after: Self.interval, clock: clock) { look() }.run()
+        try await PeriodicJob(every: Self.interval, after: Self.interval, clock: clock) {
+            try await BlockingWork.run { look() }
+        }.run()
     }
 
     private func look() {

@@ -83,7 +83,7 @@ package final class EmbeddedSource: FileBacked {
     package func close() throws {
         try poll.close()
         // Whoever copies the file, and not the one beside it, should have everything.
-        _ = try? pool.writeWithoutTransaction { db in try db.checkpoint(.passive) }
+        _ = try? pool.writeWithoutTransaction { db in try db.checkpoint(.passive) }  // blocks: at the end
         try pool.close()
     }
 
