@@ -77,5 +77,6 @@ extension ServiceRoutes {
 
 extension HTTPField.Name {
     /// Tells a proxy to pass on every line at once.
-    fileprivate static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering") ?? .via
+    // swift-format-ignore: NeverForceUnwrap
+    fileprivate static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering")!
 }
