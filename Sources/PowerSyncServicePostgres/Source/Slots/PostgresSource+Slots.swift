@@ -187,7 +187,7 @@ extension PostgresSource {
                 }
                 throw error
             }
-            try await Task.sleep(for: .milliseconds(min(50 * attempt, 500)))
+            try await clock.sleep(for: .milliseconds(min(50 * attempt, 500)))
         }
     }
 
