@@ -4,8 +4,8 @@ import NIOConcurrencyHelpers
 ///
 /// Slots are handed over in the order in which they were asked for: a released one wakes the one task that gets it.
 ///
-/// A slot is an object: it is free again when it is released, or else when the last reference to it goes away, as when a
-/// response is dropped before it was written.
+/// Work that ends in one function takes its slot by ``withSlot(_:)``. Who takes one by ``acquire()`` releases it; only when a response
+/// is dropped before it was written does nobody, and the slot is free when the last reference to it goes away.
 package final class ConcurrencyQueue: Sendable {
     /// The right to do one piece of work.
     package final class Slot: Sendable {
@@ -97,7 +97,7 @@ package final class ConcurrencyQueue: Sendable {
         _ body: nonisolated(nonsending) () async throws -> Result
     ) async throws -> Result {
         let slot = try await acquire()
-        defer { withExtendedLifetime(slot) {} }
+        defer { slot.release() }
         return try await body()
     }
 
