@@ -1,4 +1,5 @@
 import PowerSyncAuth
+import PowerSyncProtocol
 import PowerSyncServiceCore
 import ServiceLifecycle
 

@@ -84,7 +84,8 @@ package struct PeriodicJob<State: Sendable>: Service {
                 do {
                     try await body(&state)
                 } catch {
-                    guard let failure, !(error is CancellationError), !Task.isCancelled else { throw error }
+                    if error is CancellationError || Task.isCancelled { throw CancellationError() }
+                    guard let failure else { throw error }
                     failure.logger.error(failure.message, metadata: [ReplicationLogKey.error: "\(error)"])
                 }
                 try await clock.sleep(for: pause(state))
@@ -99,6 +100,6 @@ extension Service {
     /// - Parameter body: Ends soon when it is cancelled.
     /// - Throws: What `body` throws, but for `CancellationError`.
     package func untilShutdown(_ body: @escaping @Sendable () async throws -> Void) async throws {
-        do { try await cancelWhenGracefulShutdown(body) } catch is CancellationError {}
+        do { try await cancelWhenGracefulShutdown { try await body() } } catch is CancellationError {}
     }
 }

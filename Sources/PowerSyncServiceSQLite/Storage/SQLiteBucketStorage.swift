@@ -123,7 +123,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
 
     package func size() async throws -> Int64 {
         try await BlockingWork.run { [path = pool.path] in
-            ["", "-wal", "-shm"].reduce(0) { size, suffix in
+            ["", "-wal", "-shm"].reduce(Int64(0)) { size, suffix in
                 let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix)
                 return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
             }
