@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// The parameters of a request: query string and JSON body together, the body wins.
