@@ -435,7 +435,7 @@ let package = Package(
             [
                 "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
                 "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport", "TestSupport",
-                .grdb, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .prometheus,
+                .grdb, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .prometheus, .serviceLifecycle,
             ]
         ),
         tests(
@@ -488,7 +488,7 @@ let package = Package(
             "PowerSyncCLITests",
             [
                 "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncService", "PowerSyncSyncConfig", "PowerSyncTesting", "TestSupport", .argumentParser, .grdb,
+                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTesting", "TestSupport", .argumentParser, .grdb,
                 .logging, .nioConcurrencyHelpers,
             ]
         ),

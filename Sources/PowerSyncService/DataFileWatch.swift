@@ -1,5 +1,6 @@
 import Logging
 import PowerSyncServiceCore
+import PowerSyncSQLite
 import ServiceLifecycle
 
 /// Notices what happens to files under a running service, each second.
@@ -21,14 +22,9 @@ struct DataFileWatch: Service {
     }
 
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown {
-                while true {
-                    try await clock.sleep(for: Self.interval)
-                    look()
-                }
-            }
-        } catch is CancellationError {}
+        try await PeriodicJob(every: Self.interval, after: Self.interval, clock: clock) {
+            try await BlockingWork.run { look() }
+        }.run()
     }
 
     private func look() {

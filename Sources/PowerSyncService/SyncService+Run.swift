@@ -264,11 +264,9 @@ private struct Readiness: Service {
     }
 
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await becomeReady() }
-        } catch is CancellationError {
-            return
+        try await untilShutdown {
+            try await becomeReady()
+            try await gracefulShutdown()
         }
-        try await gracefulShutdown()
     }
 }

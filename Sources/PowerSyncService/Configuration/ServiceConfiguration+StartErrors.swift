@@ -29,9 +29,16 @@ extension ServiceConfiguration {
         case let error as IOError where error.errnoCode == EADDRNOTAVAIL: hostError
         case is SocketAddressError: hostError
         case let error as ReplicationSourceError where error.code == .configuration:
-            ServiceError(sourceErrorCode, error.message, key: "replication.connections[0]")
-        case is BucketStorageError, is ReplicationSourceError:
-            ServiceError(.storage, "\(error)", underlyingError: error)
+            ServiceError(
+                sourceErrorCode,
+                error.message,
+                key: "replication.connections[0]",
+                catalogueCode: error.catalogueCode
+            )
+        case let error as BucketStorageError:
+            ServiceError(.storage, error.message, underlyingError: error, catalogueCode: error.catalogueCode)
+        case let error as ReplicationSourceError:
+            ServiceError(.storage, error.message, underlyingError: error, catalogueCode: error.catalogueCode)
         default:
             error
         }
@@ -89,9 +96,4 @@ extension ClientAuthentication {
             }
         }
     }
-}
-
-extension BucketStorageError {
-    /// The code of the error catalogue, if there is one.
-    var catalogueCode: ErrorCode? { code == .unsupportedVersion ? .unsupportedStorageVersion : nil }
 }

@@ -1,17 +1,17 @@
 import Foundation
 package import Logging
 import PowerSyncSyncConfig
-import PowerSyncServiceCore
-package import PowerSyncServicePostgres
+package import PowerSyncServiceCore
+import PowerSyncServicePostgres
 
 /// What `powersync test-connection` finds out about the source of a service.
 package struct SourceReport: Sendable {
     /// How far the check came.
     package enum Outcome: Sendable {
         /// The server has answered; what it lacks is in the findings.
-        case checked([PostgresFinding])
+        case checked([Finding])
         /// There is no connection, or it was lost.
-        case unreachable(message: String, remedy: String?)
+        case unreachable(Finding)
     }
 
     /// The source, without secrets.
@@ -22,7 +22,7 @@ package struct SourceReport: Sendable {
     package let outcome: Outcome
 
     /// The report with more findings, if the server has answered.
-    package func adding(_ findings: [PostgresFinding]) -> SourceReport {
+    package func adding(_ findings: [Finding]) -> SourceReport {
         guard case .checked(let found) = outcome else { return self }
         return SourceReport(source: source, serverVersion: serverVersion, outcome: .checked(findings + found))
     }
@@ -54,13 +54,21 @@ extension SyncService {
     }
 
     /// What keeps a service from using a storage that is a server; a file belongs to the service that runs.
-    package static func storageErrors(of configuration: ServiceConfiguration) async throws -> [PostgresFinding] {
+    package static func storageErrors(of configuration: ServiceConfiguration) async throws -> [Finding] {
         guard case .postgres = configuration.storage.kind else { return [] }
         do {
             try await configuration.checkStorage()
             return []
         } catch let error as ServiceError {
-            return [.error(.serverSettings, "The bucket storage: \(error.message)", error.remedy(in: .storage))]
+            return [
+                Finding(
+                    .error,
+                    .storage,
+                    code: .serverSettings,
+                    "The bucket storage: \(error.message)",
+                    remedy: error.remedy(in: .storage)
+                )
+            ]
         }
     }
 
@@ -100,7 +108,11 @@ extension SyncService {
         do {
             try await open(copy, logger)
         } catch let error as ReplicationSourceError {
-            throw ReplicationSourceError(error.code, error.message.replacing(temporary, with: path))
+            throw ReplicationSourceError(
+                error.code,
+                error.message.replacing(temporary, with: path),
+                catalogueCode: error.catalogueCode
+            )
         }
     }
 
@@ -130,7 +142,7 @@ extension SyncService {
             defer { connection.close() }
             var findings = try await check.findings(on: connection, plan: plan, text: text)
             // Who may not replicate is told so once.
-            if !findings.contains(where: { $0.severity == .error }) {
+            if !findings.hasErrors {
                 findings = try await check.pathErrors(to: string) + findings
             }
             let version = connection.serverVersion
@@ -143,7 +155,7 @@ extension SyncService {
             return SourceReport(
                 source: settings.description,
                 serverVersion: nil,
-                outcome: .unreachable(message: "\(error)", remedy: PostgresCheck.remedy(for: error))
+                outcome: .unreachable(Finding(.error, .source, "\(error)", remedy: PostgresCheck.remedy(for: error)))
             )
         }
     }

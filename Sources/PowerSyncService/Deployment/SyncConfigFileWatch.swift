@@ -1,4 +1,5 @@
 package import Logging
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// Deploys the sync config of a running service when its file changes, and when it is asked to
@@ -68,9 +69,7 @@ package final class SyncConfigFileWatch: Service {
 
     /// Watches until shutdown or cancellation.
     package func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await self.watch() }
-        } catch is CancellationError {}
+        try await untilShutdown { try await self.watch() }
     }
 
     private func watch() async throws {

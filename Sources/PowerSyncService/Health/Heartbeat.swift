@@ -21,21 +21,11 @@ struct Heartbeat: Service {
     let touch: @Sendable () -> Void
 
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await beat() }
-        } catch is CancellationError {
-            return
-        }
-    }
-
-    private func beat() async throws {
-        var (seen, silence) = (progress.version, Duration.zero)
-        while true {
-            try await clock.sleep(for: Self.interval)
+        let (pause, start) = (Self.interval, (seen: progress.version, silence: Duration.zero))
+        try await PeriodicJob(every: pause, after: pause, clock: clock, startingWith: start) { state in
             let version = progress.version
-            silence = version == seen ? silence + Self.interval : .zero
-            seen = version
-            if silence < Self.patience { touch() }
-        }
+            state = (version, version == state.seen ? state.silence + Self.interval : .zero)
+            if state.silence < Self.patience { touch() }
+        }.run()
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// Takes up a certificate that was renewed, and says in time when one has to be (docs/operating.md "TLS").
@@ -37,9 +38,7 @@ struct CertificateWatch: Service {
     }
 
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await watch() }
-        } catch is CancellationError {}
+        try await untilShutdown { try await watch() }
     }
 
     private func watch() async throws {

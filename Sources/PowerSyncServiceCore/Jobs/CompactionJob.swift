@@ -40,22 +40,14 @@ package struct CompactionJob: Service {
     ///
     /// A run that fails is logged, and goes on with the next one.
     package func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await run(on: clock) }
-        } catch is CancellationError {
-            return
-        }
-    }
-
-    private func run(on clock: some Clock<Duration>) async throws {
-        var next = clock.now.advanced(by: Self.firstDelay)
-        while true {
-            try await clock.sleep(for: Self.sealingInterval)
+        let stopwatch = Stopwatch(clock)
+        let (pause, firstRun) = (Self.sealingInterval, Self.firstDelay)
+        try await PeriodicJob(every: pause, after: pause, clock: clock, startingWith: firstRun) { nextRun in
             try await seal()
-            guard clock.now >= next else { continue }
+            guard stopwatch.elapsed >= nextRun else { return }
             try await compact()
-            next = clock.now.advanced(by: Self.interval)
-        }
+            nextRun = stopwatch.elapsed + Self.interval
+        }.run()
     }
 
     private func seal() async throws {

@@ -290,11 +290,11 @@ import Testing
         // cancellation.
         try await withThrowingTaskGroup(of: Void.self) { group in
             let firstChunk = ChangeSignal()
+            _ = try await scenario.storage.deploy(scenario.config, plan: plan(scenario.config))
             let replicator = Replicator(
                 storage: scenario.storage,
                 source: scenario.source,
-                content: scenario.config,
-                plan: try plan(scenario.config),
+                streamsChanged: ChangeSignal(),
                 logger: scenario.logger,
                 touch: { firstChunk.advance() }
             )
@@ -349,11 +349,11 @@ import Testing
         let scenario = try SourceScenario()
         let statistics = ReplicationStatistics()
         let failures = ChangeSignal()
+        _ = try await scenario.storage.deploy(scenario.config, plan: plan(scenario.config))
         let replicator = Replicator(
             storage: scenario.storage,
             source: EndingSource(source: scenario.source) { statistics.counts.lag != nil },
-            content: scenario.config,
-            plan: try plan(scenario.config),
+            streamsChanged: ChangeSignal(),
             // The next attempt never comes.
             clock: TestClock(),
             statistics: statistics,
@@ -392,11 +392,11 @@ import Testing
         try await scenario.source.putLists([
             "big": ["name": .string(String(repeating: "x", count: 16_000_000))], "small": ["name": .string("s")],
         ])
+        _ = try await scenario.storage.deploy(scenario.config, plan: plan(scenario.config))
         let replicator = Replicator(
             storage: scenario.storage,
             source: scenario.source,
-            content: scenario.config,
-            plan: try plan(scenario.config),
+            streamsChanged: ChangeSignal(),
             logger: log.logger
         )
         try await withThrowingTaskGroup(of: Void.self) { group in

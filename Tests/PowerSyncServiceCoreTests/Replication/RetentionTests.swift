@@ -33,11 +33,11 @@ import Testing
     }
 
     private func replicating(_ body: @escaping @Sendable () async throws -> Void) async throws {
+        _ = try await storage.deploy(Self.config, plan: plan(Self.config))
         let replicator = Replicator(
             storage: storage,
             source: source,
-            content: Self.config,
-            plan: try plan(Self.config),
+            streamsChanged: ChangeSignal(),
             clock: clock,
             logger: log.logger
         )

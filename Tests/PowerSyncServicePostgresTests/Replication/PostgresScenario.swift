@@ -74,16 +74,16 @@ struct PostgresScenario: ReplicationScenario, Sendable {
     /// What replicates.
     ///
     /// - Parameter touch: Called with each sign of life.
-    /// - Returns: A replicator with the log and config of the scenario.
+    /// - Returns: A replicator with the log of the scenario, whose config is deployed.
     /// - Throws: When the config has errors.
-    func replicator(touch: @escaping @Sendable () -> Void = {}) throws -> Replicator {
+    func replicator(touch: @escaping @Sendable () -> Void = {}) async throws -> Replicator {
         var plan = try plan(config)
         plan.defaultSchema = PostgresSource.defaultSchema
+        _ = try await storage.deploy(config, plan: plan)
         return Replicator(
             storage: storage,
             source: front ?? source,
-            content: config,
-            plan: plan,
+            streamsChanged: ChangeSignal(),
             logger: log.logger,
             touch: touch
         )
@@ -93,7 +93,7 @@ struct PostgresScenario: ReplicationScenario, Sendable {
     func replicating<Result: Sendable>(
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        let replicator = try replicator()
+        let replicator = try await replicator()
         // What went wrong is known to the log only: the replicator tries again for ever.
         defer {
             for line in log.lines where line.hasPrefix("error ") { print(line) }

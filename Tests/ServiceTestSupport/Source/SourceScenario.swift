@@ -67,11 +67,11 @@ package struct SourceScenario: ReplicationScenario {
     package func replicating<Result: Sendable>(
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
+        _ = try await storage.deploy(config, plan: plan(config))
         let replicator = Replicator(
             storage: storage,
             source: source,
-            content: config,
-            plan: try plan(config),
+            streamsChanged: ChangeSignal(),
             logger: logger
         )
         return try await replicator.whileRunning(body)

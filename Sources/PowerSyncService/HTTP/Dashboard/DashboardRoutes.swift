@@ -105,7 +105,7 @@ struct DashboardRoutes: Sendable {
             status: .ok,
             headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close"],
             body: ResponseBody { writer in
-                defer { withExtendedLifetime(slot) {} }
+                defer { slot.release() }
                 // Whatever the watcher waits for: without a storage there are no snapshots.
                 let end: @Sendable () -> Void = {
                     watcher.stop()

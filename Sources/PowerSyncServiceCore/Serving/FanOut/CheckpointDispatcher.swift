@@ -105,20 +105,16 @@ package final class CheckpointDispatcher: Service {
     /// Follows the storage until shutdown or cancellation; then all sessions end.
     package func run() async throws {
         defer { stop() }
-        do {
-            try await cancelWhenGracefulShutdown {
-                while true {
-                    let seen = self.streamChanged.version
-                    if let stream = self.state.withLockedValue({ $0.stream }) {
-                        try await self.follow(stream)
-                        self.end(stream.id)
-                    } else {
-                        try await self.streamChanged.wait(after: seen)
-                    }
+        try await untilShutdown {
+            while true {
+                let seen = self.streamChanged.version
+                if let stream = self.state.withLockedValue({ $0.stream }) {
+                    try await self.follow(stream)
+                    self.end(stream.id)
+                } else {
+                    try await self.streamChanged.wait(after: seen)
                 }
             }
-        } catch is CancellationError {
-            return
         }
     }
 

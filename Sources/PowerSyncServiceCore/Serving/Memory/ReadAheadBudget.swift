@@ -120,11 +120,14 @@ package final class ReadAheadBudget: Sendable {
                 // Who has not ended makes no room: then others are told, too.
                 continue
             }
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await self.roomChanged.wait(after: seen) }
-                if let next = full.next { group.addTask { [clock] in try await clock.sleep(for: next - now) } }
-                defer { group.cancelAll() }
-                try await group.next()
+            guard let next = full.next else {
+                try await roomChanged.wait(after: seen)
+                continue
+            }
+            try await firstOf { [roomChanged] in
+                try await roomChanged.wait(after: seen)
+            } or: { [clock] in
+                try await clock.sleep(for: next - now)
             }
         }
     }

@@ -85,18 +85,12 @@ package final class LineQueue: Sendable {
     package func whileOpen<Result: Sendable>(
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await withThrowingTaskGroup(of: Result.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await work() }
-            group.addTask { [self] in
-                while true {
-                    let seen = signal.version
-                    if end != nil { throw CancellationError() }
-                    try await signal.wait(after: seen)
-                }
+        try await firstOf(work) { [self] in
+            while true {
+                let seen = signal.version
+                if end != nil { throw CancellationError() }
+                try await signal.wait(after: seen)
             }
-            guard let result = try await group.next() else { throw CancellationError() }
-            return result
         }
     }
 

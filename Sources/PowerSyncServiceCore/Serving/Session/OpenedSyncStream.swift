@@ -90,8 +90,11 @@ package struct OpenedSyncStream: Sendable {
             (share, firstLineBytes) = (nil, 0)
             return
         }
-        let (line, session) = try await environment.timing.limiting(to: Self.firstLineLimit, TooSlow()) {
-            [statistics, logger] in
+        let (line, session) = try await withTimeout(
+            Self.firstLineLimit,
+            clock: environment.timing.clock,
+            throwing: TooSlow()
+        ) { [statistics, logger] in
             // More than once, when another stream becomes active in the middle.
             var next = active as ActiveSyncStream?
             while let stream = next {

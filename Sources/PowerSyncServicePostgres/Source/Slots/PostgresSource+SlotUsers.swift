@@ -9,7 +9,7 @@ extension PostgresSource {
     /// Says who holds up the making of a slot, until the task is cancelled.
     ///
     /// It waits for all transactions of the server that have written something, in other databases, too, and for prepared ones.
-    func watchMaking(of slotName: String, by process: String) async throws {
+    func watchMaking(of slotName: String, by process: String) async throws -> Never {
         var known: [PostgresBlocker] = []
         while true {
             try await clock.sleep(for: Self.makingInterval)

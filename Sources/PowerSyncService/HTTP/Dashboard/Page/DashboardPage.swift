@@ -57,5 +57,6 @@ enum DashboardPage {
 }
 
 extension HTTPField.Name {
-    fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .via
+    // swift-format-ignore: NeverForceUnwrap
+    fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
 }
