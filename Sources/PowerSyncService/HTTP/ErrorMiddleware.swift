@@ -19,7 +19,7 @@ struct ErrorMiddleware: RouterMiddleware {
         next: @concurrent (Request, ServiceRequestContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        context.logger[metadataKey: "rid"] = "h/\(makeRequestID())"
+        context.logger[metadataKey: LogKey.requestID] = "h/\(makeRequestID())"
         let start = ContinuousClock.now
         var response: Response
         do {
@@ -30,9 +30,9 @@ struct ErrorMiddleware: RouterMiddleware {
             context.logger.warning(
                 "Request refused, queue overflow",
                 metadata: [
-                    "queue_overflow": "true", "status": "429", "method": "\(request.method)",
-                    "path": "\(StreamClient.shown(request.uri.path))",
-                    "reason": "\(failure)",
+                    LogKey.queueOverflow: .stringConvertible(true), LogKey.status: .stringConvertible(429),
+                    LogKey.method: "\(request.method)", LogKey.path: "\(StreamClient.shown(request.uri.path))",
+                    LogKey.reason: "\(failure)",
                 ]
             )
             // An empty body, not the envelope.
@@ -47,9 +47,9 @@ struct ErrorMiddleware: RouterMiddleware {
             level: response.status.code < 400 ? .debug : .info,
             "Request complete",
             metadata: [
-                "method": "\(request.method)", "path": "\(StreamClient.shown(request.uri.path))",
-                "status": "\(response.status.code)",
-                "duration_ms": "\((ContinuousClock.now - start) / .milliseconds(1))",
+                LogKey.method: "\(request.method)", LogKey.path: "\(StreamClient.shown(request.uri.path))",
+                LogKey.status: .stringConvertible(response.status.code),
+                LogKey.duration: .stringConvertible((ContinuousClock.now - start).loggedMilliseconds),
             ]
         )
         return response
@@ -61,10 +61,11 @@ struct ErrorMiddleware: RouterMiddleware {
         }
         let envelope = ErrorEnvelope(error)
         var metadata: Logger.Metadata = [
-            "code": "\(envelope.code)", "status": "\(envelope.httpStatus)", "description": "\(envelope.description)",
+            LogKey.code: "\(envelope.code)", LogKey.status: .stringConvertible(envelope.httpStatus),
+            LogKey.description: "\(envelope.description)",
         ]
         if let error = error as? AuthorizationError {
-            metadata["details"] = "\(error.logDetails ?? "")"
+            metadata[LogKey.details] = "\(error.logDetails ?? "")"
         } else if !(error is ErrorEnvelope) {
             metadata.add(error)
         }

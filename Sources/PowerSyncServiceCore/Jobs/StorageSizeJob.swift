@@ -66,8 +66,8 @@ package final class StorageSizeJob: Service {
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             logger.error(
-                "The size of the storage could not be measured.",
-                metadata: [ReplicationLogKey.error: "\(error)"]
+                "The size of the storage could not be measured",
+                metadata: [LogKey.error: "\(error)"]
             )
         }
     }

@@ -125,7 +125,7 @@ package struct Replicator: Service {
                 try await replicateStreams()
             }
         } catch is CancellationError {
-            logger.debug("Replication has been stopped.")
+            logger.debug("Replication has been stopped")
         }
     }
 
@@ -230,7 +230,10 @@ package struct Replicator: Service {
             )
             return try await waitingForLease(of: stream) { try await replicator.run() }
         }
-        logger.debug("Replication of a stream has ended.", metadata: ["ps.outcome": "\(outcome)"])
+        logger.debug(
+            "Replication of a stream has ended",
+            metadata: [LogKey.replicationStream: .stringConvertible(id.rawValue), LogKey.outcome: "\(outcome)"]
+        )
     }
 
     /// Tries again and again as long as another process writes the stream.
@@ -249,8 +252,8 @@ package struct Replicator: Service {
                     // The storage has answered: what was wrong before is not any more.
                     report(.ended, stream.id)
                     logger.notice(
-                        "Another process replicates the stream; this one takes over when that ends.",
-                        metadata: [ReplicationLogKey.stream: "\(stream.id)"]
+                        "Another process replicates the stream; this one takes over when that ends",
+                        metadata: [LogKey.replicationStream: .stringConvertible(stream.id.rawValue)]
                     )
                 }
             }
@@ -262,7 +265,10 @@ package struct Replicator: Service {
     private func delete(_ stream: ReplicationStream) async throws {
         try await source.dropStream(stream.slotName)
         try await storage.deleteData(of: stream.id)
-        logger.notice("A replaced stream has been deleted.", metadata: [ReplicationLogKey.stream: "\(stream.id)"])
+        logger.notice(
+            "A replaced stream has been deleted",
+            metadata: [LogKey.replicationStream: .stringConvertible(stream.id.rawValue)]
+        )
     }
 
     /// Repeats an operation until it succeeds or the task is cancelled.
@@ -294,7 +300,7 @@ package struct Replicator: Service {
                 wait = (error as? any PausingError)?.pause ?? wait
                 logger.error(
                     "Replication failed, and is tried again.",
-                    metadata: [ReplicationLogKey.error: "\(error)"]
+                    metadata: [LogKey.error: "\(error)"]
                 )
             }
             pause = min(pause * 2, Self.maximumPause)

@@ -150,7 +150,7 @@ import Testing
             try await scenario.caughtUp()
         }
         #expect(scenario.log.lines.count { $0.contains("A large transaction") } == 1)
-        #expect(scenario.log.lines.contains { $0.contains("is being read.") && $0.contains("ps.rows=100000") })
+        #expect(scenario.log.lines.contains { $0.contains("is being read") && $0.contains("rows=100000") })
     }
 
     @Test("head, store, marker, in this order")

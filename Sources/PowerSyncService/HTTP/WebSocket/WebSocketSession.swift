@@ -51,10 +51,10 @@ struct WebSocketSession: Sendable {
             if setup == nil {
                 logger.info(
                     "WebSocket connection refused, its first message is no SETUP",
-                    metadata: ["error": "\(error)"]
+                    metadata: [LogKey.error: "\(error)"]
                 )
             } else {
-                logger.debug("A WebSocket connection broke", metadata: ["error": "\(error)"])
+                logger.debug("A WebSocket connection broke", metadata: [LogKey.error: "\(error)"])
             }
         }
     }
@@ -118,9 +118,9 @@ struct WebSocketSession: Sendable {
         } catch {
             let envelope = ErrorEnvelope(error)
             var metadata: Logger.Metadata = [
-                "code": "\(envelope.code)", "description": "\(envelope.description)",
+                LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
-            if let details = (error as? AuthorizationError)?.logDetails { metadata["details"] = "\(details)" }
+            if let details = (error as? AuthorizationError)?.logDetails { metadata[LogKey.details] = "\(details)" }
             logger.log(level: envelope.logLevel, "WebSocket connection refused", metadata: metadata)
             connection.rejectSetup(code: .rejectedSetup, message: envelope.text)
             return nil
@@ -176,7 +176,7 @@ struct WebSocketSession: Sendable {
             lines.finish(.failed(error))
             let envelope = ErrorEnvelope(error)
             var metadata: Logger.Metadata = [
-                "code": "\(envelope.code)", "description": "\(envelope.description)",
+                LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
             metadata.add(error)
             logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)

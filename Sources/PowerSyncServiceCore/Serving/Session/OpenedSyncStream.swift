@@ -70,20 +70,20 @@ package struct OpenedSyncStream: Sendable {
         place = try environment.userStreams.enter(client, with: reservation)
         guard let active = try await environment.storage.activeStream() else { throw BucketStorageError.noActiveStream }
         var logger = logger
-        logger[metadataKey: "user_id"] = "\(StreamClient.shown(token.userID))"
-        if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(StreamClient.shown(clientID))" }
+        logger[metadataKey: LogKey.userID] = "\(StreamClient.shown(token.userID))"
+        if let clientID = request.clientID { logger[metadataKey: LogKey.clientID] = "\(StreamClient.shown(clientID))" }
         self.logger = logger
         keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
         statistics = place.statistics
         logger.info(
             "Sync stream started",
             metadata: [
-                "user_agent": "\(client.userAgent)", "bson": "\(format == .bson)", "route": "/sync/stream",
-                "app_metadata": .dictionary(request.appMetadata.loggable),
+                LogKey.userAgent: "\(client.userAgent)", LogKey.bson: .stringConvertible(format == .bson),
+                LogKey.route: "/sync/stream", LogKey.appMetadata: .dictionary(request.appMetadata.loggable),
             ]
         )
         if token.payload.hasNonFiniteNumber || request.hasNonFiniteNumber {
-            logger.warning("The token or the parameters have a number beyond the range of doubles, which is NULL.")
+            logger.warning("The token or the parameters have a number beyond the range of doubles, which is NULL")
         }
         if schedule.isExpired(at: environment.timing.seconds) {
             unsent = NIOLockedValueBox(Unsent(firstLine: keepalives.line))

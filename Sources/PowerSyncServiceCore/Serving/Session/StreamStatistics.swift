@@ -178,20 +178,22 @@ package final class StreamStatistics: Sendable {
             }
         let counts = operationCounts
         var metadata: Logger.Metadata = [
-            "operations_synced": "\(operationCount)",
-            "data_synced_bytes": "\(byteCount)",
-            "operation_counts": [
-                "put": "\(counts[.put, default: 0])", "remove": "\(counts[.remove, default: 0])",
-                "move": "\(counts[.move, default: 0])", "clear": "\(counts[.clear, default: 0])",
+            LogKey.operationsSynced: .stringConvertible(operationCount),
+            LogKey.syncedBytes: .stringConvertible(byteCount),
+            LogKey.operationCounts: [
+                "put": .stringConvertible(counts[.put, default: 0]),
+                "remove": .stringConvertible(counts[.remove, default: 0]),
+                "move": .stringConvertible(counts[.move, default: 0]),
+                "clear": .stringConvertible(counts[.clear, default: 0]),
             ],
-            "stream_ms": "\(Int((ContinuousClock.now - beginning.time) / .milliseconds(1)))",
-            "close_reason": "\(reason)",
+            LogKey.streamDuration: .stringConvertible(Int((ContinuousClock.now - beginning.time) / .milliseconds(1))),
+            LogKey.closeReason: "\(reason)",
         ]
         beginning.work.set("operations_synced", operationCount)
         beginning.work.set("data_synced_bytes", byteCount)
         beginning.work.set("close_reason", reason)
         if case .failed(let error) = end {
-            metadata["error"] = "\(error)"
+            metadata[LogKey.error] = "\(error)"
             var failure = Logger.Metadata()
             failure.add(error)
             logger.error("Sync stream failed", metadata: failure)

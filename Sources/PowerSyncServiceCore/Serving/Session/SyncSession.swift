@@ -271,20 +271,22 @@ extension SyncSession {
         guard logger.logLevel <= .debug else { return }
         let candidate = prepared.candidate
         var metadata: Logger.Metadata = [
-            "checkpoint": "\(candidate.checkpoint.opID)",
-            "write": "\(candidate.writeCheckpoint.map(\.description) ?? "none")",
-            "buckets": "\(candidate.buckets.count)",
-            "parameter_query_results": "\(resolver.parameterResultCount)",
+            LogKey.checkpoint: .stringConvertible(candidate.checkpoint.opID.rawValue),
+            LogKey.buckets: .stringConvertible(candidate.buckets.count),
+            LogKey.parameterResults: .stringConvertible(resolver.parameterResultCount),
         ]
+        if let write = candidate.writeCheckpoint {
+            metadata[LogKey.writeCheckpoint] = .stringConvertible(write.rawValue)
+        }
         switch prepared.line {
         case .checkpointDiff(let diff):
-            metadata["updated"] = .array(
+            metadata[LogKey.updatedBuckets] = .array(
                 diff.updatedBuckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
             )
-            metadata["removed"] = .array(diff.removedBuckets.prefix(Self.loggedBuckets).map { "\($0)" })
+            metadata[LogKey.removedBuckets] = .array(diff.removedBuckets.prefix(Self.loggedBuckets).map { "\($0)" })
             logger.debug("Updated checkpoint", metadata: metadata)
         default:
-            metadata["bucket_names"] = .array(
+            metadata[LogKey.bucketNames] = .array(
                 candidate.buckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
             )
             logger.debug("New checkpoint", metadata: metadata)
@@ -295,8 +297,9 @@ extension SyncSession {
     private func logRefusals(_ refusals: [RefusedSubscription]) {
         guard let first = refusals.first else { return }
         var metadata: Logger.Metadata = [
-            "subscriptions": "\(refusals.count)", "first": "\(first.index)",
-            "streams": .array(Set(refusals.map(\.stream)).sorted().prefix(Self.loggedBuckets).map { "\($0)" }),
+            LogKey.subscriptions: .stringConvertible(refusals.count),
+            LogKey.firstSubscription: .stringConvertible(first.index),
+            LogKey.syncStreams: .array(Set(refusals.map(\.stream)).sorted().prefix(Self.loggedBuckets).map { "\($0)" }),
         ]
         metadata.add(first.error)
         logger.warning("Subscriptions get nothing, the client has too many buckets", metadata: metadata)
@@ -304,14 +307,14 @@ extension SyncSession {
 
     private func logCompletion(_ line: SyncLine) {
         guard logger.logLevel <= .debug else { return }
-        var metadata: Logger.Metadata = ["operations_synced": "\(statistics.operationCount)"]
+        var metadata: Logger.Metadata = [LogKey.operationsSynced: .stringConvertible(statistics.operationCount)]
         switch line {
         case .partialCheckpointComplete(let completion):
-            metadata["checkpoint"] = "\(completion.lastOpID?.description ?? "")"
-            metadata["priority"] = "\(completion.priority)"
+            metadata[LogKey.checkpoint] = completion.lastOpID.map { .stringConvertible($0.rawValue) }
+            metadata[LogKey.priority] = .stringConvertible(completion.priority.rawValue)
             logger.debug("partial_checkpoint_complete", metadata: metadata)
         case .checkpointComplete(let completion):
-            metadata["checkpoint"] = "\(completion.lastOpID?.description ?? "")"
+            metadata[LogKey.checkpoint] = completion.lastOpID.map { .stringConvertible($0.rawValue) }
             logger.debug("checkpoint_complete", metadata: metadata)
         default: break
         }
@@ -320,7 +323,7 @@ extension SyncSession {
     private func logSuperseded(_ checkpoint: StorageCheckpoint, reason: String) {
         logger.debug(
             "checkpoint_invalidated",
-            metadata: ["checkpoint": "\(checkpoint.opID)", "reason": "\(reason)"]
+            metadata: [LogKey.checkpoint: .stringConvertible(checkpoint.opID.rawValue), LogKey.reason: "\(reason)"]
         )
     }
 }
