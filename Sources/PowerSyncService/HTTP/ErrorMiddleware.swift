@@ -5,8 +5,10 @@ import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncAuth
 
-/// Gives every request an id and a log entry, and turns errors into responses
+/// Gives every request an id and one log line, and turns errors into responses
 /// (docs/protocol.md "Requests and responses").
+///
+/// Probes and what went well are logged at `debug`. A stream has no line here: its own lines say when it begins and ends.
 struct ErrorMiddleware: RouterMiddleware {
     typealias Context = ServiceRequestContext
 
@@ -21,55 +23,62 @@ struct ErrorMiddleware: RouterMiddleware {
         var context = context
         context.logger[metadataKey: LogKey.requestID] = "h/\(makeRequestID())"
         let start = ContinuousClock.now
-        var response: Response
-        do {
-            response = try await next(request, context)
-        } catch let error as CancellationError {
-            throw error
-        } catch let failure as ConcurrencyQueue.Failure {
-            context.logger.warning(
-                "Request refused, queue overflow",
-                metadata: [
-                    LogKey.queueOverflow: .stringConvertible(true), LogKey.status: .stringConvertible(429),
-                    LogKey.method: "\(request.method)", LogKey.path: "\(StreamClient.shown(request.uri.path))",
-                    LogKey.reason: "\(failure)",
-                ]
-            )
-            // An empty body, not the envelope.
-            return Response(status: .tooManyRequests, headers: [.retryAfter: ErrorEnvelope.retryDelay])
-        } catch {
-            response = Self.response(to: error, request: request, logger: context.logger)
-            // A client would take it for the next response.
-            if request.method == .head { response.body = ResponseBody() }
-        }
-        // What went well is said by who did it, if at all: a stream has a line for its beginning and its end.
-        context.logger.log(
-            level: response.status.code < 400 ? .debug : .info,
-            "Request complete",
-            metadata: [
+        func log(_ response: Response, _ level: Logger.Level, _ message: Logger.Message, _ more: Logger.Metadata = [:]) {
+            let metadata: Logger.Metadata = [
                 LogKey.method: "\(request.method)", LogKey.path: "\(StreamClient.shown(request.uri.path))",
                 LogKey.status: .stringConvertible(response.status.code),
                 LogKey.duration: .stringConvertible((ContinuousClock.now - start).loggedMilliseconds),
             ]
-        )
+            context.logger.log(level: level, message, metadata: metadata.merging(more) { $1 })
+        }
+        do {
+            let response = try await next(request, context)
+            // A stream logs its own beginning and end.
+            guard response.body.contentLength != nil else { return response }
+            let isExpected = response.status.code < 400 || request.uri.path.hasPrefix("/probes/")
+            log(response, isExpected ? .debug : .info, "Request complete")
+            return response
+        } catch let error as CancellationError {
+            throw error
+        } catch let failure as ConcurrencyQueue.Failure {
+            // An empty body, not the envelope.
+            let response = Response(status: .tooManyRequests, headers: [.retryAfter: ErrorEnvelope.retryDelay])
+            log(
+                response,
+                .warning,
+                "Request refused, queue overflow",
+                [LogKey.queueOverflow: .stringConvertible(true), LogKey.reason: "\(failure)"]
+            )
+            return response
+        } catch let error as any HTTPResponseError where error.status == .notFound {
+            let envelope = ErrorEnvelope.routeNotFound(method: request.method.rawValue, path: request.uri.path)
+            let response = Self.response(envelope, to: request)
+            log(response, .info, "Request complete")
+            return response
+        } catch {
+            let envelope = ErrorEnvelope(error)
+            let response = Self.response(envelope, to: request)
+            log(response, envelope.logLevel, "Request failed", Self.metadata(of: error, envelope))
+            return response
+        }
+    }
+
+    private static func response(_ envelope: ErrorEnvelope, to request: Request) -> Response {
+        var response = envelope.response
+        // A client would take the body for the next response.
+        if request.method == .head { response.body = ResponseBody() }
         return response
     }
 
-    private static func response(to error: any Error, request: Request, logger: Logger) -> Response {
-        if let error = error as? any HTTPResponseError, error.status == .notFound {
-            return ErrorEnvelope.routeNotFound(method: request.method.rawValue, path: request.uri.path).response
-        }
-        let envelope = ErrorEnvelope(error)
+    private static func metadata(of error: any Error, _ envelope: ErrorEnvelope) -> Logger.Metadata {
         var metadata: Logger.Metadata = [
-            LogKey.code: "\(envelope.code)", LogKey.status: .stringConvertible(envelope.httpStatus),
-            LogKey.description: "\(envelope.description)",
+            LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
         ]
         if let error = error as? AuthorizationError {
             metadata[LogKey.details] = "\(error.logDetails ?? "")"
         } else if !(error is ErrorEnvelope) {
             metadata.add(error)
         }
-        logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
-        return envelope.response
+        return metadata
     }
 }

@@ -286,22 +286,24 @@ package struct Replicator: Service {
         _ operation: () async throws -> Result
     ) async throws -> Result {
         var pause = Self.firstPause
-        var hasFailed = false
+        var attempt = 0
         while true {
+            attempt += 1
             var wait = pause
             do {
                 let result = try await operation()
-                if hasFailed { report(.ended, stream) }
+                if attempt > 1 { report(.ended, stream) }
                 return result
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
-                hasFailed = true
                 report(.failed(error), stream)
                 wait = (error as? any PausingError)?.pause ?? wait
-                logger.error(
-                    "Replication failed, and is tried again.",
-                    metadata: [LogKey.error: "\(error)"]
-                )
+                var metadata: Logger.Metadata = [
+                    LogKey.error: "\(error)", LogKey.attempt: .stringConvertible(attempt),
+                    LogKey.pause: .stringConvertible(wait.loggedMilliseconds),
+                ]
+                if let stream { metadata[LogKey.replicationStream] = .stringConvertible(stream.rawValue) }
+                logger.error("Replication failed, and is tried again", metadata: metadata)
             }
             pause = min(pause * 2, Self.maximumPause)
             while wait > .zero {

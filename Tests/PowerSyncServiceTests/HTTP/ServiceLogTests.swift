@@ -191,7 +191,7 @@ import Testing
             let lines = Self.shown(log).filter { $0.contains(request) }
             #expect(lines.map { $0.hasPrefix("info Sync stream started") } == [true], "\(lines)")
             // They are there at debug.
-            #expect(log.lines.contains { $0.hasPrefix("debug Request complete") && $0.contains(request) })
+            #expect(!log.lines.contains { $0.contains("Request complete") && $0.contains(request) })
             for message in ["debug Updated checkpoint", "debug checkpoint_complete"] {
                 #expect(log.lines.filter { $0.hasPrefix(message) && $0.contains(request) }.count >= 5, "\(message)")
             }

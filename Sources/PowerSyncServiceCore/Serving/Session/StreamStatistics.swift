@@ -193,14 +193,12 @@ package final class StreamStatistics: Sendable {
         beginning.work.set("data_synced_bytes", byteCount)
         beginning.work.set("close_reason", reason)
         if case .failed(let error) = end {
-            metadata[LogKey.error] = "\(error)"
-            var failure = Logger.Metadata()
-            failure.add(error)
-            logger.error("Sync stream failed", metadata: failure)
+            metadata.add(error)
             beginning.work.end(error)
+            logger.error("Sync stream complete", metadata: metadata)
         } else {
             beginning.work.end()
+            logger.info("Sync stream complete", metadata: metadata)
         }
-        logger.info("Sync stream complete", metadata: metadata)
     }
 }
