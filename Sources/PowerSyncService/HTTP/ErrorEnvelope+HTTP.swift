@@ -151,3 +151,10 @@ extension Response {
         self.init(json: ["data": .object(data)])
     }
 }
+
+extension LineQueue.End {
+    /// The code of the error that ended the lines; `nil` when none did.
+    var code: ErrorCode? {
+        if case .failed(let error) = self { ErrorEnvelope(error).code } else { nil }
+    }
+}

@@ -12,6 +12,18 @@ extension ServiceRoutes {
     ///
     /// The head is sent with it, so a failure up to there has a status of its own.
     func openStream(_ request: Request, _ context: ServiceRequestContext) async throws -> Response {
+        do {
+            return try await makeStream(request, context)
+        } catch {
+            if !(error is CancellationError) {
+                let code = error is ConcurrencyQueue.Failure ? .connectionLimit : ErrorEnvelope(error).code
+                StreamStatistics.didRefuse(code, over: .http)
+            }
+            throw error
+        }
+    }
+
+    private func makeStream(_ request: Request, _ context: ServiceRequestContext) async throws -> Response {
         let slot = try await streamQueue.acquire()
         guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
         let token = try await authorize(request)
@@ -34,8 +46,7 @@ extension ServiceRoutes {
                 reservation: reservation,
                 schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
                 format: format,
-                // A part at a time, over TLS or compressed.
-                copiesLines: false,
+                transport: .http,
                 userAgent: userAgent,
                 environment: sessions,
                 logger: logger

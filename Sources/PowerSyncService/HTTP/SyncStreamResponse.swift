@@ -42,7 +42,13 @@ struct SyncStreamResponse: Sendable {
         let beginning = opened.statistics.didStart()
         defer {
             slot.release()
-            opened.statistics.didEnd(lines.end, begun: beginning, logger: opened.logger)
+            opened.statistics.didEnd(
+                lines.end,
+                code: lines.end?.code,
+                over: .http,
+                begun: beginning,
+                logger: opened.logger
+            )
         }
         try await withGracefulShutdownHandler {
             DepartureHandler.whenClientLeaves(channel) { lines.finish(.clientClosed) }

@@ -36,7 +36,7 @@ package enum LogKey {
     static let bson = "bson"
     /// What the app says about itself, a dictionary.
     static let appMetadata = "app_metadata"
-    /// The types of the client's parameters by their names, a dictionary.
+    /// The types of the client's parameters by their names, a dictionary; never their values.
     static let clientParameters = "client_params"
     /// An op id, a number.
     package static let checkpoint = "checkpoint"
@@ -58,6 +58,9 @@ package enum LogKey {
     static let operationsSynced = "operations_synced"
     /// The bytes of lines sent, before compression, a number.
     static let syncedBytes = "data_synced_bytes"
+    /// Where the time since the announcement of a checkpoint went, in milliseconds, a dictionary of numbers: by what the session did,
+    /// `other`, and their `total`.
+    static let milliseconds = "ms"
     /// Operations sent by kind, a dictionary of numbers.
     static let operationCounts = "operation_counts"
     /// How long a stream lasted, in milliseconds, a number.
@@ -88,7 +91,7 @@ package enum LogKey {
     /// The identity of a source row: `column=value` for each column of the key.
     static let rowKey = "row_key"
     /// What a row is missing from: buckets of these definitions, or an index.
-    static let target = "target"
+    package static let target = "target"
     /// Rows, a number.
     package static let rows = "rows"
     /// A size in bytes, a number.

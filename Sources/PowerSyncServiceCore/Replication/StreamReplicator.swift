@@ -1,4 +1,5 @@
 import Logging
+import PowerSyncProtocol
 import PowerSyncSyncConfig
 
 /// Replicates the source into one replication stream, until the stream is replaced or the task is cancelled.

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncSyncConfig
@@ -13,6 +14,10 @@ struct SessionScenario {
     let environment: SyncSession.Environment
     /// Whether lines are copied before they are written.
     var copiesLines = false
+    /// Gets the lines of sessions.
+    var logger = ServiceScenario.logger
+    /// The seconds since 1970 for the statistics of sessions.
+    var now: @Sendable () -> Double = { Timing().seconds }
 
     var dispatcher: CheckpointDispatcher { environment.dispatcher }
 
@@ -99,8 +104,8 @@ struct SessionScenario {
             environment: environment,
             encoding: SyncSession.Encoding(format: format, isRawData: true),
             copiesLines: copiesLines,
-            statistics: StreamStatistics(),
-            logger: ServiceScenario.logger
+            statistics: StreamStatistics(now: now),
+            logger: logger
         )
     }
 

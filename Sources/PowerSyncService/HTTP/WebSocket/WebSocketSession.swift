@@ -121,6 +121,7 @@ struct WebSocketSession: Sendable {
                 LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
             if let details = (error as? AuthorizationError)?.logDetails { metadata[LogKey.details] = "\(details)" }
+            StreamStatistics.didRefuse(envelope.code, over: .webSocket)
             logger.log(level: envelope.logLevel, "WebSocket connection refused", metadata: metadata)
             connection.rejectSetup(code: .rejectedSetup, message: envelope.text)
             return nil
@@ -179,6 +180,7 @@ struct WebSocketSession: Sendable {
                 LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
             metadata.add(error)
+            StreamStatistics.didRefuse(envelope.code, over: .webSocket)
             logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
             connection.fail(streamID, message: envelope.text)
         }
@@ -204,8 +206,7 @@ struct WebSocketSession: Sendable {
             reservation: client.place.take(),
             schedule: KeepaliveSchedule(expiresAt: client.token.expiresAt, isPeriodic: false),
             format: .bson,
-            // Into its frame.
-            copiesLines: true,
+            transport: .webSocket,
             userAgent: client.userAgent,
             environment: sessions,
             logger: logger

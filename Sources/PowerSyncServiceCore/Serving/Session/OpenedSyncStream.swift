@@ -44,7 +44,7 @@ package struct OpenedSyncStream: Sendable {
     ///   - reservation: The place that the client has already.
     ///   - schedule: When to tell the client how long its token lives.
     ///   - format: How lines are encoded.
-    ///   - copiesLines: Whether a line is copied before it is written.
+    ///   - transport: What it is sent over.
     ///   - userAgent: What the client calls itself; for the log.
     ///   - environment: What all sessions share.
     ///   - logger: With the id of the request.
@@ -56,7 +56,7 @@ package struct OpenedSyncStream: Sendable {
         reservation: UserStreams.Reservation? = nil,
         schedule: KeepaliveSchedule,
         format: SyncLineFormat,
-        copiesLines: Bool,
+        transport: StreamTransport,
         userAgent: String,
         environment: SyncSession.Environment,
         logger: Logger
@@ -75,13 +75,16 @@ package struct OpenedSyncStream: Sendable {
         self.logger = logger
         keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
         statistics = place.statistics
-        logger.info(
-            "Sync stream started",
-            metadata: [
-                LogKey.userAgent: "\(client.userAgent)", LogKey.bson: .stringConvertible(format == .bson),
-                LogKey.route: "/sync/stream", LogKey.appMetadata: .dictionary(request.appMetadata.loggable),
-            ]
-        )
+        var metadata: Logger.Metadata = [
+            LogKey.userAgent: "\(client.userAgent)", LogKey.appMetadata: .dictionary(request.appMetadata.loggable),
+            LogKey.clientParameters: .dictionary(request.parameters.loggableTypes),
+            LogKey.subscriptions: .stringConvertible(request.streams.subscriptions.count),
+        ]
+        if transport == .http {
+            metadata[LogKey.bson] = .stringConvertible(format == .bson)
+            metadata[LogKey.route] = "/sync/stream"
+        }
+        logger.info("Sync stream started", metadata: metadata)
         if token.payload.hasNonFiniteNumber || request.hasNonFiniteNumber {
             logger.warning("The token or the parameters have a number beyond the range of doubles, which is NULL")
         }
@@ -101,7 +104,7 @@ package struct OpenedSyncStream: Sendable {
                     stream: stream,
                     environment: environment,
                     encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
-                    copiesLines: copiesLines,
+                    copiesLines: transport.copiesLines,
                     statistics: statistics,
                     logger: logger
                 )
@@ -162,18 +165,49 @@ extension StreamingSyncRequest {
 }
 
 extension [String: String] {
-    /// At most 20 entries with values of at most 100 Unicode scalars: what a client sends must not flood the log.
+    /// The entries with values of at most 100 Unicode scalars.
     fileprivate var loggable: Logger.Metadata {
-        var metadata: Logger.Metadata = [:]
-        for (index, entry) in sorted(by: { $0.key < $1.key }).enumerated() {
+        Logger.Metadata(
+            loggable: map { name, value in
+                let scalars = value.unicodeScalars
+                let shown = scalars.count > 100 ? String(Substring(scalars.prefix(97))) + "..." : value
+                return (name, StreamClient.shown(shown))
+            }
+        )
+    }
+}
+
+extension JSONObject {
+    /// The types of the members by their names: a value may be what only the user may know.
+    fileprivate var loggableTypes: Logger.Metadata {
+        Logger.Metadata(loggable: members.map { ($0.name, $0.value.typeName) })
+    }
+}
+
+extension Logger.Metadata {
+    /// The first 20 of some texts, ordered by their names: what a client sends must not flood the log.
+    fileprivate init(loggable texts: [(name: String, text: String)]) {
+        self = [:]
+        for (index, entry) in texts.sorted(by: { $0.name < $1.name }).enumerated() {
             guard index < 20 else {
-                metadata["⚠️"] = "Additional parameters omitted"
+                self["⚠️"] = "Additional parameters omitted"
                 break
             }
-            let scalars = entry.value.unicodeScalars
-            let value = scalars.count > 100 ? String(Substring(scalars.prefix(97))) + "..." : entry.value
-            metadata[StreamClient.shown(entry.key)] = "\(StreamClient.shown(value))"
+            self[StreamClient.shown(entry.name)] = "\(entry.text)"
         }
-        return metadata
+    }
+}
+
+extension JSONValue {
+    fileprivate var typeName: String {
+        switch self {
+        case .null: "null"
+        case .bool: "boolean"
+        case .integer: "integer"
+        case .double: "real"
+        case .string: "text"
+        case .array: "array"
+        case .object: "object"
+        }
     }
 }

@@ -151,7 +151,16 @@ package struct SyncSession: Sendable {
     // MARK: Checkpoints
 
     /// Adds the line of a checkpoint to what is sent, if it concerns the client.
-    private mutating func announceIfNews(_ news: CheckpointNews) async throws -> Bool {
+    ///
+    /// - Parameters:
+    ///   - news: The checkpoint.
+    ///   - unfinished: The one that has not been sent completely, if there is one.
+    /// - Returns: Whether it concerns the client.
+    /// - Throws: An error of the storage.
+    private mutating func announceIfNews(
+        _ news: CheckpointNews,
+        supersedes unfinished: StorageCheckpoint? = nil
+    ) async throws -> Bool {
         guard let candidate = try await candidate(for: news), !subscription.isFinished,
             let prepared = machine.prepareLine(for: candidate)
         else {
@@ -162,6 +171,7 @@ package struct SyncSession: Sendable {
         fresh = operations.filter { bucket, operations in
             machine.canSend(operations, of: bucket) && operations.allSatisfy { $0.sentBytes <= lineBytes }
         }
+        if let unfinished { logInvalidated(unfinished, reason: "checkpoint_superseded") }
         let line = announce(prepared)
         // Short ones are gone before they matter.
         let isHeld = line.readableBytes > LineBatch.maximumBytes
@@ -213,7 +223,7 @@ package struct SyncSession: Sendable {
             do {
                 (run, sending) = try await self.run(of: part, origin, checkpoint, lines)
             } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
-                logSuperseded(checkpoint, reason: "compacted")
+                logInvalidated(checkpoint, reason: "compacted")
                 machine.abandonDownload()
                 return
             }
@@ -230,7 +240,11 @@ package struct SyncSession: Sendable {
                 try await batch.add(line.bytes, isHeld: isHeld || isCopied, of: sending, flushingTo: lines)
                 machine.didSend(line.contents)
                 lineBytes = min(2 * lineBytes, BucketDataLimits().chunkBytes)
-                statistics.didSend(line.operationCounts, bucketsLeft: machine.pendingDownloads.count)
+                statistics.didSend(
+                    line.operationCounts,
+                    byteCount: line.bytes.readableBytes,
+                    bucketsLeft: machine.pendingDownloads.count
+                )
                 if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
                 if try await isSuperseded(checkpoint, lines) { return }
             }
@@ -245,9 +259,7 @@ package struct SyncSession: Sendable {
     private mutating func isSuperseded(_ checkpoint: StorageCheckpoint, _ lines: LineQueue) async throws -> Bool {
         guard machine.isInterruptible, let news = subscription.takeIfAvailable() else { return false }
         try await batch.flush(to: lines)
-        guard try await announceIfNews(news) else { return false }
-        logSuperseded(checkpoint, reason: "checkpoint_superseded")
-        return true
+        return try await announceIfNews(news, supersedes: checkpoint)
     }
 
     // MARK: Lines
@@ -255,14 +267,15 @@ package struct SyncSession: Sendable {
     private func encode(_ line: SyncLine) -> ByteBuffer {
         var buffer = ByteBuffer()
         line.encode(as: encoding.format, rawData: encoding.isRawData, into: &buffer)
+        statistics.didSend(lineOf: buffer.readableBytes)
         return buffer
     }
 }
 
 // MARK: Logging
 
-/// At `debug`: nothing is logged for a checkpoint otherwise, and the names of buckets have the values of their parameters. What
-/// the client does not get is a warning.
+/// The announcement of a checkpoint is logged at `debug`, because the names of buckets have the values of their parameters; that it is
+/// complete or invalidated at `info`. What the client does not get is a warning.
 extension SyncSession {
     /// Most bucket names in one log entry.
     private static let loggedBuckets = 20
@@ -306,24 +319,46 @@ extension SyncSession {
     }
 
     private func logCompletion(_ line: SyncLine) {
-        guard logger.logLevel <= .debug else { return }
-        var metadata: Logger.Metadata = [LogKey.operationsSynced: .stringConvertible(statistics.operationCount)]
         switch line {
         case .partialCheckpointComplete(let completion):
-            metadata[LogKey.checkpoint] = completion.lastOpID.map { .stringConvertible($0.rawValue) }
-            metadata[LogKey.priority] = .stringConvertible(completion.priority.rawValue)
-            logger.debug("partial_checkpoint_complete", metadata: metadata)
-        case .checkpointComplete(let completion):
-            metadata[LogKey.checkpoint] = completion.lastOpID.map { .stringConvertible($0.rawValue) }
-            logger.debug("checkpoint_complete", metadata: metadata)
+            logCheckpoint(
+                "partial_checkpoint_complete",
+                completion.lastOpID,
+                [LogKey.priority: .stringConvertible(completion.priority.rawValue)]
+            )
+        case .checkpointComplete(let completion): logCheckpoint("checkpoint_complete", completion.lastOpID)
         default: break
         }
     }
 
-    private func logSuperseded(_ checkpoint: StorageCheckpoint, reason: String) {
-        logger.debug(
-            "checkpoint_invalidated",
-            metadata: [LogKey.checkpoint: .stringConvertible(checkpoint.opID.rawValue), LogKey.reason: "\(reason)"]
-        )
+    private func logInvalidated(_ checkpoint: StorageCheckpoint, reason: String) {
+        logCheckpoint("checkpoint_invalidated", checkpoint.opID, [LogKey.reason: "\(reason)"])
+    }
+
+    /// At `info` at most once a second, else at `debug`.
+    private func logCheckpoint(_ message: Logger.Message, _ opID: OpID?, _ more: Logger.Metadata = [:]) {
+        guard logger.logLevel <= .info else { return }
+        let line = statistics.takeCheckpointLine()
+        let level = line.isDue ? Logger.Level.info : .debug
+        guard logger.logLevel <= level else { return }
+        var metadata = more
+        if let opID { metadata[LogKey.checkpoint] = .stringConvertible(opID.rawValue) }
+        metadata[LogKey.operationsSynced] = .stringConvertible(line.operations)
+        metadata[LogKey.syncedBytes] = .stringConvertible(line.bytes)
+        metadata[LogKey.milliseconds] = .dictionary(line.milliseconds)
+        logger.log(level: level, message, metadata: metadata)
+    }
+}
+
+extension CheckpointStory.Line {
+    /// The time by activity, and in total.
+    fileprivate var milliseconds: Logger.Metadata {
+        func value(_ seconds: Double) -> Logger.MetadataValue {
+            .stringConvertible(Duration.seconds(seconds).loggedMilliseconds)
+        }
+        var milliseconds: Logger.Metadata = ["total": value(total)]
+        for (activity, seconds) in spent { milliseconds[activity.rawValue] = value(seconds) }
+        milliseconds["other"] = value(max(0, total - spent.values.reduce(0, +)))
+        return milliseconds
     }
 }
