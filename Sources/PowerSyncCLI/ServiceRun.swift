@@ -1,6 +1,8 @@
 import Logging
 import Metrics
+import PowerSync
 import PowerSyncService
+import PowerSyncServiceCore
 import Prometheus
 import ServiceLifecycle
 import UnixSignals
@@ -35,7 +37,11 @@ struct ServiceRun {
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = []
         if let port = configuration.metricsPort {
             let registry = PrometheusCollectorRegistry()
-            MetricsSystem.bootstrap(PrometheusMetricsFactory(registry: registry))
+            var factory = PrometheusMetricsFactory(registry: registry)
+            factory.valueHistogramBuckets[ReplicationStatistics.publicationLabel] =
+                ReplicationStatistics.publicationBuckets
+            MetricsSystem.bootstrap(factory)
+            ServiceMetrics.shared.recordBuild(version: UserAgent.version)
             services.append(.init(service: MetricsEndpoint(port: port, registry: registry, logger: logger)))
         }
         configuration.raiseOpenFileLimit()

@@ -27,7 +27,7 @@ extension SyncService {
         let source = try configuration.openSource(logger: logger)
         defer { close("source") { try source.close() } }
 
-        StreamStatistics.register()
+        ServiceMetrics.register()
         let probes = Probes(timing)
         let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger, now: timing.now)
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)

@@ -5,13 +5,15 @@ import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncAuth
 
-/// Gives every request an id and one log line, and turns errors into responses
+/// Gives every request an id and one log line, counts its answer, and turns errors into responses
 /// (docs/protocol.md "Requests and responses").
 ///
 /// Probes and what went well are logged at `debug`. A stream has no line here: its own lines say when it begins and ends.
 struct ErrorMiddleware: RouterMiddleware {
     typealias Context = ServiceRequestContext
 
+    /// Counts answers and refused tokens.
+    var metrics = ServiceMetrics.shared
     /// Makes ids of requests.
     let makeRequestID: @Sendable () -> String
 
@@ -23,7 +25,8 @@ struct ErrorMiddleware: RouterMiddleware {
         var context = context
         context.logger[metadataKey: LogKey.requestID] = "h/\(makeRequestID())"
         let start = ContinuousClock.now
-        func log(_ response: Response, _ level: Logger.Level, _ message: Logger.Message, _ more: Logger.Metadata = [:]) {
+        func log(_ response: Response, _ level: Logger.Level, _ message: Logger.Message, _ more: Logger.Metadata = [:])
+        {
             let metadata: Logger.Metadata = [
                 LogKey.method: "\(request.method)", LogKey.path: "\(StreamClient.shown(request.uri.path))",
                 LogKey.status: .stringConvertible(response.status.code),
@@ -33,6 +36,7 @@ struct ErrorMiddleware: RouterMiddleware {
         }
         do {
             let response = try await next(request, context)
+            metrics.didAnswer(status: response.status.code)
             // A stream logs its own beginning and end.
             guard response.body.contentLength != nil else { return response }
             let isExpected = response.status.code < 400 || request.uri.path.hasPrefix("/probes/")
@@ -43,6 +47,7 @@ struct ErrorMiddleware: RouterMiddleware {
         } catch let failure as ConcurrencyQueue.Failure {
             // An empty body, not the envelope.
             let response = Response(status: .tooManyRequests, headers: [.retryAfter: ErrorEnvelope.retryDelay])
+            metrics.didAnswer(status: response.status.code)
             log(
                 response,
                 .warning,
@@ -53,11 +58,14 @@ struct ErrorMiddleware: RouterMiddleware {
         } catch let error as any HTTPResponseError where error.status == .notFound {
             let envelope = ErrorEnvelope.routeNotFound(method: request.method.rawValue, path: request.uri.path)
             let response = Self.response(envelope, to: request)
+            metrics.didAnswer(status: response.status.code)
             log(response, .info, "Request complete")
             return response
         } catch {
             let envelope = ErrorEnvelope(error)
             let response = Self.response(envelope, to: request)
+            metrics.didAnswer(status: response.status.code)
+            if let error = error as? AuthorizationError { metrics.didRefuseToken(error.code) }
             log(response, envelope.logLevel, "Request failed", Self.metadata(of: error, envelope))
             return response
         }

@@ -212,6 +212,7 @@ package struct Replicator: Service {
             // As it is now: the attempt before may have changed it.
             let stream = try await storage.streams().first { $0.id == id && $0.state.isReplicated }
             guard let stream else { return .replaced }
+            statistics.didBegin()
             let replicator = StreamReplicator(
                 stream: stream,
                 storage: storage,
@@ -296,6 +297,7 @@ package struct Replicator: Service {
                 return result
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
+                statistics.didFail()
                 report(.failed(error), stream)
                 wait = (error as? any PausingError)?.pause ?? wait
                 var metadata: Logger.Metadata = [

@@ -293,7 +293,7 @@ struct StreamReplicator {
         guard case .created(let checkpoint) = result else { return nil }
         progress.isAwaited = false
         progress.publishedAt = now()
-        progress.lag.didPublish(at: now())
+        if let seconds = progress.lag.didPublish(at: now()) { statistics.didPublish(after: seconds) }
         logger.debug(
             "A checkpoint was published",
             metadata: [LogKey.checkpoint: .stringConvertible(checkpoint.opID.rawValue), LogKey.lsn: "\(lsn)"]

@@ -2,7 +2,9 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
 import NIOCore
+import PowerSyncAuth
 import PowerSyncProtocol
+import Prometheus
 import ServiceTestSupport
 import Testing
 
@@ -35,8 +37,15 @@ import Testing
             texts: ["method=GET", "path=/asked", "status=200", "rid=h/7"],
             answer: { response(.ok) }
         ),
-        Case(testDescription: "a refusal", line: "info Request complete", texts: ["status=403"]) { response(.forbidden) },
-        Case(testDescription: "a probe", path: "/probes/readiness", line: "debug Request complete", texts: ["status=400"]) {
+        Case(testDescription: "a refusal", line: "info Request complete", texts: ["status=403"]) {
+            response(.forbidden)
+        },
+        Case(
+            testDescription: "a probe",
+            path: "/probes/readiness",
+            line: "debug Request complete",
+            texts: ["status=400"]
+        ) {
             response(.badRequest)
         },
         Case(testDescription: "no such route", path: "/nowhere", line: "info Request complete", texts: ["status=404"]) {
@@ -66,10 +75,14 @@ import Testing
     ]
 
     /// The lines of a request.
-    private static func lines(of test: Case) async throws -> [String] {
+    private static func lines(
+        of test: Case,
+        _ registry: PrometheusCollectorRegistry = PrometheusCollectorRegistry()
+    ) async throws -> [String] {
         let log = CollectedLog()
+        let metrics = ServiceMetrics(factory: PrometheusMetricsFactory(registry: registry))
         let router = Router(context: ServiceRequestContext.self, options: [.autoGenerateHeadEndpoints])
-        router.add(middleware: ErrorMiddleware { "7" })
+        router.add(middleware: ErrorMiddleware(metrics: metrics) { "7" })
         for path in ["asked", "probes/readiness"] { router.get(RouterPath(path)) { _, _ in try test.answer() } }
         try await Application(router: router, logger: log.logger).test(.router) { client in
             _ = try await client.executeRequest(uri: test.path, method: test.method, headers: [:], body: nil)
@@ -84,6 +97,34 @@ import Testing
         let line = try #require(lines.first)
         #expect(line.hasPrefix(test.line), "\(line)")
         for text in test.texts { #expect(line.contains(text), "\(line)") }
+    }
+
+    /// What a request adds to the metrics.
+    private static func counted(_ test: Case) async throws -> [String] {
+        let registry = PrometheusCollectorRegistry()
+        _ = try await lines(of: test, registry)
+        var bytes: [UInt8] = []
+        registry.emit(into: &bytes)
+        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+            .filter { !$0.hasPrefix("#") && !$0.hasSuffix(" 0") }.sorted()
+    }
+
+    @Test(arguments: cases)
+    func everyAnswerIsCounted(_ test: Case) async throws {
+        let status = (test.texts.first { $0.hasPrefix("status=") } ?? "status=500").dropFirst(7)
+        #expect(
+            try await Self.counted(test) == [#"powersync_http_responses_total{status="\#(status.prefix(1))xx"} 1"#]
+        )
+    }
+
+    @Test func aRefusedTokenIsCounted() async throws {
+        let refused = Case(testDescription: "a token", line: "") { throw AuthorizationError(.tokenExpired, "expired") }
+        #expect(
+            try await Self.counted(refused) == [
+                #"powersync_http_responses_total{status="4xx"} 1"#,
+                #"powersync_refused_tokens_total{code="PSYNC_S2103"} 1"#,
+            ]
+        )
     }
 
     @Test func aStreamHasItsOwnLines() async throws {

@@ -122,6 +122,7 @@ struct WebSocketSession: Sendable {
             ]
             if let details = (error as? AuthorizationError)?.logDetails { metadata[LogKey.details] = "\(details)" }
             StreamStatistics.didRefuse(envelope.code, over: .webSocket)
+            if let error = error as? AuthorizationError { ServiceMetrics.shared.didRefuseToken(error.code) }
             logger.log(level: envelope.logLevel, "WebSocket connection refused", metadata: metadata)
             connection.rejectSetup(code: .rejectedSetup, message: envelope.text)
             return nil
