@@ -42,7 +42,13 @@ struct ServiceRun {
                 ReplicationStatistics.publicationBuckets
             MetricsSystem.bootstrap(factory)
             ServiceMetrics.shared.recordBuild(version: UserAgent.version)
-            services.append(.init(service: MetricsEndpoint(port: port, registry: registry, logger: logger)))
+            let endpoint = MetricsEndpoint(
+                host: configuration.metricsHost,
+                port: port,
+                registry: registry,
+                logger: logger
+            )
+            services.append(.init(service: endpoint))
         }
         configuration.raiseOpenFileLimit()
         FreedMemory.giveBackLargeBlocks()
