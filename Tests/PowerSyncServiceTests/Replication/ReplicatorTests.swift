@@ -12,8 +12,6 @@ import Testing
 @testable import PowerSyncServiceSQLite
 
 /// Source to buckets through the replicator.
-///
-/// Case numbers in the names.
 @Suite(.timeLimit(.minutes(1))) struct ReplicatorTests {
     private func insert(_ scenario: SourceScenario, _ ids: String...) async throws {
         for id in ids { try await scenario.source.putLists([id: ["owner": .string("u1"), "name": .string("n\(id)")]]) }

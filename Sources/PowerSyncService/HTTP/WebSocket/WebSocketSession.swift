@@ -7,17 +7,17 @@ import PowerSyncAuth
 import RSocket
 import ServiceLifecycle
 
-/// Answers one WebSocket connection: checks who its client is, then runs its streams (docs/protocol.md "WebSocket").
+/// Answers one WebSocket connection: checks the token of its client, then runs its streams (docs/protocol.md "WebSocket").
 struct WebSocketSession: Sendable {
-    /// What the SETUP said.
+    /// The contents of the SETUP frame, checked.
     private struct Client: Sendable {
         var token: VerifiedToken
         var userAgent: String
         var metadata: RequestEncoding
         var data: RequestEncoding
-        /// The place among the concurrent connections.
+        /// The slot of the semaphore for concurrent connections.
         var slot: ConcurrencyQueue.Slot
-        /// The place among the streams of the user.
+        /// The lease of a place among the streams of the user.
         var place: ConnectionPlace
     }
 
@@ -25,7 +25,7 @@ struct WebSocketSession: Sendable {
     let tokens: TokenVerifier
     /// What sync sessions share.
     let sessions: SyncSession.Environment
-    /// Slots of connections.
+    /// The semaphore of concurrent connections.
     let connections: ConcurrencyQueue
     /// The connection.
     let connection: ResponderHandle

@@ -4,9 +4,9 @@ package import NIOCore
 package import PowerSyncProtocol
 package import PowerSyncAuth
 
-/// A sync stream whose first line is there, and whose other lines have to be sent: over HTTP or WebSocket.
+/// A sync stream whose first line has been made, and whose other lines are to be sent over HTTP or WebSocket.
 ///
-/// What it has made is handed over once, and not kept: a stream lasts for hours.
+/// The first line and the session are handed over once, and not kept: a stream lasts for hours.
 package struct OpenedSyncStream: Sendable {
     private struct Unsent {
         var firstLine: ByteBuffer?
@@ -21,15 +21,15 @@ package struct OpenedSyncStream: Sendable {
     /// The first line has taken too long.
     package struct TooSlow: Error {}
 
-    /// What nobody has taken yet.
+    /// The first line and the session, until they are handed over.
     private let unsent: NIOLockedValueBox<Unsent>
-    /// What of this stream is in memory.
+    /// The memory that this stream has in the read-ahead budget; `nil` when the first line is the only one.
     private let share: ReadAheadBudget.Share?
-    /// The size of the first line, which counts until the other lines are made.
+    /// The size of the first line, which counts in the budget until ``run(_:)`` begins.
     private let firstLineBytes: Int
-    /// Sends keepalives between them.
+    /// Sends keepalives between the lines.
     package let keepalives: Keepalives
-    /// The place among the streams of the user, free when the stream has ended.
+    /// The lease of a place among the streams of the user, released when the stream has ended.
     package let place: UserStreams.Place
     /// Counts what is sent.
     package let statistics: StreamStatistics
@@ -41,10 +41,10 @@ package struct OpenedSyncStream: Sendable {
     /// - Parameters:
     ///   - request: What the client asks for.
     ///   - token: Who the client is.
-    ///   - reservation: The place that the client has already.
+    ///   - reservation: The place that was reserved for the user before.
     ///   - schedule: When to tell the client how long its token lives.
     ///   - format: How lines are encoded.
-    ///   - transport: What it is sent over.
+    ///   - transport: What the stream is sent over.
     ///   - userAgent: What the client calls itself; for the log.
     ///   - environment: What all sessions share.
     ///   - logger: With the id of the request.
@@ -149,7 +149,8 @@ package struct OpenedSyncStream: Sendable {
         }
     }
 
-    /// Calls a closure, once, when memory of the stream is wanted by others and the client has taken nothing for a while.
+    /// Calls a closure, once, when other streams wait for memory and the client of this one has read nothing for
+    /// ``ReadAheadBudget/patience``.
     ///
     /// - Parameter end: Ends the stream.
     package func whenStalled(_ end: @escaping @Sendable () -> Void) {

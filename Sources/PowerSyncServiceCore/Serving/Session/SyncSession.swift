@@ -8,7 +8,7 @@ package import PowerSyncAuth
 /// (docs/service.md "Sync sessions").
 ///
 /// What to send is decided by ``StateMachine``; this type reads the storage for it and hands over what it asks to send.
-/// It knows neither HTTP nor tokens.
+/// It does not know the transport. Of the token it takes the user and the payload that queries of the sync config read.
 ///
 /// A session is opened and run by one task after the other: ``open()`` makes the first line, so that a failure up to there
 /// can still become an HTTP error, then ``run(_:)`` sends everything else.
@@ -22,7 +22,7 @@ package struct SyncSession: Sendable {
     /// get the same one each time; with short lines first, each connection brings it forward.
     static let firstLineBytes = 64 * 1024
 
-    /// What of this stream is in memory.
+    /// The memory that this stream has in ``Environment/readAhead``.
     let share: ReadAheadBudget.Share
     let environment: Environment
     private let stream: ActiveSyncStream
@@ -37,7 +37,9 @@ package struct SyncSession: Sendable {
     var batch: LineBatch
     /// How long the next data line may be; see ``firstLineBytes``.
     private(set) var lineBytes = firstLineBytes
-    /// What came with the news of the checkpoint that is sent, of buckets of which the client has everything before it.
+    /// The operations that the dispatcher has read for the checkpoint that is being sent, by bucket.
+    ///
+    /// Only of buckets of which the client has everything up to the checkpoint before.
     var fresh: [BucketName: [FreshOperations]] = [:]
 
     /// Creates a session.
@@ -88,7 +90,7 @@ package struct SyncSession: Sendable {
 
     /// Makes the first line, for the current checkpoint.
     ///
-    /// The dispatcher may be a moment behind what other processes have published, and shown to this client.
+    /// Waits while the dispatcher is behind a checkpoint that another process has published: this client may have seen it already.
     ///
     /// - Returns: The encoded line; `nil` when another sync config became active in the meantime.
     /// - Throws: `BucketLimitError`, or an error of the storage.
@@ -255,7 +257,12 @@ package struct SyncSession: Sendable {
         machine.didFinishRead(hasMore: false)
     }
 
-    /// Whether a newer checkpoint that concerns the client takes over; the machine remembers what is left to send.
+    /// Announces a newer checkpoint if one concerns the client and the download may be interrupted.
+    ///
+    /// The state machine keeps what is left to send.
+    ///
+    /// - Returns: Whether the download is interrupted.
+    /// - Throws: An error of the storage, or `CancellationError`.
     private mutating func isSuperseded(_ checkpoint: StorageCheckpoint, _ lines: LineQueue) async throws -> Bool {
         guard machine.isInterruptible, let news = subscription.takeIfAvailable() else { return false }
         try await batch.flush(to: lines)
