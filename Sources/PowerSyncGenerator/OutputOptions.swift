@@ -1,4 +1,4 @@
-package import ArgumentParser
+import ArgumentParser
 
 /// How a command prints what it found.
 package enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
