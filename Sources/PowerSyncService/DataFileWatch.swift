@@ -40,11 +40,11 @@ struct DataFileWatch: Service {
             if probes.solved(.files) { logger.notice("The database files are there again") }
         } else if probes.found(.files) {
             logger.critical(
-                """
-                Database files are gone, were replaced, cut short or made read-only: what is written will be lost. Put them back, or \
-                restart
-                """,
-                metadata: ["files": "\(found.map { "\($0.path) \($0.problem)" }.joined(separator: ", "))"]
+                "Database files are gone, were replaced, cut short or made read-only: what is written will be lost",
+                metadata: [
+                    LogKey.files: "\(found.map { "\($0.path) \($0.problem)" }.joined(separator: ", "))",
+                    LogKey.remedy: "put them back, or restart the service",
+                ]
             )
         }
     }

@@ -13,7 +13,7 @@ extension SyncService {
     /// Opens everything, and runs it until it ends.
     func start() async throws {
         for warning in configuration.warnings {
-            logger.warning("The configuration has a warning", metadata: ["warning": "\(warning)"])
+            logger.warning("The configuration has a warning", metadata: [LogKey.warning: "\(warning)"])
         }
         configuration.checkConnections(possible: connectionLimits.connectionCount, logger: logger)
         try await configuration.authentication.checkKeys()
@@ -27,7 +27,7 @@ extension SyncService {
         let source = try configuration.openSource(logger: logger)
         defer { close("source") { try source.close() } }
 
-        StreamStatistics.register()
+        ServiceMetrics.register()
         let probes = Probes(timing)
         let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger, now: timing.now)
         let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
@@ -67,7 +67,7 @@ extension SyncService {
             try await wait.run { probes.didStart() }
             probes.didStart()
             transition(to: .ready(address))
-            logger.notice("The service is ready", metadata: ["url": "\(address.url)"])
+            logger.notice("The service is ready", metadata: [LogKey.url: "\(address.url)"])
         }
         let (authentication, tokenSigner) = makeTokenSigner()
         let keys = authentication.keySources(clock: timing.clock)
@@ -217,7 +217,7 @@ extension SyncService {
                     isEncrypted: certificate != nil
                 )
                 transition(to: .listening(address))
-                logger.notice("Running on port \(address.port)")
+                logger.notice("Running on port", metadata: [LogKey.port: .stringConvertible(address.port)])
             },
             logger: logger
         )
@@ -229,7 +229,10 @@ extension SyncService {
         do {
             try body()
         } catch {
-            logger.error("A database cannot be closed", metadata: ["database": "\(name)", "error": "\(error)"])
+            logger.error(
+                "A database cannot be closed",
+                metadata: [LogKey.database: "\(name)", LogKey.error: "\(error)"]
+            )
         }
     }
 }
@@ -241,10 +244,10 @@ extension SyncService {
     private func makeTokenSigner() -> (ClientAuthentication, SyncTokenSigner?) {
         var authentication = configuration.authentication
         if configuration.development.writeEndpoint, case .embedded = configuration.source.kind {
-            logger.warning("Clients may write every row of the source: POST /dev/write is on")
+            logger.warning("Clients may write every row of the source", metadata: [LogKey.endpoint: "POST /dev/write"])
         }
         guard configuration.development.tokenEndpoint else { return (authentication, nil) }
-        logger.warning("Anybody gets a token for any user: POST /dev/token is on")
+        logger.warning("Anybody gets a token for any user", metadata: [LogKey.endpoint: "POST /dev/token"])
         if authentication.audience.isEmpty { authentication.audience = ["powersync-dev"] }
         if SyncTokenSigner(authentication) == nil {
             var random = SystemRandomNumberGenerator()

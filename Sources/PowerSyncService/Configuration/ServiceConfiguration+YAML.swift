@@ -60,7 +60,7 @@ extension ServiceConfiguration {
         (self.limits, self.admin) = (limits, admin)
         exitsOnSyncConfigError = syncConfig.exitsOnError
         syncConfigVersionLabel = syncConfig.versionLabel
-        host = Self.readHost(&root) ?? host
+        if let named = Self.readHost(&root) { (host, metricsHost) = (named, named) }
         port = root.integer("port", in: 1...65535, .notAPort) ?? port
         authentication = ClientAuthentication(
             &root,

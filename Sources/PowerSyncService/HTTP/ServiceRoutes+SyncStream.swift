@@ -12,6 +12,18 @@ extension ServiceRoutes {
     ///
     /// The head is sent with it, so a failure up to there has a status of its own.
     func openStream(_ request: Request, _ context: ServiceRequestContext) async throws -> Response {
+        do {
+            return try await makeStream(request, context)
+        } catch {
+            if !(error is CancellationError) {
+                let code = error is ConcurrencyQueue.Failure ? .connectionLimit : ErrorEnvelope(error).code
+                StreamStatistics.didRefuse(code, over: .http)
+            }
+            throw error
+        }
+    }
+
+    private func makeStream(_ request: Request, _ context: ServiceRequestContext) async throws -> Response {
         // Before the body, which may take its time: the places are not for one user.
         let client = try await Admission(connections: streamQueue, tokens: tokens, sessions: sessions).admit {
             request.headers[.authorization]
@@ -46,8 +58,7 @@ extension ServiceRoutes {
                 reservation: client.reservation,
                 schedule: KeepaliveSchedule(expiresAt: client.token.expiresAt),
                 format: format,
-                // A part at a time, over TLS or compressed.
-                copiesLines: false,
+                transport: .http,
                 userAgent: userAgent,
                 environment: sessions,
                 logger: logger

@@ -56,8 +56,8 @@ package struct CompactionJob: Service {
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             logger.error(
-                "Operations could not be sealed.",
-                metadata: [ReplicationLogKey.error: "\(error)"]
+                "Operations could not be sealed",
+                metadata: [LogKey.error: "\(error)"]
             )
         }
     }
@@ -76,18 +76,20 @@ package struct CompactionJob: Service {
             let result = try await Self.compact(storage)
             status.didEnd(result)
             logger.notice(
-                "The bucket storage has been compacted.",
+                "The bucket storage has been compacted",
                 metadata: [
-                    "ps.moved": "\(result.movedOperations)", "ps.cleared": "\(result.clearedOperations)",
-                    "ps.entries": "\(result.deletedEntries)", "ps.requests": "\(result.deletedRequests)",
+                    LogKey.movedOperations: .stringConvertible(result.movedOperations),
+                    LogKey.clearedOperations: .stringConvertible(result.clearedOperations),
+                    LogKey.deletedEntries: .stringConvertible(result.deletedEntries),
+                    LogKey.deletedRequests: .stringConvertible(result.deletedRequests),
                 ]
             )
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             status.didEnd(nil, error: "\(error)")
             logger.error(
-                "Compaction failed, and goes on a day later.",
-                metadata: [ReplicationLogKey.error: "\(error)"]
+                "Compaction failed, and goes on a day later",
+                metadata: [LogKey.error: "\(error)"]
             )
         }
     }

@@ -4,7 +4,7 @@ package import ServiceLifecycle
 /// Calls a closure again and again, with a pause after each call, until shutdown or cancellation.
 ///
 /// ```swift
-/// let job = PeriodicJob(every: .seconds(60), clock: clock, failure: (logger, "The disk could not be measured.")) {
+/// let job = PeriodicJob(every: .seconds(60), clock: clock, failure: (logger, "The disk could not be measured")) {
 ///     gauge.record(try await freeBytes())
 /// }
 /// ```
@@ -86,7 +86,7 @@ package struct PeriodicJob<State: Sendable>: Service {
                 } catch {
                     if error is CancellationError || Task.isCancelled { throw CancellationError() }
                     guard let failure else { throw error }
-                    failure.logger.error(failure.message, metadata: [ReplicationLogKey.error: "\(error)"])
+                    failure.logger.error(failure.message, metadata: [LogKey.error: "\(error)"])
                 }
                 try await clock.sleep(for: pause(state))
             }

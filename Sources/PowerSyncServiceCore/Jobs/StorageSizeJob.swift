@@ -45,7 +45,7 @@ package final class StorageSizeJob: Service {
             pausing: \.pause,
             clock: clock,
             startingWith: Pace(),
-            failure: (logger, "The size of the storage could not be measured.")
+            failure: (logger, "The size of the storage could not be measured")
         ) { pace in
             let stopwatch = Stopwatch(self.clock)
             defer { pace.didMeasure(in: stopwatch.elapsed) }

@@ -73,7 +73,7 @@ package struct Replicator: Service {
             try await checkSource()
             try await replicateStreams()
         }
-        logger.debug("Replication has been stopped.")
+        logger.debug("Replication has been stopped")
     }
 
     /// Checks the source, and waits for one that does not answer yet.
@@ -159,6 +159,7 @@ package struct Replicator: Service {
             // As it is now: the attempt before may have changed it.
             let stream = try await storage.streams().first { $0.id == id && $0.state.isReplicated }
             guard let stream else { return .replaced }
+            statistics.didBegin()
             let replicator = StreamReplicator(
                 stream: stream,
                 storage: storage,
@@ -177,7 +178,10 @@ package struct Replicator: Service {
             )
             return try await waitingForLease(of: stream) { try await replicator.run() }
         }
-        logger.debug("Replication of a stream has ended.", metadata: ["ps.outcome": "\(outcome)"])
+        logger.debug(
+            "Replication of a stream has ended",
+            metadata: [LogKey.replicationStream: .stringConvertible(id.rawValue), LogKey.outcome: "\(outcome)"]
+        )
     }
 
     /// Tries again and again as long as another process writes the stream.
@@ -196,8 +200,8 @@ package struct Replicator: Service {
                     // The storage has answered: what was wrong before is not any more.
                     report(.ended, stream.id)
                     logger.notice(
-                        "Another process replicates the stream; this one takes over when that ends.",
-                        metadata: [ReplicationLogKey.stream: "\(stream.id)"]
+                        "Another process replicates the stream; this one takes over when that ends",
+                        metadata: [LogKey.replicationStream: .stringConvertible(stream.id.rawValue)]
                     )
                 }
             }
@@ -209,7 +213,10 @@ package struct Replicator: Service {
     private func delete(_ stream: ReplicationStream) async throws {
         try await source.dropStream(stream.slotName)
         try await storage.deleteData(of: stream.id)
-        logger.notice("A replaced stream has been deleted.", metadata: [ReplicationLogKey.stream: "\(stream.id)"])
+        logger.notice(
+            "A replaced stream has been deleted",
+            metadata: [LogKey.replicationStream: .stringConvertible(stream.id.rawValue)]
+        )
     }
 
     /// Repeats an operation until it succeeds or the task is cancelled.
@@ -227,22 +234,25 @@ package struct Replicator: Service {
         _ operation: () async throws -> Result
     ) async throws -> Result {
         var pause = Self.firstPause
-        var hasFailed = false
+        var attempt = 0
         while true {
+            attempt += 1
             var wait = pause
             do {
                 let result = try await operation()
-                if hasFailed { report(.ended, stream) }
+                if attempt > 1 { report(.ended, stream) }
                 return result
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
-                hasFailed = true
+                statistics.didFail()
                 report(.failed(error), stream)
                 wait = (error as? any PausingError)?.pause ?? wait
-                logger.error(
-                    "Replication failed, and is tried again.",
-                    metadata: [ReplicationLogKey.error: "\(error)"]
-                )
+                var metadata: Logger.Metadata = [
+                    LogKey.error: "\(error)", LogKey.attempt: .stringConvertible(attempt),
+                    LogKey.pause: .stringConvertible(wait.loggedMilliseconds),
+                ]
+                if let stream { metadata[LogKey.replicationStream] = .stringConvertible(stream.rawValue) }
+                logger.error("Replication failed, and is tried again", metadata: metadata)
             }
             pause = min(pause * 2, Self.maximumPause)
             while wait > .zero {

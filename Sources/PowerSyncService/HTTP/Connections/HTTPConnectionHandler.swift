@@ -207,7 +207,7 @@ extension HTTPConnectionHandler {
         logger.info(
             "Request refused, the connection is closed",
             metadata: [
-                "status": "\(error.httpStatus)", "description": "\(error.description)",
+                "status": .stringConvertible(error.httpStatus), "description": "\(error.description)",
                 "details": "\(error.details ?? "")",
             ]
         )

@@ -73,7 +73,7 @@ struct UpgradableHTTPChannel: ServerChildChannel {
                 if isFirst {
                     logger.warning(
                         "Connections refused, there are too many",
-                        metadata: ["limit": "\(count.limit)"]
+                        metadata: ["limit": .stringConvertible(count.limit)]
                     )
                 }
                 try RefusedConnectionHandler.add(to: channel, closingTime: TimeAmount(limits.closingTime))

@@ -146,7 +146,7 @@ final class SnapshotFeed: Service {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             let problem = "\(error)"
             if problem != lastProblem {
-                logger.error("The dashboard could not look at the service", metadata: ["error": "\(problem)"])
+                logger.error("The dashboard could not look at the service", metadata: [LogKey.error: "\(problem)"])
             }
             publish(Self.failure)
             return problem

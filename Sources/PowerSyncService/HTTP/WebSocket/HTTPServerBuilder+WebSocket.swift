@@ -25,7 +25,7 @@ extension HTTPServerBuilder {
                 certificate: certificate
             ) { connection, logger in
                 var logger = logger
-                logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
+                logger[metadataKey: LogKey.requestID] = "s/\(UUID().uuidString.lowercased())"
                 let session = WebSocketSession(
                     tokens: routes.tokens,
                     sessions: routes.sessions,

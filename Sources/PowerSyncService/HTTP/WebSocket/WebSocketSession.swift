@@ -7,15 +7,15 @@ import PowerSyncAuth
 import RSocket
 import ServiceLifecycle
 
-/// Answers one WebSocket connection: checks who its client is, then runs its streams (docs/protocol.md "WebSocket").
+/// Answers one WebSocket connection: checks the token of its client, then runs its streams (docs/protocol.md "WebSocket").
 struct WebSocketSession: Sendable {
     /// The client of the connection.
     private struct Client: Sendable {
         var token: VerifiedToken
         var greeting: Greeting
-        /// The place among the concurrent connections.
+        /// The slot of the semaphore for concurrent connections.
         var slot: ConcurrencyQueue.Slot
-        /// The place among the streams of the user.
+        /// The lease of a place among the streams of the user.
         var place: ConnectionPlace
     }
 
@@ -23,7 +23,7 @@ struct WebSocketSession: Sendable {
     let tokens: TokenVerifier
     /// What sync sessions share.
     let sessions: SyncSession.Environment
-    /// Slots of connections.
+    /// The semaphore of concurrent connections.
     let connections: ConcurrencyQueue
     /// The connection.
     let connection: ResponderHandle
@@ -49,10 +49,10 @@ struct WebSocketSession: Sendable {
             if setup == nil {
                 logger.info(
                     "WebSocket connection refused, its first message is no SETUP",
-                    metadata: ["error": "\(error)"]
+                    metadata: [LogKey.error: "\(error)"]
                 )
             } else {
-                logger.debug("A WebSocket connection broke", metadata: ["error": "\(error)"])
+                logger.debug("A WebSocket connection broke", metadata: [LogKey.error: "\(error)"])
             }
         }
     }
@@ -117,9 +117,11 @@ struct WebSocketSession: Sendable {
         } catch {
             let envelope = ErrorEnvelope(error)
             var metadata: Logger.Metadata = [
-                "code": "\(envelope.code)", "description": "\(envelope.description)",
+                LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
-            if let details = (error as? AuthorizationError)?.logDetails { metadata["details"] = "\(details)" }
+            if let details = (error as? AuthorizationError)?.logDetails { metadata[LogKey.details] = "\(details)" }
+            StreamStatistics.didRefuse(envelope.code, over: .webSocket)
+            if let error = error as? AuthorizationError { ServiceMetrics.shared.didRefuseToken(error.code) }
             logger.log(level: envelope.logLevel, "WebSocket connection refused", metadata: metadata)
             connection.rejectSetup(code: .rejectedSetup, message: envelope.text)
             return nil
@@ -190,9 +192,10 @@ struct WebSocketSession: Sendable {
             lines.finish(.failed(error))
             let envelope = ErrorEnvelope(error)
             var metadata: Logger.Metadata = [
-                "code": "\(envelope.code)", "description": "\(envelope.description)",
+                LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
             metadata.add(error)
+            StreamStatistics.didRefuse(envelope.code, over: .webSocket)
             logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
             connection.fail(streamID, message: envelope.text)
         }
@@ -218,8 +221,7 @@ struct WebSocketSession: Sendable {
             reservation: client.place.take(),
             schedule: KeepaliveSchedule(expiresAt: client.token.expiresAt, isPeriodic: false),
             format: .bson,
-            // Into its frame.
-            copiesLines: true,
+            transport: .webSocket,
             userAgent: client.greeting.userAgent,
             environment: sessions,
             logger: logger

@@ -169,8 +169,8 @@ struct PostgresChangeReader: ChangeReader {
             guard try await !source.isInUse(slotName, by: stream.process) else {
                 self.sinceAsked = Stopwatch(source.clock)
                 source.logger.warning(
-                    "The server has sent nothing for \(seconds) s, and is still decoding for the slot: it is waited for.",
-                    metadata: ["ps.slot": "\(slotName)"]
+                    "The server has sent nothing for a while, and is still decoding for the slot: the reader waits for it",
+                    metadata: [LogKey.slot: "\(slotName)", LogKey.silence: .stringConvertible(seconds)]
                 )
                 return
             }

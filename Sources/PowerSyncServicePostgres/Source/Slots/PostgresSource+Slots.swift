@@ -117,8 +117,8 @@ extension PostgresSource {
 
     private func createSlot(_ name: String) async throws -> WALPosition {
         logger.notice(
-            "A replication slot is made; this waits for transactions that are running.",
-            metadata: ["ps.slot": "\(name)"]
+            "A replication slot is made; this waits for transactions that are running",
+            metadata: [LogKey.slot: "\(name)"]
         )
         let connection = try await PostgresConnection.open(settings.connection)
         defer { connection.close() }
