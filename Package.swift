@@ -291,10 +291,16 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // What commands print, on terminals and in logs: texts of others are escaped.
+        .target(
+            name: "PowerSyncTerminal",
+            dependencies: [.logging, .nioConcurrencyHelpers],
+            swiftSettings: settings
+        ),
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
         .target(
             name: "PowerSyncGenerator",
-            dependencies: ["PowerSyncSyncConfig", .argumentParser, .grdb],
+            dependencies: ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdb],
             swiftSettings: settings
         ),
         .executableTarget(
@@ -313,15 +319,24 @@ let package = Package(
             ),
             dependencies: ["PowerSyncGenerate"]
         ),
+        // The whole loop in one process, over real connections: a command of its own.
+        .target(
+            name: "PowerSyncDemo",
+            dependencies: [
+                "PowerSync", "PowerSyncBackend", "PowerSyncS3", "PowerSyncSQLite", "PowerSyncService",
+                "PowerSyncServicePostgres", "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .crypto, .grdb,
+                .httpTypes, .hummingbird, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+                .unixSignals,
+            ],
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "PowerSyncCLI",
             dependencies: [
-                "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncSyncConfig", "PowerSyncS3",
+                "PowerSyncCore", "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncSyncConfig",
                 "PowerSyncSQLite", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres",
-                .argumentParser, .asyncHTTPClient, .crypto, .grdb, .grdbSQLite, .httpTypes, .hummingbird, .logging,
-                .metrics, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .prometheus,
-                .serviceLifecycle, .unixSignals,
+                "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .grdb, .grdbSQLite, .logging, .metrics,
+                .nioCore, .nioHTTP1, .nioSSL, .prometheus, .serviceLifecycle, .unixSignals,
             ],
             swiftSettings: settings
         ),
@@ -505,13 +520,21 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .testTarget(
+            name: "PowerSyncTerminalTests",
+            dependencies: [
+                "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncTerminal", .logging,
+                .nioConcurrencyHelpers,
+            ],
+            swiftSettings: settings
+        ),
         // The commands that need no service, without a process.
         .testTarget(
             name: "PowerSyncCLITests",
             dependencies: [
                 "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncSyncConfig", "PowerSyncService",
-                "PowerSyncTesting", "TestSupport", .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
+                "PowerSyncSyncConfig", "PowerSyncService", "PowerSyncTerminal",
+                "PowerSyncTesting", "TestSupport", .argumentParser, .grdb,
             ],
             swiftSettings: settings
         ),

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PowerSyncGenerator
+import PowerSyncTerminal
 
 /// `powersync inspect app.db`: says what is in a client's database file, and why it does not sync.
 struct InspectCommand: AsyncParsableCommand {

@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncGenerator
+import PowerSyncTerminal
 
 extension DatabaseReport {
     /// How many lines of a kind are printed; JSON has all.

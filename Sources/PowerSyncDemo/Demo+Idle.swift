@@ -1,4 +1,5 @@
 import PowerSync
+import PowerSyncTerminal
 
 extension Demo {
     /// Between steps 5 and 6, if wanted: the clients stay connected, and nothing happens.

@@ -3,7 +3,7 @@ import Logging
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncTerminal
 
 /// The lines of a log in JSON.
 @Suite struct JSONLogHandlerTests {

@@ -1,8 +1,7 @@
 import Foundation
-import PowerSyncGenerator
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncTerminal
 
 /// Output that cannot be written, as on a full disk or into a pipe that nobody reads.
 @Suite struct UnwritableOutputTests {

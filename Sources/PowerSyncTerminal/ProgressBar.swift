@@ -3,9 +3,11 @@
 /// ```
 /// [##############················]  46 %  23,412 / 50,050
 /// ```
-struct ProgressBar {
+package struct ProgressBar {
     /// The number of cells between the brackets.
     var width = 30
+
+    package init() {}
 
     /// Draws the bar for a number of things done.
     ///
@@ -13,7 +15,7 @@ struct ProgressBar {
     ///   - done: How many are done; values outside 0 … `total` are drawn as the nearest end.
     ///   - total: How many there are; 0 draws an empty bar.
     /// - Returns: The bar, the percentage and both numbers.
-    func text(done: Int, total: Int) -> String {
+    package func text(done: Int, total: Int) -> String {
         let fraction = total > 0 ? min(1, max(0, Double(done) / Double(total))) : 0
         let filled = Int(fraction * Double(width))
         let bar = String(repeating: "#", count: filled) + String(repeating: "·", count: width - filled)
@@ -25,7 +27,7 @@ struct ProgressBar {
 
 extension Int {
     /// The number with a comma between groups of three digits: `1,234,567`.
-    var grouped: String {
+    package var grouped: String {
         var digits = Array(String(magnitude))
         var index = digits.count - 3
         while index > 0 {

@@ -1,5 +1,6 @@
 import Hummingbird
 import Logging
+import PowerSyncTerminal
 
 /// Routes of the demo's own backend, on a loopback port.
 struct LoopbackServer {

@@ -1,4 +1,5 @@
 import PowerSyncService
+import PowerSyncTerminal
 
 extension DemoCommand {
     /// Runs the demo on a PostgreSQL server, and takes away what it has made there, whatever happens.

@@ -2,7 +2,7 @@ import Logging
 import NIOConcurrencyHelpers
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncTerminal
 
 /// The lines of a log as text.
 @Suite struct TextLogHandlerTests {

@@ -1,6 +1,7 @@
 import Logging
 import PowerSyncService
 import PowerSyncServicePostgres
+import PowerSyncTerminal
 
 /// What the demo makes in a PostgreSQL database, and takes away again: two schemas, a publication, and replication slots.
 ///

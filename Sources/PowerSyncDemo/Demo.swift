@@ -4,6 +4,7 @@ import PowerSync
 import PowerSyncBackend
 import PowerSyncS3
 import PowerSyncSQLite
+import PowerSyncTerminal
 
 /// The six steps of the demo.
 struct Demo {

@@ -1,6 +1,5 @@
 import Foundation
-import Logging
-import PowerSyncGenerator
+package import Logging
 
 /// Writes one JSON object a line to standard error: time, level, label, message, metadata.
 ///
@@ -9,7 +8,7 @@ import PowerSyncGenerator
 /// ```
 ///
 /// Metadata inside metadata is an object or an array; everything else is text, whatever it looks like.
-struct JSONLogHandler: LogHandler {
+package struct JSONLogHandler: LogHandler {
     private struct Line: Encodable {
         var level: String
         var logger: String
@@ -43,22 +42,22 @@ struct JSONLogHandler: LogHandler {
         }
     }
 
-    var metadata: Logger.Metadata = [:]
-    var logLevel: Logger.Level
+    package var metadata: Logger.Metadata = [:]
+    package var logLevel: Logger.Level
     private let label: String
 
     /// Creates a handler.
-    init(label: String, level: Logger.Level) {
+    package init(label: String, level: Logger.Level) {
         self.label = label
         logLevel = level
     }
 
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) {
+    package func log(event: LogEvent) {
         guard let line = line(for: event, at: Date()) else { return }
         // Nobody reads it, or the disk is full: that is no reason to end.
         try? FileHandle.standardError.write(contentsOf: line)

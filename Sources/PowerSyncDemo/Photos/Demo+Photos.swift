@@ -1,6 +1,7 @@
 import Crypto
 import Foundation
 import PowerSync
+import PowerSyncTerminal
 
 extension Demo {
     /// Step 5: a photo travels from A to B beside the database, and goes again.

@@ -1,6 +1,7 @@
 import Logging
 import PowerSyncBackend
 import PowerSyncService
+import PowerSyncTerminal
 
 /// One service with an embedded source and a storage in files, which takes the uploads, too.
 struct EmbeddedDeployment: DemoDeployment {

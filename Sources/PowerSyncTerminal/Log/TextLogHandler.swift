@@ -1,9 +1,8 @@
-import Logging
-import PowerSyncGenerator
+package import Logging
 
 /// Writes one line to standard error for each event, in the form of swift-log, with names and values of others escaped: whatever a
 /// client sends, it cannot write a line of its own, nor tell a terminal anything.
-struct TextLogHandler: LogHandler {
+package struct TextLogHandler: LogHandler {
     private var output: any LogHandler
 
     /// Creates a handler.
@@ -11,31 +10,31 @@ struct TextLogHandler: LogHandler {
     /// - Parameters:
     ///   - label: The name of the logger.
     ///   - output: Writes the lines.
-    init(label: String, output: (String) -> any LogHandler = { StreamLogHandler.standardError(label: $0) }) {
+    package init(label: String, output: (String) -> any LogHandler = { StreamLogHandler.standardError(label: $0) }) {
         self.output = output(label)
     }
 
-    var metadata: Logger.Metadata {
+    package var metadata: Logger.Metadata {
         get { output.metadata }
         set { output.metadata = Self.escaped(newValue) }
     }
 
-    var logLevel: Logger.Level {
+    package var logLevel: Logger.Level {
         get { output.logLevel }
         set { output.logLevel = newValue }
     }
 
-    var metadataProvider: Logger.MetadataProvider? {
+    package var metadataProvider: Logger.MetadataProvider? {
         get { output.metadataProvider }
         set { output.metadataProvider = newValue }
     }
 
-    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { output[metadataKey: key] }
         set { output[metadataKey: TerminalText.line(key)] = newValue.map(Self.escaped) }
     }
 
-    func log(event: LogEvent) {
+    package func log(event: LogEvent) {
         var event = event
         event.message = "\(TerminalText.line(event.message.description))"
         event.metadata = event.metadata.map(Self.escaped)
@@ -67,5 +66,5 @@ struct TextLogHandler: LogHandler {
 
 extension Logger {
     /// The logger of a command that is no service.
-    static var ofCommand: Logger { Logger(label: "powersync") { TextLogHandler(label: $0) } }
+    package static var ofCommand: Logger { Logger(label: "powersync") { TextLogHandler(label: $0) } }
 }

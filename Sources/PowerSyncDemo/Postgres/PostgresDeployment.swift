@@ -2,6 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncBackend
 import PowerSyncService
+import PowerSyncTerminal
 
 /// A PostgreSQL database with the source and the storage, one node that replicates, and two that serve clients behind a balancer.
 struct PostgresDeployment: DemoDeployment {

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import PowerSyncTerminal
 
 extension Demo {
     /// Step 3: B gets the same rows and follows changes; another user gets none.

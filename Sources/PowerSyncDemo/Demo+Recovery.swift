@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import PowerSyncTerminal
 
 extension Demo {
     /// Step 6, first half: the service is down, and both clients go on.

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import PowerSyncTerminal
 
 extension Demo {
     /// Step 1: A writes while it has no connection at all.

@@ -5,14 +5,19 @@
 ///   Groceries   3
 ///   Work        12
 /// ```
-struct TextTable {
+package struct TextTable {
     /// The titles of the columns.
-    var header: [String]
+    package var header: [String]
     /// The rows; a row may have fewer cells than the header.
-    var rows: [[String]] = []
+    package var rows: [[String]]
+
+    package init(header: [String], rows: [[String]] = []) {
+        self.header = header
+        self.rows = rows
+    }
 
     /// The lines of the table, without line ends.
-    var lines: [String] {
+    package var lines: [String] {
         let all = [header] + rows
         let widths = header.indices.map { column in
             all.map { $0.indices.contains(column) ? $0[column].count : 0 }.max() ?? 0

@@ -4,7 +4,7 @@ import PowerSyncProtocol
 import PowerSyncSyncConfig
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncTerminal
 
 /// What leaves for a terminal or a log is shown, and obeyed by nobody.
 @Suite struct TerminalTextTests {

@@ -1,15 +1,15 @@
-import ArgumentParser
+package import ArgumentParser
 import AsyncHTTPClient
 import Foundation
 import NIOCore
 import NIOHTTP1
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncS3
 import PowerSyncSQLite
 import PowerSyncService
 
 /// `powersync demo`: the whole loop in one process, over real connections.
-struct DemoCommand: AsyncParsableCommand {
+package struct DemoCommand: AsyncParsableCommand {
     /// How sync lines are encoded.
     enum Format: String, ExpressibleByArgument, CaseIterable {
         /// The client asks for BSON and gets it.
@@ -26,7 +26,7 @@ struct DemoCommand: AsyncParsableCommand {
         case websocket
     }
 
-    static let configuration = CommandConfiguration(
+    package static let configuration = CommandConfiguration(
         commandName: "demo",
         abstract: "Show offline writes, uploads, live sync, priorities and recovery; fail if any of it goes wrong.",
         discussion: """
@@ -67,7 +67,9 @@ struct DemoCommand: AsyncParsableCommand {
     @Flag(help: "Never overwrite lines, for logs.")
     var plain = false
 
-    func validate() throws {
+    package init() {}
+
+    package func validate() throws {
         guard rows >= 1_000, rows <= 5_000_000 else {
             throw ValidationError("--rows must be between 1000 and 5000000, got \(rows)")
         }
@@ -82,7 +84,7 @@ struct DemoCommand: AsyncParsableCommand {
         }
     }
 
-    func run() async throws {
+    package func run() async throws {
         // There is something to take away afterwards.
         Terminal.outlivesItsReaders()
         let folder = FileManager.default.temporaryDirectory.appending(path: "powersync-demo-\(UUID().uuidString)")

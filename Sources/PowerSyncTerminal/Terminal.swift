@@ -1,27 +1,26 @@
-import Foundation
+package import Foundation
 import NIOConcurrencyHelpers
-import PowerSyncGenerator
 
 /// Writes lines to standard output, with one line at the bottom that can be drawn again and again.
 ///
 /// On a terminal the bottom line is overwritten in place; elsewhere (a pipe, CI) only its last state is printed, so
 /// that logs stay short. What it prints throws `UnwritableOutput` when nobody can read it any more.
-final class Terminal: Sendable {
+package final class Terminal: Sendable {
     private struct State {
         /// The drawn but not yet finished bottom line.
         var openLine: String?
     }
 
     /// Whether standard output is a terminal, where somebody reads it now.
-    static var isOnTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+    package static var isOnTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
     /// Makes an output that nobody reads any more an error of who writes, instead of the end of the process.
-    static func outlivesItsReaders() {
+    package static func outlivesItsReaders() {
         signal(SIGPIPE, SIG_IGN)
     }
 
     /// Says a line at once; one that cannot be written is lost, and the command goes on.
-    static func say(_ text: String, on output: FileHandle = .standardOutput) {
+    package static func say(_ text: String, on output: FileHandle = .standardOutput) {
         try? StandardOutput.print(text, to: output)
     }
 
@@ -34,13 +33,13 @@ final class Terminal: Sendable {
     /// - Parameters:
     ///   - plain: Never overwrite lines, even on a terminal.
     ///   - output: Another output.
-    init(plain: Bool, output: FileHandle = .standardOutput) {
+    package init(plain: Bool, output: FileHandle = .standardOutput) {
         self.output = output
         isInteractive = !plain && Self.isOnTerminal
     }
 
     /// Prints a line below everything else.
-    func line(_ text: String = "") throws {
+    package func line(_ text: String = "") throws {
         try state.withLockedValue { state in
             try finishOpenLine(&state)
             try write(TerminalText.escaped(text) + "\n")
@@ -48,7 +47,7 @@ final class Terminal: Sendable {
     }
 
     /// Prints the title of a step.
-    func heading(_ text: String) throws {
+    package func heading(_ text: String) throws {
         try line()
         guard isInteractive else { return try line(text) }
         try state.withLockedValue { state in
@@ -58,14 +57,14 @@ final class Terminal: Sendable {
     }
 
     /// Prints a table.
-    func table(_ table: TextTable) throws {
+    package func table(_ table: TextTable) throws {
         for line in table.lines {
             try self.line(line)
         }
     }
 
     /// Draws the bottom line, over the one that is there.
-    func redraw(_ text: String) throws {
+    package func redraw(_ text: String) throws {
         try state.withLockedValue { state in
             let text = TerminalText.line(text)
             state.openLine = text
@@ -76,7 +75,7 @@ final class Terminal: Sendable {
     }
 
     /// Leaves the bottom line as it is and goes on below it.
-    func finishLine() throws {
+    package func finishLine() throws {
         try state.withLockedValue { try finishOpenLine(&$0) }
     }
 
