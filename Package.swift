@@ -288,10 +288,17 @@ let package = Package(
                 .nioConcurrencyHelpers, .nioCore,
             ]
         ),
+        // The page that shows what a service does: files, of which the build makes a part of the program.
+        .target(
+            name: "PowerSyncDashboard",
+            resources: [.embedInCode("Page")],
+            swiftSettings: settings + [nonsending]
+        ),
         module(
             "PowerSyncService",
             [
-                "PowerSyncAuth", "PowerSyncBackend", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncServiceCore",
+                "PowerSyncAuth", "PowerSyncBackend", "PowerSyncDashboard", "PowerSyncHTTP", "PowerSyncProtocol",
+                "PowerSyncServiceCore",
                 "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSQLite", "PowerSyncSyncConfig",
                 "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .hummingbirdCore,
                 .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression, .nioHTTPTypes,

@@ -19,7 +19,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
         context: ServiceRequestContext,
         next: @concurrent (Request, ServiceRequestContext) async throws -> Response
     ) async throws -> Response {
-        if DashboardPage.owns(request.uri.path) { return try await next(request, context) }
+        if DashboardRoutes.owns(request.uri.path) { return try await next(request, context) }
         let pages = Self.allowedPages(for: request)
         var response =
             request.method == .options
