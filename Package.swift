@@ -298,11 +298,11 @@ let package = Package(
             "PowerSyncService",
             [
                 "PowerSyncAuth", "PowerSyncBackend", "PowerSyncDashboard", "PowerSyncHTTP", "PowerSyncProtocol",
-                "PowerSyncServiceCore",
-                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSQLite", "PowerSyncSyncConfig",
-                "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .hummingbirdCore,
-                .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression, .nioHTTPTypes,
-                .nioHTTPTypesHTTP1, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle, .yams,
+                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSQLite",
+                "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto, .httpTypes,
+                .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioSSL, .nioWebSocket, .prometheus,
+                .serviceLifecycle, .yams,
             ]
         ),
         // What commands print, on terminals and in logs: texts of others are escaped.
@@ -330,13 +330,21 @@ let package = Package(
                 .hummingbird, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .unixSignals,
             ]
         ),
+        // The database file of a client, of any version, whatever is in it: a command of its own.
+        module(
+            "PowerSyncInspection",
+            [
+                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .grdb,
+                .grdbSQLite,
+            ]
+        ),
         executable(
             "PowerSyncCLI",
             [
-                "PowerSyncCore", "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol", "PowerSyncService",
                 "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncSQLite", "PowerSyncSyncConfig",
-                "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .grdb, .grdbSQLite, .logging, .metrics,
-                .nioCore, .nioHTTP1, .nioSSL, .prometheus, .serviceLifecycle, .unixSignals,
+                "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .grdb, .logging, .metrics, .nioCore, .nioHTTP1,
+                .nioSSL, .prometheus, .serviceLifecycle, .unixSignals,
             ]
         ),
 
@@ -461,13 +469,16 @@ let package = Package(
                 .nioConcurrencyHelpers,
             ]
         ),
+        tests(
+            "PowerSyncInspectionTests",
+            ["PowerSync", "PowerSyncInspection", "PowerSyncTesting", "TestSupport", .grdb]
+        ),
         // The commands that need no service, without a process.
         tests(
             "PowerSyncCLITests",
             [
-                "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncService", "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport",
-                .argumentParser, .grdb,
+                "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport", .argumentParser, .grdb,
             ]
         ),
         tests(

@@ -1,5 +1,6 @@
 import ArgumentParser
 import PowerSyncDemo
+import PowerSyncInspection
 import PowerSyncProtocol
 
 /// The `powersync` command.

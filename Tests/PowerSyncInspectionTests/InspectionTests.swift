@@ -4,7 +4,7 @@ import PowerSync
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncInspection
 
 /// What is said about files that are as they should be.
 @Suite(.timeLimit(.minutes(1))) struct InspectionTests {
@@ -144,9 +144,9 @@ import Testing
     }
 
     @Test func everyFindingIsOnThePage() throws {
-        let root = URL(filePath: #filePath).appending(path: "../../../..").standardizedFileURL
+        let root = URL(filePath: #filePath).appending(path: "../../..").standardizedFileURL
         let source = try String(
-            contentsOf: root.appending(path: "Sources/PowerSyncCLI/Inspect/DatabaseReport+Findings.swift"),
+            contentsOf: root.appending(path: "Sources/PowerSyncInspection/DatabaseReport+Findings.swift"),
             encoding: .utf8
         )
         let page = try String(contentsOf: root.appending(path: "docs/inspect.md"), encoding: .utf8)

@@ -1,10 +1,10 @@
-import ArgumentParser
+package import ArgumentParser
 import Foundation
 import PowerSyncTerminal
 
 /// `powersync inspect app.db`: says what is in a client's database file, and why it does not sync.
-struct InspectCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
+package struct InspectCommand: AsyncParsableCommand {
+    package static let configuration = CommandConfiguration(
         commandName: "inspect",
         abstract: "Look at the database file of a client: what it has, what it waits for, what is damaged.",
         discussion: """
@@ -26,7 +26,9 @@ struct InspectCommand: AsyncParsableCommand {
     @Flag(help: "Show writes of the upload queue with their values, as they are stored.")
     var rows = false
 
-    func run() async throws {
+    package init() {}
+
+    package func run() async throws {
         let report: DatabaseReport
         do {
             report = try Inspection.report(of: ClientFile(path: file), showsRows: rows)

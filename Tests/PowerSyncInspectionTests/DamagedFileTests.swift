@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncInspection
 
 /// What is said about files that other programs or broken disks have changed.
 @Suite(.timeLimit(.minutes(1))) struct DamagedFileTests {

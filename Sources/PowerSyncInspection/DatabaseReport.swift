@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncTerminal
 
 /// What `powersync inspect` says about a client's database file, for tools as JSON (docs/inspect.md "Output for tools").
 ///
@@ -237,15 +238,5 @@ extension DatabaseReport {
     /// - Throws: `EncodingError`, which would be a mistake of this type.
     func json() throws -> String {
         String(decoding: try JSONEncoder.forReports.encode(self), as: UTF8.self)
-    }
-}
-
-extension JSONEncoder {
-    /// Sorted members, and times as `2026-11-22T18:44:46Z`.
-    static var forReports: JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        encoder.dateEncodingStrategy = .iso8601
-        return encoder
     }
 }

@@ -5,7 +5,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncInspection
 
 /// How files are opened, and what is said about those that cannot be.
 @Suite(.timeLimit(.minutes(1))) struct ClientFileTests {

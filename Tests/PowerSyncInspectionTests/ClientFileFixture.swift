@@ -4,7 +4,7 @@ import PowerSync
 import PowerSyncTesting
 import TestSupport
 
-@testable import PowerSyncCLI
+@testable import PowerSyncInspection
 
 /// A database file that the SDK has made: two lists and a todo of a synced user, and a local-only note.
 struct ClientFileFixture {
