@@ -288,6 +288,14 @@ let package = Package(
                 .nioConcurrencyHelpers, .nioCore,
             ]
         ),
+        // Connections of a server on Hummingbird: time-outs, limits, the WebSocket handshake, gzip. It knows nothing of PowerSync.
+        module(
+            "HTTPConnections",
+            [
+                .crypto, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression,
+                .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioSSL,
+            ]
+        ),
         // The page that shows what a service does: files, of which the build makes a part of the program.
         .target(
             name: "PowerSyncDashboard",
@@ -297,12 +305,11 @@ let package = Package(
         module(
             "PowerSyncService",
             [
-                "PowerSyncAuth", "PowerSyncBackend", "PowerSyncDashboard", "PowerSyncHTTP", "PowerSyncProtocol",
-                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSQLite",
-                "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto, .httpTypes,
-                .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioSSL, .nioWebSocket, .prometheus,
-                .serviceLifecycle, .yams,
+                "HTTPConnections", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncDashboard", "PowerSyncHTTP",
+                "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto,
+                .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle, .yams,
             ]
         ),
         // What commands print, on terminals and in logs: texts of others are escaped.
@@ -446,10 +453,11 @@ let package = Package(
         tests(
             "PowerSyncServiceTests",
             [
-                "BackendTestSupport", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSQLite",
-                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "RSocket", "ServiceTestSupport",
-                "TestSupport", .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit,
+                "BackendTestSupport", "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol",
+                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "RSocket",
+                "ServiceTestSupport", "TestSupport", .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird,
+                .hummingbirdTesting, .jwtKit,
                 .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression,
                 .nioPosix, .nioSSL, .prometheus,
             ]
@@ -460,6 +468,12 @@ let package = Package(
                 "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
                 "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
                 "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
+            ]
+        ),
+        tests(
+            "HTTPConnectionsTests",
+            [
+                "HTTPConnections", "TestSupport", .logging, .nioCore, .nioEmbedded, .nioHTTP1, .nioPosix, .nioSSL,
             ]
         ),
         tests(

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPConnections
 import HummingbirdCore
 import Logging
 import PowerSyncServiceCore
@@ -22,19 +23,22 @@ extension HTTPServerBuilder {
             UpgradableHTTPChannel(
                 responder: responder,
                 limits: limits,
-                certificate: certificate
-            ) { connection, logger in
-                var logger = logger
-                logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
-                let session = WebSocketSession(
-                    tokens: routes.tokens,
-                    sessions: routes.sessions,
-                    connections: webSockets,
-                    connection: connection.handle,
-                    logger: logger
-                )
-                await session.run(connection)
-            }
+                tls: certificate.map { certificate in { certificate.current.context } },
+                answer: HTTPRefusal.envelope,
+                didCompress: { StreamStatistics.didSend(byteCount: $0) },
+                upgrade: WebSocketConnection.upgrade(limits: limits) { connection, logger in
+                    var logger = logger
+                    logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
+                    let session = WebSocketSession(
+                        tokens: routes.tokens,
+                        sessions: routes.sessions,
+                        connections: webSockets,
+                        connection: connection.handle,
+                        logger: logger
+                    )
+                    await session.run(connection)
+                }
+            )
         }
     }
 }

@@ -5,7 +5,7 @@ import NIOConcurrencyHelpers
 ///
 /// Without descriptors nothing can be opened any more, not even the connection of a health check or a file of the storage, and
 /// accepting fails again and again at the price of a core.
-final class ConnectionCount: Sendable {
+package final class ConnectionCount: Sendable {
     /// What becomes of a connection.
     enum Admission: Equatable {
         /// It is served.
@@ -77,7 +77,7 @@ extension ConnectionCount {
     }
 
     /// The limit of open files for a number of connections.
-    static func openFiles(for connections: Int, cores: Int) -> Int {
+    package static func openFiles(for connections: Int, cores: Int) -> Int {
         connections + otherFiles(cores: cores)
     }
 

@@ -1,23 +1,17 @@
 import NIOCore
 import NIOHTTP1
-import PowerSyncProtocol
 
 /// Tells the client of one connection too many that it should come back later, whatever it wants, and closes the connection.
 final class RefusedConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = Never
     typealias OutboundOut = HTTPServerResponsePart
 
-    private static let error = ErrorEnvelope(
-        code: .connectionLimit,
-        status: 503,
-        description: "Maximum active concurrent connections limit has been reached",
-        name: "ServiceError"
-    )
-
-    private let closingTime: TimeAmount?
+    private let answer: HTTPRefusal.Answer?
+    private let closingTime: TimeAmount
     private var deadline: Scheduled<Void>?
 
-    private init(closingTime: TimeAmount?) {
+    private init(answer: HTTPRefusal.Answer?, closingTime: TimeAmount) {
+        self.answer = answer
         self.closingTime = closingTime
     }
 
@@ -25,27 +19,30 @@ final class RefusedConnectionHandler: ChannelInboundHandler {
     ///
     /// - Parameters:
     ///   - channel: The connection.
-    ///   - closingTime: How long the client may take to read the answer; `nil` to close the connection without one.
+    ///   - answer: The answer with status 503; `nil` to close the connection without one.
+    ///   - closingTime: How long the client may take to read the answer.
     /// - Throws: An error of the channel.
-    static func add(to channel: any Channel, closingTime: TimeAmount?) throws {
+    static func add(to channel: any Channel, answer: HTTPRefusal.Answer?, closingTime: TimeAmount) throws {
         try channel.pipeline.syncOperations.addHandlers([
-            HTTPResponseEncoder(), RefusedConnectionHandler(closingTime: closingTime),
+            HTTPResponseEncoder(), RefusedConnectionHandler(answer: answer, closingTime: closingTime),
         ])
     }
 
     func channelActive(context: ChannelHandlerContext) {
         let channel = context.channel
-        guard let closingTime else { return channel.close(promise: nil) }
+        guard let answer else { return channel.close(promise: nil) }
         deadline = context.eventLoop.scheduleTask(in: closingTime) { channel.close(promise: nil) }
         // A handler of TLS before this one begins its handshake now; what is closed earlier, it would close without one.
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-        context.eventLoop.execute { bound.value.0.answer(bound.value.1) }
+        context.eventLoop.execute { bound.value.0.send(answer, bound.value.1) }
     }
 
-    private func answer(_ context: ChannelHandlerContext) {
+    private func send(_ answer: HTTPRefusal.Answer, _ context: ChannelHandlerContext) {
         let channel = context.channel
         guard channel.isActive else { return }
-        for part in Self.error.closingResponse { context.write(wrapOutboundOut(part), promise: nil) }
+        for part in HTTPRefusal.tooManyConnections.response(answer) {
+            context.write(wrapOutboundOut(part), promise: nil)
+        }
         context.flush()
         context.close(mode: .output, promise: nil)
         DepartureHandler.whenClientLeaves(channel) { channel.close(promise: nil) }

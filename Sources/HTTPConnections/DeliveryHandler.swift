@@ -1,35 +1,35 @@
-import NIOCore
+package import NIOCore
 
 /// Tells when the network has taken what was written to a connection.
 ///
 /// A channel that is writable takes over a write of any size at once, and keeps its buffer until the last byte has gone. Who wants to
 /// know what is in memory has to wait: for all of it after a large write, or until the channel is writable again, which keeps the
 /// network busy while the next write is made.
-final class DeliveryHandler: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
+package final class DeliveryHandler: ChannelInboundHandler {
+    package typealias InboundIn = ByteBuffer
+    package typealias OutboundOut = ByteBuffer
 
     /// Who waits; one task writes to a connection.
     private var delivered: EventLoopPromise<Void>?
     private var waitsForAll = false
     private var clientHasLeft = false
 
-    func channelWritabilityChanged(context: ChannelHandlerContext) {
+    package func channelWritabilityChanged(context: ChannelHandlerContext) {
         if context.channel.isWritable, !waitsForAll { succeed() }
         context.fireChannelWritabilityChanged()
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if (event as? ChannelEvent) == .inputClosed { stopWaiting() }
         context.fireUserInboundEventTriggered(event)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    package func channelInactive(context: ChannelHandlerContext) {
         stopWaiting()
         context.fireChannelInactive()
     }
 
-    func handlerRemoved(context: ChannelHandlerContext) {
+    package func handlerRemoved(context: ChannelHandlerContext) {
         stopWaiting()
     }
 
@@ -60,7 +60,7 @@ final class DeliveryHandler: ChannelInboundHandler {
     /// - Parameters:
     ///   - channel: A connection with this handler. When the task is cancelled, it is closed.
     ///   - all: Whether nothing may be left; else the channel is writable afterwards.
-    static func waitUntilDelivered(_ channel: any Channel, all: Bool) async {
+    package static func waitUntilDelivered(_ channel: any Channel, all: Bool) async {
         await withTaskCancellationHandler {
             let future = channel.eventLoop.flatSubmit {
                 do {

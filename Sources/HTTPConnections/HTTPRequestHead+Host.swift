@@ -1,5 +1,4 @@
 import NIOHTTP1
-import PowerSyncProtocol
 
 /// Which host a request is for (RFC 9112, 3.2).
 ///
@@ -50,7 +49,7 @@ extension HTTPRequestHead {
     }
 
     /// Why the request cannot be answered, whatever it asks for; `nil` when its host is as it should be.
-    var hostProblem: ErrorEnvelope? {
+    var hostProblem: HTTPRefusal? {
         let hosts = headers["Host"]
         guard hosts.count <= 1 else { return .repeatedHost }
         guard let host = hosts.first else { return version == .http1_1 ? .missingHost : nil }

@@ -1,8 +1,8 @@
 import Testing
 
-@testable import PowerSyncService
+@testable import HTTPConnections
 
-/// Which coding an `Accept-Encoding` header gets (docs/protocol.md "Formats").
+/// Which coding an `Accept-Encoding` header gets.
 @Suite struct ContentCodingTests {
     @Test(
         arguments: [

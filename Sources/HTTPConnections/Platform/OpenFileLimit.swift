@@ -1,7 +1,7 @@
 import Foundation
 
 /// A limit of open files, as the system has one for each process.
-struct OpenFileLimit: Equatable {
+package struct OpenFileLimit: Equatable {
     /// How many files the process may have open.
     var current: Int
     /// How far the process may raise that.
@@ -23,7 +23,7 @@ struct OpenFileLimit: Equatable {
     }
 
     /// Raises the limit of this process, so that a number of files can be open, or as many of them as possible.
-    static func raise(for count: Int) {
+    package static func raise(for count: Int) {
         guard let limit = ofProcess, let raised = limit.raised(for: count) else { return }
         // macOS says that there is no maximum, but may refuse more than 10,240 (`OPEN_MAX`).
         for attempt in [raised, min(raised, 10_240)] where attempt > limit.current {

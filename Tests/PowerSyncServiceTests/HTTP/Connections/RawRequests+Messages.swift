@@ -3,39 +3,7 @@ import RSocket
 import TestSupport
 import Testing
 
-/// Requests as bytes.
-enum RawRequests {
-    /// The key of the example in RFC 6455, 1.3, and the answer to it.
-    static let key = "dGhlIHNhbXBsZSBub25jZQ=="
-    static let accepted = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
-
-    /// A request without a body.
-    static func request(_ line: String, _ fields: [String] = []) -> String {
-        ([line + " HTTP/1.1", "Host: localhost"] + fields).joined(separator: "\r\n") + "\r\n\r\n"
-    }
-
-    /// A request that is answered at once with 200 and a body that has `touched_at`.
-    static let probe = request("GET /probes/liveness")
-
-    /// The fields of a WebSocket handshake; without those that are `nil`.
-    static func handshake(
-        connection: String? = "Upgrade",
-        upgrade: String? = "websocket",
-        version: String? = "13",
-        key: String? = RawRequests.key
-    ) -> [String] {
-        [
-            connection.map { "Connection: \($0)" }, upgrade.map { "Upgrade: \($0)" },
-            version.map { "Sec-WebSocket-Version: \($0)" }, key.map { "Sec-WebSocket-Key: \($0)" },
-        ]
-        .compactMap { $0 }
-    }
-
-    /// The status codes of answers, one after the other.
-    static func statuses(of answers: String) -> [String] {
-        answers.matches(of: #/HTTP/1\.1 (\d{3}) /#).map { String($0.1) }
-    }
-
+extension RawRequests {
     /// A WebSocket message of a client; the bytes are masked with zeros, which leaves them as they are.
     ///
     /// - Parameters:

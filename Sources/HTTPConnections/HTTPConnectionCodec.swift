@@ -1,10 +1,10 @@
-import NIOCore
+package import NIOCore
 import NIOHTTP1
 
 /// The parser of requests and the encoder of responses of a connection.
 ///
 /// For the event loop of the connection.
-final class HTTPConnectionCodec {
+package final class HTTPConnectionCodec {
     private let encoder = HTTPResponseEncoder()
     private let decoder: HTTPRequestsDecoder
     private let parser: ByteToMessageHandler<HTTPRequestsDecoder>
@@ -39,7 +39,8 @@ final class HTTPConnectionCodec {
     }
 
     /// Puts handlers in the place of the codec; they get the bytes that the parser has not read.
-    func replace(with handlers: [any ChannelHandler], _ pipeline: ChannelPipeline.SynchronousOperations) throws {
+    package func replace(with handlers: [any ChannelHandler], _ pipeline: ChannelPipeline.SynchronousOperations) throws
+    {
         try pipeline.addHandlers(handlers, position: .after(parser))
         pipeline.removeHandler(encoder, promise: nil)
         pipeline.removeHandler(parser, promise: nil)

@@ -1,20 +1,6 @@
 import NIOCore
-import NIOHTTP1
 import NIOWebSocket
 import PowerSyncServiceCore
-
-/// Counts the bytes of an HTTP response as its compressor has made them, before which this stands.
-final class SentBodyHandler: ChannelOutboundHandler, RemovableChannelHandler {
-    typealias OutboundIn = HTTPServerResponsePart
-    typealias OutboundOut = HTTPServerResponsePart
-
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if case .body(.byteBuffer(let bytes)) = unwrapOutboundIn(data) {
-            StreamStatistics.didSend(byteCount: bytes.readableBytes)
-        }
-        context.write(data, promise: promise)
-    }
-}
 
 /// Counts the bytes of messages that are sent over a WebSocket, compressed or not: frames of RSocket, most of them with lines.
 final class SentMessageHandler: ChannelOutboundHandler {

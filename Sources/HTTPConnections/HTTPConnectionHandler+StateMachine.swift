@@ -1,6 +1,5 @@
 import NIOCore
 import NIOHTTP1
-import PowerSyncProtocol
 
 extension HTTPConnectionHandler {
     /// What a connection does before and between requests, and at its end.
@@ -29,7 +28,7 @@ extension HTTPConnectionHandler {
             /// A handshake waits for its end, or for the answers of requests before it.
             case handshake(WebSocketHandshake.Opening, isAtEnd: Bool)
             /// Nothing can be read any more, and the client will be told why.
-            case unreadable(ErrorEnvelope)
+            case unreadable(HTTPRefusal)
             /// Nothing more is read.
             case finished
         }
@@ -55,7 +54,7 @@ extension HTTPConnectionHandler {
             /// Answer with 101, and go on with WebSocket.
             case upgrade(WebSocketHandshake.Opening)
             /// Say what is wrong, then close the output.
-            case refuse(ErrorEnvelope)
+            case refuse(HTTPRefusal)
             /// Whoever reads the body of a request has to know that there will not be more.
             case failBody
             /// Close the output, and the rest when the client has.
@@ -78,7 +77,7 @@ extension HTTPConnectionHandler {
         private var output = Output.open
         /// Requests whose response has not ended.
         private var unanswered = 0
-        /// The client or the service wants no request after those that have arrived.
+        /// The client or the server wants no request after those that have arrived.
         private var closesWhenAnswered = false
         /// The response that is being written is the last one, whatever has been asked for behind it.
         private var closesAfterResponse = false
@@ -97,7 +96,7 @@ extension HTTPConnectionHandler {
             self.upgrades = upgrades
         }
 
-        /// What the client is waited for; `nil` when it is the service's turn, or a WebSocket.
+        /// What the client is waited for; `nil` when it is the server's turn, or a WebSocket.
         var wait: Wait? {
             if output == .closed { return .close }
             guard output == .open, unanswered == 0 else { return nil }
@@ -141,13 +140,13 @@ extension HTTPConnectionHandler {
                 input = .finished
                 return .drop
             }
-            if let error = head.hostProblem { return .perform(refuse(error)) }
+            if let refusal = head.hostProblem { return .perform(refuse(refusal)) }
             switch upgrades ? WebSocketHandshake(head) : .none {
             case .complete(let opening):
                 input = .handshake(opening, isAtEnd: false)
                 return .dropAndKeepRest
             case .broken(let reason):
-                return .perform(refuse(.brokenHandshake(reason)))
+                return .perform(refuse(.brokenHandshake(reason: reason)))
             case .none:
                 if head.version == .http1_0 { isOfVersion1_0 = true }
                 input = .body(unread: 0)
@@ -183,8 +182,8 @@ extension HTTPConnectionHandler {
             return refuse(error == .headerOverflow ? .headTooLarge : .notHTTP(error))
         }
 
-        private mutating func refuse(_ error: ErrorEnvelope) -> Action {
-            input = .unreadable(error)
+        private mutating func refuse(_ refusal: HTTPRefusal) -> Action {
+            input = .unreadable(refusal)
             return unanswered == 0 ? allAnswered() : .none
         }
 
@@ -213,10 +212,10 @@ extension HTTPConnectionHandler {
 
         private mutating func allAnswered() -> Action {
             switch input {
-            case .unreadable(let error):
+            case .unreadable(let refusal):
                 output = .closing
                 hasWritten = true
-                return .refuse(error)
+                return .refuse(refusal)
             case .handshake(let opening, isAtEnd: true) where !closesWhenAnswered:
                 output = .upgraded
                 return .upgrade(opening)
@@ -270,7 +269,7 @@ extension HTTPConnectionHandler {
             return true
         }
 
-        /// The service shuts down.
+        /// The server shuts down.
         mutating func shutDown() -> Action {
             closesWhenAnswered = true
             return unanswered == 0 ? .close : .none
@@ -284,56 +283,5 @@ extension HTTPConnectionHandler {
             case .firstRequest, .nextRequest, .body: closeOutput()
             }
         }
-    }
-}
-
-extension ErrorEnvelope {
-    /// 400: a request for a WebSocket is not as it should be.
-    static func brokenHandshake(_ reason: String) -> ErrorEnvelope {
-        ErrorEnvelope(
-            code: .generic,
-            status: 400,
-            description: "The WebSocket handshake is not valid",
-            name: "WebSocketHandshake",
-            details: reason
-        )
-    }
-
-    /// 400: bytes that are no request.
-    static func notHTTP(_ error: HTTPParserError) -> ErrorEnvelope {
-        .connection(
-            status: 400,
-            "The request cannot be read",
-            "This port expects HTTP/1.1 without TLS: \(error)."
-        )
-    }
-
-    /// 400: a request does not say which host it is for, which HTTP/1.1 demands.
-    static let missingHost = ErrorEnvelope.connection(status: 400, "The request has no Host field")
-
-    /// 400: a request says twice which host it is for, so that two readers could understand two different hosts.
-    static let repeatedHost = ErrorEnvelope.connection(status: 400, "The request has more than one Host field")
-
-    /// 400: what should be the host of a request is none.
-    static let brokenHost = ErrorEnvelope.connection(
-        status: 400,
-        "The host of the request is not valid",
-        "Host, and the target of a request that names a host, have a name or an address, and perhaps a port."
-    )
-
-    /// 431: the head of a request is over the limit.
-    static let headTooLarge = ErrorEnvelope.connection(status: 431, "The header fields of the request are too large")
-
-    /// 408: the head of a request has not arrived in time.
-    static let headTooSlow = ErrorEnvelope.connection(status: 408, "The request took too long")
-
-    private static func connection(status: Int, _ description: String, _ details: String? = nil) -> ErrorEnvelope {
-        ErrorEnvelope(
-            code: .generic,
-            status: status,
-            description: description,
-            name: "ValidationError",
-            details: details
-        )
     }
 }

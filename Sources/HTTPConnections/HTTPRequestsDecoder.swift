@@ -4,7 +4,7 @@ import NIOHTTP1
 /// Decodes all the requests of a connection.
 ///
 /// The parser of NIO takes what follows a CONNECT, or a request that asks for an upgrade, for another protocol, and stops. The
-/// service ignores such wishes, so a new parser reads what follows. Only behind a WebSocket handshake are bytes kept.
+/// server ignores such wishes, so a new parser reads what follows. Only behind a WebSocket handshake are bytes kept.
 final class HTTPRequestsDecoder: ByteToMessageDecoder {
     typealias InboundOut = HTTPServerRequestPart
 

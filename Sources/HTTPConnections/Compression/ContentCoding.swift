@@ -1,5 +1,5 @@
 /// How the bytes of a response are coded.
-enum ContentCoding: String, CaseIterable, Sendable {
+package enum ContentCoding: String, CaseIterable, Sendable {
     // In the order of preference.
     case gzip
     case identity
@@ -23,7 +23,7 @@ enum ContentCoding: String, CaseIterable, Sendable {
     ///
     /// - Parameter acceptEncoding: The header; `nil` when there is none.
     /// - Returns: A coding that the client understands.
-    static func negotiated(acceptEncoding: String?) -> ContentCoding {
+    package static func negotiated(acceptEncoding: String?) -> ContentCoding {
         guard let acceptEncoding else { return .identity }
         let items = WeightedItem.list(acceptEncoding)
         var best: (coding: ContentCoding, preference: Preference)?

@@ -28,9 +28,17 @@ final class ResponseCompressionHandler: ChannelDuplexHandler, RemovableChannelHa
     /// In the pipeline, just before this handler, from the head to the end of a response.
     private var compressor: HTTPResponseCompressor?
     /// In the pipeline, just before the compressor.
-    private var counter: SentBodyHandler?
+    private var counter: CompressedBodyHandler?
     /// While the compressor reads, and passes on, the head that no client has sent.
     private var isInstructing = false
+    private let didCompress: (_ byteCount: Int) -> Void
+
+    /// Creates a handler.
+    ///
+    /// - Parameter didCompress: Called with the length of each compressed part of a body, when that is written.
+    init(didCompress: @escaping (_ byteCount: Int) -> Void) {
+        self.didCompress = didCompress
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if !isInstructing { context.fireChannelRead(data) }
@@ -60,7 +68,7 @@ final class ResponseCompressionHandler: ChannelDuplexHandler, RemovableChannelHa
         let pipeline = context.pipeline.syncOperations
         try pipeline.addHandler(compressor, position: .before(self))
         self.compressor = compressor
-        let counter = SentBodyHandler()
+        let counter = CompressedBodyHandler(didCompress)
         try pipeline.addHandler(counter, position: .before(compressor))
         self.counter = counter
         isInstructing = true
@@ -85,5 +93,22 @@ extension HTTPResponseHead {
     /// Whether a route has asked for compression.
     fileprivate var isToBeCompressed: Bool {
         headers.first(name: "Content-Encoding") == ContentCoding.gzip.rawValue
+    }
+}
+
+/// Counts the bytes of a response body as its compressor has made them, before which this stands.
+private final class CompressedBodyHandler: ChannelOutboundHandler, RemovableChannelHandler {
+    typealias OutboundIn = HTTPServerResponsePart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let didCompress: (_ byteCount: Int) -> Void
+
+    init(_ didCompress: @escaping (_ byteCount: Int) -> Void) {
+        self.didCompress = didCompress
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .body(.byteBuffer(let bytes)) = unwrapOutboundIn(data) { didCompress(bytes.readableBytes) }
+        context.write(data, promise: promise)
     }
 }

@@ -1,9 +1,8 @@
-import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import HTTPConnections
 
-/// How far the limit of open files is raised for the clients of a service.
+/// How far the limit of open files is raised.
 @Suite struct OpenFileLimitTests {
     @Test(
         arguments: [
@@ -22,18 +21,5 @@ import Testing
         guard before.current < before.maximum else { return }
         OpenFileLimit.raise(for: before.current + 1)
         #expect(OpenFileLimit.ofProcess == OpenFileLimit(current: before.current + 1, maximum: before.maximum))
-    }
-
-    @Test func aConfigurationNeedsFilesForItsStreamsOverHTTPAndOverWebSocket() throws {
-        let folder = try TemporaryFolder()
-        var configuration = ServiceScenario.configuration(in: folder)
-        configuration.limits.maxConcurrentConnections = 0
-        let least = configuration.neededOpenFiles
-        #expect(least > 100)
-        configuration.limits.maxConcurrentConnections = 5_000
-        #expect(configuration.neededOpenFiles == least + 10_000)
-        // The largest number of a configuration file.
-        configuration.limits.maxConcurrentConnections = .max
-        #expect(configuration.neededOpenFiles > 1_000_000)
     }
 }

@@ -1,4 +1,4 @@
-import NIOCore
+package import NIOCore
 
 /// Notices that the client of a connection has gone, however it went.
 ///
@@ -12,14 +12,14 @@ import NIOCore
 /// | reset the connection | it is closed: `channelInactive` |
 /// | vanished without a word | it is closed after a time-out of TCP; see ``SilentPeerLimits`` |
 ///
-/// A client that has closed its sending half could still read, but nobody who follows a sync stream does that: it is how
+/// A client that has closed its sending half could still read, but nobody who follows a stream of events does that: it is how
 /// proxies pass on that their client has gone.
 ///
 /// The end of the input comes after the input. From the moment when somebody waits for the departure, everything that arrives
 /// is therefore read and thrown away: the response that runs then is the last one of the connection, and requests that wait
 /// behind it would hide the end.
-final class DepartureHandler: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
+package final class DepartureHandler: ChannelInboundHandler {
+    package typealias InboundIn = ByteBuffer
 
     private let departure: EventLoopPromise<Void>
     private var discardsInput = false
@@ -28,27 +28,27 @@ final class DepartureHandler: ChannelInboundHandler {
         departure = eventLoop.makePromise()
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    package func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         if !discardsInput { context.fireChannelRead(data) }
     }
 
-    func channelReadComplete(context: ChannelHandlerContext) {
+    package func channelReadComplete(context: ChannelHandlerContext) {
         if discardsInput { context.read() }
         context.fireChannelReadComplete()
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if (event as? ChannelEvent) == .inputClosed { departure.succeed() }
         context.fireUserInboundEventTriggered(event)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    package func channelInactive(context: ChannelHandlerContext) {
         departure.succeed()
         context.fireChannelInactive()
     }
 
     /// Also called when a connection is closed that never became active.
-    func handlerRemoved(context: ChannelHandlerContext) {
+    package func handlerRemoved(context: ChannelHandlerContext) {
         departure.succeed()
     }
 
@@ -59,7 +59,7 @@ final class DepartureHandler: ChannelInboundHandler {
     /// - Parameters:
     ///   - channel: A connection with this handler.
     ///   - callback: Runs once, on the event loop of the connection, at the latest when that is closed.
-    static func whenClientLeaves(_ channel: any Channel, _ callback: @escaping @Sendable () -> Void) {
+    package static func whenClientLeaves(_ channel: any Channel, _ callback: @escaping @Sendable () -> Void) {
         channel.eventLoop.flatSubmit {
             do {
                 let pipeline = channel.pipeline.syncOperations
@@ -80,7 +80,7 @@ final class DepartureHandler: ChannelInboundHandler {
     /// Further requests are read as before, so that the end of the input may be hidden behind them.
     ///
     /// - Throws: `CancellationError`, or what `operation` throws.
-    static func cancellingWhenClientLeaves<Result: Sendable>(
+    package static func cancellingWhenClientLeaves<Result: Sendable>(
         _ channel: any Channel,
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {

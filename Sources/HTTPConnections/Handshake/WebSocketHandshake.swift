@@ -10,7 +10,7 @@ import NIOHTTP1
 /// | the same with a key or a version that is missing or wrong, or with a body | 400, and what is wrong |
 /// | anything else: another method or protocol, no `Connection: upgrade`, HTTP/1.0 | the answer of its route |
 enum WebSocketHandshake: Equatable {
-    /// It asks for something else, or for a protocol that the service does not speak, which is ignored (RFC 9110, 7.8).
+    /// It asks for something else, or for a protocol that the server does not speak, which is ignored (RFC 9110, 7.8).
     case none
     /// It is complete.
     case complete(Opening)

@@ -1,10 +1,8 @@
 import Logging
 import NIOCore
 import NIOHTTP1
-import PowerSyncProtocol
-import RSocket
 
-/// Watches over the requests and responses of a connection (docs/service.md "Connections").
+/// Watches over the requests and responses of a connection.
 ///
 /// It stands between the parser of requests and whoever answers them, and does what is not a matter of one request: it limits
 /// how long the connection may be silent, answers what is no request, and turns the connection into a WebSocket.
@@ -19,7 +17,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     private let limits: HTTPConnectionLimits
     private let logger: Logger
     private let codec: HTTPConnectionCodec
-    private let upgrade: ((ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void)?
+    private let answer: @Sendable (HTTPRefusal) -> HTTPRefusal.Answer
+    private let upgrade: ((_ offeredExtensions: String) -> WebSocketUpgrade<Void>.Acceptance)?
     private var state: StateMachine
     private var timer: (wait: StateMachine.Wait, task: Scheduled<Void>)?
     private var isReadPending = false
@@ -30,16 +29,19 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     ///   - limits: What a client may take.
     ///   - codec: The parser and the encoder before this handler.
     ///   - logger: For requests that nobody else sees.
-    ///   - upgrade: Sets up the WebSocket when 101 has been sent; `nil` when there are none.
+    ///   - answer: Makes the body of a refusal.
+    ///   - upgrade: Accepts a valid WebSocket handshake; `nil` when there are none.
     init(
         limits: HTTPConnectionLimits,
         codec: HTTPConnectionCodec,
         logger: Logger,
-        upgrade: ((ChannelHandlerContext, HTTPConnectionCodec, MessageCompression?) throws -> Void)?
+        answer: @escaping @Sendable (HTTPRefusal) -> HTTPRefusal.Answer = \.plainText,
+        upgrade: ((_ offeredExtensions: String) -> WebSocketUpgrade<Void>.Acceptance)?
     ) {
         self.limits = limits
         self.codec = codec
         self.logger = logger
+        self.answer = answer
         self.upgrade = upgrade
         state = StateMachine(unreadLimit: limits.strangerLength, upgrades: upgrade != nil)
     }
@@ -125,11 +127,8 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
         promise?.succeed()
     }
 
-    /// Somebody begins to read a body that the client keeps until then.
-    enum BodyIsWanted { case now }
-
     func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
-        guard event is BodyIsWanted else { return context.triggerUserOutboundEvent(event, promise: promise) }
+        guard event is RequestBodyDemand else { return context.triggerUserOutboundEvent(event, promise: promise) }
         guard state.bodyIsWanted() else { promise?.succeed(); return }
         let head = HTTPResponseHead(version: .http1_1, status: .continue)
         context.writeAndFlush(wrapOutboundOut(.head(head)), promise: promise)
@@ -182,18 +181,18 @@ extension HTTPConnectionHandler {
         switch action {
         case .none, .failBody: break
         case .upgrade(let opening): upgrade(opening, context)
-        case .refuse(let error): refuse(error, context)
+        case .refuse(let refusal): refuse(refusal, context)
         case .closeOutput: closeOutput(context)
         case .close: context.close(promise: nil)
         }
     }
 
     private func upgrade(_ opening: WebSocketHandshake.Opening, _ context: ChannelHandlerContext) {
-        let extensions = MessageCompression.answer(toOffers: opening.extensions)
-        let answer = WebSocketHandshake.answer(to: opening, extensions: extensions?.header)
+        let acceptance = upgrade?(opening.extensions)
+        let answer = WebSocketHandshake.answer(to: opening, extensions: acceptance?.extensions)
         context.writeAndFlush(wrapOutboundOut(.head(answer)), promise: nil)
         do {
-            try upgrade?(context, codec, extensions?.compression)
+            try acceptance?.setUp(context, codec)
         } catch {
             logger.error("A WebSocket cannot be set up", metadata: ["error": "\(error)"])
             context.close(promise: nil)
@@ -203,15 +202,15 @@ extension HTTPConnectionHandler {
         context.read()
     }
 
-    private func refuse(_ error: ErrorEnvelope, _ context: ChannelHandlerContext) {
+    private func refuse(_ refusal: HTTPRefusal, _ context: ChannelHandlerContext) {
         logger.info(
             "Request refused, the connection is closed",
             metadata: [
-                "status": "\(error.httpStatus)", "description": "\(error.description)",
-                "details": "\(error.details ?? "")",
+                "status": "\(refusal.status)", "description": "\(refusal.description)",
+                "details": "\(refusal.details ?? "")",
             ]
         )
-        for part in error.closingResponse { context.write(wrapOutboundOut(part), promise: nil) }
+        for part in refusal.response(answer(refusal)) { context.write(wrapOutboundOut(part), promise: nil) }
         context.flush()
         closeOutput(context)
     }
@@ -251,25 +250,5 @@ extension HTTPConnectionLimits {
         case .nextRequest: idleTime
         case .close: closingTime
         }
-    }
-}
-
-extension ErrorEnvelope {
-    /// A response that is the last one of its connection.
-    var closingResponse: [HTTPServerResponsePart] {
-        let body = encodedJSON()
-        var headers: HTTPHeaders = [
-            "Content-Type": "application/json", "Content-Length": "\(body.readableBytes)", "Connection": "close",
-            "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": CrossOriginMiddleware.exposedFields,
-        ]
-        if let retryAfter { headers.add(name: "Retry-After", value: retryAfter) }
-        // Tells who has asked for another version which one there is.
-        if name == "WebSocketHandshake" { headers.add(name: "Sec-WebSocket-Version", value: "13") }
-        let head = HTTPResponseHead(
-            version: .http1_1,
-            status: HTTPResponseStatus(statusCode: httpStatus),
-            headers: headers
-        )
-        return [.head(head), .body(.byteBuffer(body)), .end(nil)]
     }
 }

@@ -1,4 +1,3 @@
-import Foundation
 import Logging
 import NIOCore
 import NIOEmbedded
@@ -7,28 +6,25 @@ import NIOSSL
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
+@testable import HTTPConnections
 
-/// How long connections are waited for, on a clock of the test (docs/service.md "Connections").
+/// How long connections are waited for, on a clock of the test.
 @Suite struct HTTPConnectionHandlerTests {
     /// A connection in memory, whose requests are answered when the test says so.
     private final class Connection {
         let channel = EmbeddedChannel()
         private(set) var upgrades = 0
 
-        init(certificate: ServerCertificate? = nil) throws {
+        init(tls: NIOSSLContext? = nil) throws {
             let pipeline = channel.pipeline.syncOperations
             let limits = HTTPConnectionLimits()
-            if let certificate {
-                try pipeline.addHandler(NIOSSLServerHandler(context: certificate.current.context))
-            }
+            if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
             try pipeline.addHandler(DepartureHandler(on: channel.eventLoop))
             let codec = try HTTPConnectionCodec(limits, addingTo: pipeline)
             try pipeline.addHandler(
                 HTTPConnectionHandler(limits: limits, codec: codec, logger: Logger(label: "test") { _ in SilentLog() })
-                {
-                    [unowned self] _, _, _ in
-                    upgrades += 1
+                { [unowned self] _ in
+                    WebSocketUpgrade.Acceptance(extensions: nil) { [unowned self] _, _ in upgrades += 1 }
                 }
             )
             channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
@@ -96,14 +92,29 @@ import Testing
         #expect(try connection.output() == "")
     }
 
+    @Test("a refusal says in plain text what is wrong, unless the server makes another answer of it")
+    func plainRefusal() throws {
+        let connection = try Connection()
+        connection.send("GET / HTTP/1.1\r\nHost: a b\r\n\r\n")
+        let output = try connection.output()
+        #expect(output.hasPrefix("HTTP/1.1 400 "))
+        #expect(output.contains("Content-Type: text/plain; charset=utf-8\r\n"))
+        #expect(output.contains("\r\nConnection: close\r\n"))
+        #expect(output.contains("\r\n\r\nThe host of the request is not valid: Host, and the target"))
+    }
+
     @Test("a handshake of TLS that is not finished keeps no connection", arguments: ["", "\u{16}\u{3}\u{1}", "\u{16}"])
     func unfinishedHandshake(bytes: String) throws {
-        let folder = try TemporaryFolder()
-        let certificate = try withExtendedLifetime(folder) {
-            try ServerCertificate(try TLSFiles(in: folder), now: .now)
-        }
+        let certificate = try NIOSSLCertificate(bytes: Array(LoopbackCertificates.loopback.utf8), format: .pem)
+        let key = try NIOSSLPrivateKey(bytes: Array(LoopbackCertificates.loopbackKey.utf8), format: .pem)
+        let tls = try NIOSSLContext(
+            configuration: .makeServerConfiguration(
+                certificateChain: [.certificate(certificate)],
+                privateKey: .privateKey(key)
+            )
+        )
         func connection() throws -> Connection {
-            let connection = try Connection(certificate: certificate)
+            let connection = try Connection(tls: tls)
             if !bytes.isEmpty { connection.send(bytes) }
             return connection
         }

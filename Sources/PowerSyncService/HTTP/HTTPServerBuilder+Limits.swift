@@ -1,3 +1,4 @@
+import HTTPConnections
 import HummingbirdCore
 
 extension HTTPServerBuilder {
@@ -7,7 +8,12 @@ extension HTTPServerBuilder {
     /// - Returns: What makes the server.
     static func http1(limits: HTTPConnectionLimits) -> HTTPServerBuilder {
         HTTPServerBuilder { responder in
-            UpgradableHTTPChannel(responder: responder, limits: limits, certificate: nil)
+            UpgradableHTTPChannel<Never>(
+                responder: responder,
+                limits: limits,
+                answer: HTTPRefusal.envelope,
+                upgrade: nil
+            )
         }
     }
 }

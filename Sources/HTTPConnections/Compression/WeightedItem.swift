@@ -3,14 +3,14 @@
 /// ```swift
 /// WeightedItem.list("gzip, br;q=0.5")  // gzip with weight 1, br with weight 0.5
 /// ```
-struct WeightedItem {
+package struct WeightedItem {
     /// The text before the parameters.
-    var name: Substring
+    package var name: Substring
     /// The parameter `q`: 1 when it is missing, 0 when it is not a number.
-    var weight: Double
+    package var weight: Double
 
     /// The items of a header, in order.
-    static func list(_ header: String) -> [WeightedItem] {
+    package static func list(_ header: String) -> [WeightedItem] {
         header.split(separator: ",").map { item in
             let parts = item.split(separator: ";").map { $0.trimmingSpaces() }
             var weight = 1.0
@@ -24,7 +24,7 @@ struct WeightedItem {
 
 extension Substring {
     /// The text without spaces and tabs at both ends.
-    func trimmingSpaces() -> Substring {
+    package func trimmingSpaces() -> Substring {
         var text = self
         while let first = text.first, first == " " || first == "\t" { text.removeFirst() }
         while let last = text.last, last == " " || last == "\t" { text.removeLast() }
