@@ -1,14 +1,15 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-package import PowerSyncAuth
+import PowerSyncAuth
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// Keys that a server publishes (docs/service.md "Authentication").
 ///
 /// They are fetched when tokens are checked, by ``run()``; see ``KeySetCache`` for when. An error leaves the keys that are known.
-package final class RemoteKeySet: KeySource, Service {
+final class RemoteKeySet: KeySource, Service {
     /// The longest time that a check waits for keys: 3 s.
-    package static let patience = Duration.seconds(3)
+    static let patience = Duration.seconds(3)
 
     private let rules: TokenRules
     private let clock: any Clock<Duration>
@@ -24,7 +25,7 @@ package final class RemoteKeySet: KeySource, Service {
     ///   - rules: What holds for tokens that are signed with the keys.
     ///   - clock: Measures ages and waits.
     ///   - fetch: Gets the keys from the server.
-    package init(
+    init(
         rules: TokenRules = TokenRules(),
         clock: any Clock<Duration> = ContinuousClock(),
         fetch: @escaping @Sendable () async throws(AuthorizationError) -> KeySetDocument
@@ -35,12 +36,12 @@ package final class RemoteKeySet: KeySource, Service {
         stopwatch = Stopwatch(clock)
     }
 
-    package func knownKeys() -> CurrentKeys? {
+    func knownKeys() -> CurrentKeys? {
         let (step, current) = check()
         return step == .wait ? nil : current
     }
 
-    package func currentKeys() async -> CurrentKeys {
+    func currentKeys() async -> CurrentKeys {
         let seen = answered.version
         if let known = knownKeys() { return known }
         await waitForAnswer(after: seen)
@@ -54,7 +55,7 @@ package final class RemoteKeySet: KeySource, Service {
         }
     }
 
-    package func keyWasMissing() {
+    func keyWasMissing() {
         let now = stopwatch.elapsed
         if cache.withLockedValue({ cache in
             let wasAsking = cache.isAsking
@@ -89,7 +90,7 @@ package final class RemoteKeySet: KeySource, Service {
     }
 
     /// Fetches the keys whenever they are asked for, until it is cancelled or the process shuts down.
-    package func run() async throws {
+    func run() async throws {
         try? await cancelWhenGracefulShutdown { try await self.answer() }
     }
 
@@ -111,15 +112,5 @@ package final class RemoteKeySet: KeySource, Service {
             }
             answered.advance()
         }
-    }
-}
-
-extension AuthorizationError {
-    /// `PSYNC_S2204`: a key set could not be fetched.
-    ///
-    /// - Parameter reason: What happened, for the log.
-    /// - Returns: The error.
-    package static func keySetRequest(_ reason: String) -> AuthorizationError {
-        AuthorizationError(.keySetRequest, "JWKS request failed", logDetails: reason)
     }
 }

@@ -1,5 +1,3 @@
-package import PowerSyncAuth
-
 /// What is known of a remote key set, and when to ask for it again (docs/service.md "Authentication").
 ///
 /// Nothing is asked for without need: the checks of tokens drive it. Times are durations since some moment.
