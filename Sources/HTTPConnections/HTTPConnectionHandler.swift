@@ -206,7 +206,7 @@ extension HTTPConnectionHandler {
         logger.info(
             "Request refused, the connection is closed",
             metadata: [
-                "status": "\(refusal.status)", "description": "\(refusal.description)",
+                "status": .stringConvertible(refusal.status), "description": "\(refusal.description)",
                 "details": "\(refusal.details ?? "")",
             ]
         )

@@ -86,7 +86,7 @@ package struct UpgradableHTTPChannel<WebSocket: Sendable>: ServerChildChannel {
                 if isFirst {
                     logger.warning(
                         "Connections refused, there are too many",
-                        metadata: ["limit": "\(count.limit)"]
+                        metadata: ["limit": .stringConvertible(count.limit)]
                     )
                 }
                 try RefusedConnectionHandler.add(
