@@ -2,6 +2,7 @@ import HTTPConnections
 import Logging
 import NIOCore
 import NIOWebSocket
+import PowerSyncProtocol
 import RSocket
 
 extension WebSocketConnection {
@@ -34,7 +35,7 @@ extension WebSocketConnection {
         limits: HTTPConnectionLimits
     ) throws {
         var configuration = ResponderConnection.Configuration()
-        configuration.errorPrefix = "[PSYNC_S2001] "
+        configuration.errorPrefix = "[\(ErrorCode.generic)] "
         configuration.setupTimeout = limits.headTime
         let responder = ResponderHandler(configuration, openedAt: context.eventLoop.now)
         let events = ResponderEventHandler()
