@@ -473,7 +473,8 @@ let package = Package(
         tests(
             "HTTPConnectionsTests",
             [
-                "HTTPConnections", "TestSupport", .logging, .nioCore, .nioEmbedded, .nioHTTP1, .nioPosix, .nioSSL,
+                "HTTPConnections", "TestSupport", .hummingbird, .inMemoryLogging, .logging, .nioCore, .nioEmbedded,
+                .nioHTTP1, .nioPosix, .nioSSL,
             ]
         ),
         tests(

@@ -31,3 +31,11 @@ package enum RawRequests {
         answers.matches(of: #/HTTP/1\.1 (\d{3}) /#).map { String($0.1) }
     }
 }
+
+extension RawConnection {
+    /// Sends a request and reads its answer, which must be that of the probe.
+    package mutating func probe() async throws -> Bool {
+        try await send(RawRequests.probe)
+        return try await text(until: "}").hasPrefix("HTTP/1.1 200 OK")
+    }
+}

@@ -32,11 +32,3 @@ extension RawRequests {
         return message
     }
 }
-
-extension RawConnection {
-    /// Sends a request and reads its answer, which must be that of the probe.
-    mutating func probe() async throws -> Bool {
-        try await send(RawRequests.probe)
-        return try await text(until: "}").hasPrefix("HTTP/1.1 200 OK")
-    }
-}
