@@ -22,10 +22,14 @@ import Testing
             try pipeline.addHandler(DepartureHandler(on: channel.eventLoop))
             let codec = try HTTPConnectionCodec(limits, addingTo: pipeline)
             try pipeline.addHandler(
-                HTTPConnectionHandler(limits: limits, codec: codec, logger: Logger(label: "test") { _ in SilentLog() })
-                { [unowned self] _ in
-                    WebSocketUpgrade.Acceptance(extensions: nil) { [unowned self] _, _ in upgrades += 1 }
-                }
+                HTTPConnectionHandler(
+                    limits: limits,
+                    codec: codec,
+                    logger: Logger(label: "test") { _ in SilentLog() },
+                    upgrade: { [unowned self] _ in
+                        WebSocketUpgrade.Acceptance(extensions: nil) { [unowned self] _, _ in upgrades += 1 }
+                    }
+                )
             )
             channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
         }

@@ -2,6 +2,7 @@ import HTTPConnections
 import Hummingbird
 import InMemoryLogging
 import Logging
+import NIOCore
 
 /// A server on a loopback port whose connections are those of this module; it answers `GET /probes/liveness` with `{}`.
 enum LoopbackServer {
