@@ -19,25 +19,27 @@ extension HTTPServerBuilder {
         limits: HTTPConnectionLimits,
         certificate: ServerCertificate?
     ) -> HTTPServerBuilder {
-        HTTPServerBuilder { responder in
+        let upgrade = WebSocketConnection.upgrade(limits: limits) { connection, logger in
+            var logger = logger
+            logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
+            let session = WebSocketSession(
+                tokens: routes.tokens,
+                sessions: routes.sessions,
+                connections: webSockets,
+                connection: connection.handle,
+                logger: logger
+            )
+            await session.run(connection)
+        }
+        let tls = certificate?.contexts
+        return HTTPServerBuilder { responder in
             UpgradableHTTPChannel(
                 responder: responder,
                 limits: limits,
-                tls: certificate.map { certificate in { certificate.current.context } },
+                tls: tls,
                 answer: HTTPRefusal.envelope,
                 didCompress: { StreamStatistics.didSend(byteCount: $0) },
-                upgrade: WebSocketConnection.upgrade(limits: limits) { connection, logger in
-                    var logger = logger
-                    logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
-                    let session = WebSocketSession(
-                        tokens: routes.tokens,
-                        sessions: routes.sessions,
-                        connections: webSockets,
-                        connection: connection.handle,
-                        logger: logger
-                    )
-                    await session.run(connection)
-                }
+                upgrade: upgrade
             )
         }
     }

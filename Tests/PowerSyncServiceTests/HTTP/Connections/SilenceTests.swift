@@ -134,7 +134,7 @@ import Testing
             let setUp = UpgradableHTTPChannel(
                 responder: { _, _, _ in throw CancellationError() },
                 limits: limits,
-                tls: certificate.map { certificate in { certificate.current.context } },
+                tls: certificate?.contexts,
                 answer: HTTPRefusal.envelope,
                 upgrade: port == .metrics ? nil : WebSocketConnection.upgrade(limits: limits, serve: serve)
             )
