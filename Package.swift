@@ -473,8 +473,8 @@ let package = Package(
         tests(
             "HTTPConnectionsTests",
             [
-                "HTTPConnections", "TestSupport", .hummingbird, .inMemoryLogging, .logging, .nioCore, .nioEmbedded,
-                .nioHTTP1, .nioPosix, .nioSSL,
+                "HTTPConnections", "TestSupport", .hummingbird, .hummingbirdCore, .inMemoryLogging, .logging, .nioCore,
+                .nioEmbedded, .nioHTTP1, .nioPosix, .nioSSL,
             ]
         ),
         tests(

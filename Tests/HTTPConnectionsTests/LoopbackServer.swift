@@ -1,5 +1,6 @@
 import HTTPConnections
 import Hummingbird
+import HummingbirdCore
 import InMemoryLogging
 import Logging
 import NIOCore

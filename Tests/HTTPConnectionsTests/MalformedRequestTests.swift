@@ -1,3 +1,5 @@
+import InMemoryLogging
+import Logging
 import NIOCore
 import TestSupport
 import Testing
