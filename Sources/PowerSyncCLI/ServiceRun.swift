@@ -6,6 +6,7 @@ import PowerSyncServiceCore
 import Prometheus
 import ServiceLifecycle
 import UnixSignals
+import PowerSyncTerminal
 
 /// A service as a process: its log, its metrics, the watch over its sync config, and signals.
 struct ServiceRun {

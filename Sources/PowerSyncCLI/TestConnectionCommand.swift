@@ -1,7 +1,8 @@
 import ArgumentParser
 import Foundation
 import Logging
-import PowerSyncGenerator
+import PowerSyncProtocol
+import PowerSyncTerminal
 import PowerSyncService
 import PowerSyncServiceCore
 
