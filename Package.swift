@@ -256,7 +256,7 @@ let package = Package(
             name: "PowerSyncServiceCore",
             dependencies: [
                 "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncAuth", "PowerSyncUpload", .crypto, .logging,
-                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing,
+                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing, .yams,
             ],
             swiftSettings: settings
         ),
@@ -273,7 +273,7 @@ let package = Package(
         .target(
             name: "PowerSyncServicePostgres",
             dependencies: [
-                "CLibPQ", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore", .logging,
+                "CLibPQ", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore", .crypto, .logging,
                 .nioConcurrencyHelpers, .nioCore,
             ],
             swiftSettings: settings

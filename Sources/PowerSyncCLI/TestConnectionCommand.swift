@@ -4,7 +4,7 @@ import Logging
 import PowerSyncGenerator
 import PowerSyncProtocol
 import PowerSyncService
-import PowerSyncServicePostgres
+import PowerSyncServiceCore
 
 /// `powersync test-connection --config powersync.yaml`: tells whether the source can be replicated, and what is missing.
 struct TestConnectionCommand: AsyncParsableCommand {

@@ -69,7 +69,7 @@ extension SyncService {
             transition(to: .ready(address))
             logger.notice("The service is ready", metadata: ["url": "\(address.url)"])
         }
-        let (authentication, tokenSigner) = makeTokenSigner()
+        let (authentication, tokenSigner) = makeTokenSigner(isWritable: source.writable != nil)
         let keys = authentication.keySources(clock: timing.clock)
         let sessions = makeSessions(storage: storage, dispatcher: dispatcher)
         let sizes = StorageSizeJob(storage: storage, logger: logger)
@@ -107,7 +107,11 @@ extension SyncService {
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
         let compaction = CompactionJob(storage: storage, status: compactionStatus, logger: logger)
-        let files = DataFileWatch([source, storage], probes: probes, logger: logger)
+        let files = DataFileWatch(
+            [source.fileBacked, storage.fileBacked].compactMap(\.self),
+            probes: probes,
+            logger: logger
+        )
         let watch = certificate.map {
             CertificateWatch($0, looks: certificateLooks, now: timing.now, logger: logger)
         }
@@ -115,7 +119,7 @@ extension SyncService {
         if let watch { services.append(watch) }
         if role.replicates {
             services.append(compaction)
-            if let source = source as? any LogRetainingSource { services.append(RetainedLogJob(source: source)) }
+            if let log = source.retainedLog { services.append(RetainedLogJob(source: log)) }
         }
         let heartbeat = Heartbeat(progress: signs.work, clock: timing.clock) { probes.touch() }
         let memory = FreedMemoryJob(endedStreams: { sessions.userStreams.endedCount })
@@ -182,7 +186,7 @@ extension SyncService {
             ),
             probes: probes,
             probeOptions: configuration.probes,
-            writableSource: configuration.development.writeEndpoint ? source as? any WritableSource : nil,
+            writableSource: configuration.development.writeEndpoint ? source.writable : nil,
             tokenSigner: tokenSigner,
             developmentAccess: DevelopmentAccess(host: configuration.host),
             admin: admin,
@@ -238,9 +242,9 @@ extension SyncService {
 
 extension SyncService {
     /// The signer of the token endpoint, and the authentication with its key.
-    private func makeTokenSigner() -> (ClientAuthentication, SyncTokenSigner?) {
+    private func makeTokenSigner(isWritable: Bool) -> (ClientAuthentication, SyncTokenSigner?) {
         var authentication = configuration.authentication
-        if configuration.development.writeEndpoint, case .embedded = configuration.source.kind {
+        if configuration.development.writeEndpoint, isWritable {
             logger.warning("Clients may write every row of the source: POST /dev/write is on")
         }
         guard configuration.development.tokenEndpoint else { return (authentication, nil) }

@@ -32,7 +32,7 @@ struct DevCommand: AsyncParsableCommand {
     func run() async throws {
         let location = config.location
         var configuration = try location.read()
-        guard let path = configuration.source.embeddedPath else {
+        guard let path = (configuration.source.module as? EmbeddedSourceModule)?.path else {
             throw ValidationError(
                 "\(location.name): replication.connections[0]: powersync dev needs the type embedded; use powersync serve"
             )

@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-import PowerSyncServicePostgres
+import PowerSyncServiceCore
 
 extension Doctor {
     /// Looks at the source: what `powersync test-connection` says, and slots that nobody needs.

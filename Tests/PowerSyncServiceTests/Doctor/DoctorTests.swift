@@ -373,7 +373,8 @@ import Testing
                 try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
             }
             var findings = DoctorFindings()
-            Doctor(logger: Scenario.logger).checkReaders(of: path, &findings)
+            let file = DatabaseFile(path: path, log: path + "-wal", others: [path + "-shm"])
+            Doctor(logger: Scenario.logger).checkReaders(of: file, &findings)
             #expect(findings.all.count == (words == nil ? 0 : 1))
             for finding in findings.all {
                 #expect(

@@ -12,6 +12,8 @@ protocol ForwardingStorage: BucketStorage {
 }
 
 extension ForwardingStorage {
+    var fileBacked: (any FileBacked)? { storage.fileBacked }
+
     func activeStream() async throws -> ActiveSyncStream? { try await storage.activeStream() }
 
     func deploy(

@@ -334,6 +334,11 @@ final class ModelSource: ReplicationSource {
 
     func uninstall() async throws {}
 
+    var described: (any DescribedSource)? { nil }
+    var writable: (any WritableSource)? { nil }
+    var retainedLog: (any LogRetainingSource)? { nil }
+    var fileBacked: (any FileBacked)? { nil }
+
     func close() throws {}
 }
 

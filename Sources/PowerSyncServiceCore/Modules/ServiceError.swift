@@ -6,7 +6,7 @@ package import PowerSyncProtocol
 /// do {
 ///     let configuration = try ServiceConfiguration(contentsOf: "service.yaml", environment: [:])
 /// } catch {
-///     print(error)  // service.yaml:4: replication.connections[0].type: "mysql" is not a known type; use "embedded"
+///     print(error)  // service.yaml:4: replication.connections[0].type: "x" is not a known type; use "embedded"
 /// }
 /// ```
 public struct ServiceError: Error, Sendable {
@@ -61,7 +61,7 @@ public struct ServiceError: Error, Sendable {
     /// What has no effect in the same file, or is not safe.
     package let warnings: [String]
 
-    init(
+    package init(
         _ code: Code,
         _ message: String,
         file: String? = nil,
@@ -86,7 +86,7 @@ public struct ServiceError: Error, Sendable {
     }
 
     /// This error as the first one of a file.
-    func followed(by others: [ServiceError], warnings: [String]) -> ServiceError {
+    package func followed(by others: [ServiceError], warnings: [String]) -> ServiceError {
         ServiceError(
             code,
             message,
