@@ -22,7 +22,8 @@ extension SyncService {
                 id: configuration.source.id,
                 tag: configuration.source.tag,
                 uri: configuration.sourceDescription,
-                defaultSchema: configuration.defaultSchema
+                defaultSchema: configuration.defaultSchema,
+                patternRefusal: configuration.patternRefusal
             ),
             deployer: deployer,
             isConfigured: syncConfigText != nil,

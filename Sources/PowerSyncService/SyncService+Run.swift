@@ -30,7 +30,12 @@ extension SyncService {
         StreamStatistics.register()
         let probes = Probes(timing)
         let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger, now: timing.now)
-        let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
+        let deployer = SyncConfigDeployer(
+            storage: storage,
+            patternRefusal: configuration.patternRefusal,
+            now: timing.now,
+            logger: logger
+        )
         if role.replicates, let syncConfigText {
             do {
                 try await deployer.deploy(syncConfigText, versionLabel: configuration.syncConfigVersionLabel)

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PowerSyncServiceCore
+import PowerSyncSyncConfig
 
 /// Opens what a configuration names.
 extension ServiceConfiguration {
@@ -99,6 +100,11 @@ extension ServiceConfiguration {
 
     /// The schema of tables that the sync config names without one.
     var defaultSchema: String { source.module.defaultSchema }
+
+    /// Why the source cannot do a pattern of tables that a sync config reads.
+    var patternRefusal: SyncConfig.PatternRefusal {
+        { [module = source.module] in module.refusal(of: $0) }
+    }
 
     /// What the names of streams begin with in the source.
     var slotPrefix: String { source.module.slotPrefix }

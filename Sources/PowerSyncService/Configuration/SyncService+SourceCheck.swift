@@ -48,7 +48,7 @@ extension SyncService {
         of configuration: ServiceConfiguration
     ) throws(ServiceError) -> (SyncPlan, (content: String, file: String)?) {
         guard let (text, file) = try configuration.readSyncConfigText() else { return (.empty, nil) }
-        let result = SyncConfig.parse(text)
+        let result = SyncConfig.parse(text, patternRefusal: configuration.patternRefusal)
         if let plan = result.plan { return (plan, (text, file)) }
         throw ServiceError(
             .invalidSyncConfig,

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// The kinds of databases that a service knows.
 ///
 /// The order is that of messages.
@@ -49,7 +51,8 @@ extension Modules {
             connection.fail("type", refusal(ofSource: type))
             return nil
         }
-        guard let read = module.init(&connection) else { return nil }
+        let read = connection.document.findings.withCode(.moduleKeys) { module.init(&connection) }
+        guard let read else { return nil }
         var source = SourceConfiguration(read)
         if let id { source.id = id }
         if let tag { source.tag = tag }
@@ -66,7 +69,8 @@ extension Modules {
             section.fail("type", refusal(ofStorage: type))
             return nil
         }
-        return module.init(&section).map { StorageConfiguration($0) }
+        let read = section.document.findings.withCode(.moduleKeys) { module.init(&section) }
+        return read.map { StorageConfiguration($0) }
     }
 
     private func refusal(ofSource type: String) -> String {

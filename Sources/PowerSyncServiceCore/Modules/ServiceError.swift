@@ -85,6 +85,22 @@ public struct ServiceError: Error, Sendable {
         self.warnings = warnings
     }
 
+    /// This error with a code of the error catalogue.
+    func withCode(_ code: ErrorCode?) -> ServiceError {
+        ServiceError(
+            self.code,
+            message,
+            file: file,
+            line: line,
+            key: key,
+            diagnostics: diagnostics,
+            underlyingError: underlyingError,
+            catalogueCode: code,
+            others: others,
+            warnings: warnings
+        )
+    }
+
     /// This error as the first one of a file.
     package func followed(by others: [ServiceError], warnings: [String]) -> ServiceError {
         ServiceError(

@@ -75,6 +75,12 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
         _ context: ModuleContext
     ) async throws -> SourceReport
 
+    /// Why the source cannot replicate the tables of a pattern.
+    ///
+    /// - Parameter pattern: What a query of a sync config reads.
+    /// - Returns: One sentence; `nil` when the source can.
+    func refusal(of pattern: TablePattern) -> String?
+
     /// What the source keeps at its server for streams, with names that begin with ``slotPrefix``.
     ///
     /// - Returns: The slots in the order of their names; `nil` for a source that keeps nothing at a server.

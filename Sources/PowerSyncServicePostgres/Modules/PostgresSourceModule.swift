@@ -74,6 +74,8 @@ package struct PostgresSourceModule: SourceModule {
         }
     }
 
+    package func refusal(of pattern: TablePattern) -> String? { nil }
+
     package func slots() async throws -> [SourceSlot]? {
         do {
             let connection = try await PostgresConnection.open(try settings.connectionString())

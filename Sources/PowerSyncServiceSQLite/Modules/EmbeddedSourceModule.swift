@@ -62,6 +62,8 @@ package struct EmbeddedSourceModule: SourceModule {
         return SourceReport(source: "the embedded source \(path)", serverVersion: nil, outcome: .checked([]))
     }
 
+    package func refusal(of pattern: TablePattern) -> String? { nil }
+
     package func slots() async throws -> [SourceSlot]? { nil }
 
     private func openOnce(_ context: ModuleContext) async throws {

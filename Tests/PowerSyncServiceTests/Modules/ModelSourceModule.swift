@@ -58,6 +58,10 @@ struct ModelSourceModule: SourceModule {
         return SourceReport(source: description, serverVersion: "0.1", outcome: .checked(findings))
     }
 
+    func refusal(of pattern: TablePattern) -> String? {
+        pattern.isWildcard ? "A model has no patterns such as “\(pattern.table)”; name each table." : nil
+    }
+
     func slots() async throws -> [SourceSlot]? {
         source.content.acknowledged.keys.sorted().map { name in
             SourceSlot(name: name, isActive: false, state: nil, retainedBytes: 0)

@@ -69,6 +69,8 @@ import Testing
         let error = #expect(throws: ServiceError.self) { try Self.configuration(source: source) }
         #expect(error?.key == key)
         #expect(error?.message.contains(message) == true, "\(String(describing: error))")
+        // The type is no key of a module.
+        #expect(error?.catalogueCode == (key.hasSuffix(".type") ? nil : .moduleKeys))
     }
 
     @Test func aRoleIsRefusedInItsWords() throws {
@@ -76,6 +78,32 @@ import Testing
         configuration.role = .api
         let error = #expect(throws: ServiceError.self) { try configuration.checkRole() }
         #expect(error?.message.hasPrefix("one process has a model in memory; the role api needs") == true)
+    }
+
+    @Test func whatTheSourceCannotDoIsRefusedInOneSentence() async throws {
+        var configuration = try Self.configuration()
+        let text = "config: {edition: 3}\nstreams: {a: {query: 'SELECT * FROM \"list_%\"'}}"
+        let sentence = "A model has no patterns such as “list_%”; name each table. [PSYNC_R2201]"
+        configuration.syncConfig = .content(text)
+        let error = #expect(throws: ServiceError.self) {
+            try SyncService(configuration: configuration, logger: Scenario.logger)
+        }
+        #expect(error?.diagnostics.first?.hasSuffix(sentence) == true, "\(String(describing: error))")
+        await #expect(throws: ServiceError.self) {
+            try await SyncService.checkSource(of: configuration, logger: Scenario.logger)
+        }
+        let running = try Self.configuration()
+        try await Scenario.run(configure: { $0 = running }) { scenario in
+            let reply = try await scenario.send(
+                "POST",
+                "/api/admin/v1/validate",
+                token: AdminScenario.token,
+                body: (["sync_rules": .string(text)] as JSONObject).text
+            )
+            let errors = try reply.json.object("data").objects("errors")
+            #expect(errors.contains { $0.text("message")?.hasSuffix(sentence) == true }, "\(reply.body)")
+            await #expect(throws: (any Error).self) { try await scenario.service.deploy(syncConfig: text) }
+        }
     }
 
     @Test func doctorAsksIt() async throws {

@@ -73,7 +73,7 @@ extension AdminRoutes {
     /// The answer to `/api/admin/v1/validate`.
     func validationStatus(of text: String) async throws -> JSONObject {
         let state = try await sourceState()
-        let result = SyncConfig.parse(text, schema: state.schema)
+        let result = SyncConfig.parse(text, schema: state.schema, patternRefusal: connection.patternRefusal)
         var findings = result.diagnostics.map { Self.finding($0) }
         guard var plan = result.plan else { return ["connections": .array([]), "errors": .array(findings)] }
         plan.defaultSchema = connection.defaultSchema

@@ -21,6 +21,8 @@ struct AdminRoutes: Sendable {
         var uri: String
         /// The schema of tables that sync configs name without one.
         var defaultSchema: String
+        /// Why the source cannot do a pattern of tables.
+        var patternRefusal: SyncConfig.PatternRefusal?
     }
 
     /// An error of replication that no commit has followed.

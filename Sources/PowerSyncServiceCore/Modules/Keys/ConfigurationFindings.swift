@@ -1,3 +1,5 @@
+package import PowerSyncProtocol
+
 /// Collects what is wrong with a configuration file, so that one run says all of it.
 ///
 /// Used by one reader, from the first key to the last.
@@ -6,10 +8,26 @@ package final class ConfigurationFindings {
     /// What has no effect, or is not safe: one line each, in the order of reading.
     package private(set) var warnings: [String] = []
 
+    /// The code of errors that have none.
+    private var usualCode: ErrorCode?
+
+    /// Reads a part of the file whose errors have a code, unless they have one of their own.
+    ///
+    /// - Parameters:
+    ///   - code: The code.
+    ///   - body: Reads.
+    /// - Returns: The result of `body`.
+    package func withCode<Result>(_ code: ErrorCode, _ body: () -> Result) -> Result {
+        let outer = usualCode
+        usualCode = code
+        defer { usualCode = outer }
+        return body()
+    }
+
     /// Adds an error; of several at one key only the first, which caused the others.
     package func fail(_ error: ServiceError) {
         guard !errors.contains(where: { $0.key == error.key && error.key != nil }) else { return }
-        errors.append(error)
+        errors.append(error.withCode(error.catalogueCode ?? usualCode))
     }
 
     /// Adds a warning.
