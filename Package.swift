@@ -510,7 +510,7 @@ let package = Package(
             name: "PowerSyncCLITests",
             dependencies: [
                 "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncSyncConfig", "PowerSyncService",
+                "PowerSyncSyncConfig", "PowerSyncService", "PowerSyncServiceCore",
                 "PowerSyncTesting", "TestSupport", .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ],
             swiftSettings: settings

@@ -2,7 +2,6 @@ import ArgumentParser
 import Foundation
 import Logging
 import PowerSyncGenerator
-import PowerSyncProtocol
 import PowerSyncService
 import PowerSyncServiceCore
 
@@ -41,14 +40,6 @@ struct TestConnectionCommand: AsyncParsableCommand {
 
 /// What was found out, for people and for tools.
 struct ConnectionReport: Encodable {
-    /// One finding.
-    struct Finding: Encodable {
-        var level: String
-        var code: String?
-        var message: String
-        var remedy: String?
-    }
-
     /// The source, without secrets.
     var source: String
     /// The version of the server.
@@ -66,29 +57,19 @@ struct ConnectionReport: Encodable {
         switch report.outcome {
         case .checked(let findings):
             isReachable = true
-            canReplicate = !findings.contains { $0.severity == .error }
-            self.findings = findings.map { finding in
-                Finding(
-                    level: finding.severity.rawValue,
-                    code: finding.code?.rawValue,
-                    message: finding.message,
-                    remedy: finding.remedy
-                )
-            }
-        case .unreachable(let message, let remedy):
+            canReplicate = !findings.hasErrors
+            self.findings = findings
+        case .unreachable(let finding):
             isReachable = false
             canReplicate = false
-            findings = [Finding(level: "error", code: nil, message: message, remedy: remedy)]
+            findings = [finding]
         }
     }
 
     /// One line for the source, then the findings, then what they mean.
     var lines: [String] {
         var lines = [source + (serverVersion.map { ", version \($0)" } ?? "")]
-        for finding in findings {
-            lines.append("\(finding.level): \(finding.message)\(finding.code.map { " [\($0)]" } ?? "")")
-            if let remedy = finding.remedy { lines.append("  \(remedy)") }
-        }
+        lines += findings.map(\.description)
         if !isReachable {
             lines.append("There is no connection.")
         } else if !canReplicate {

@@ -20,6 +20,8 @@ extension ErrorCode {
     package static let invalidSyncConfig = ErrorCode("PSYNC_R0001")
     /// An assertion inside the service failed.
     package static let internalAssertion = ErrorCode("PSYNC_S0001")
+    /// Nothing was deleted, as the word that confirms it is missing.
+    package static let unconfirmed = ErrorCode("PSYNC_S0102")
     /// A row exceeds the size limit.
     package static let rowTooLarge = ErrorCode("PSYNC_S1002")
     /// Another process replicates this stream.

@@ -194,7 +194,7 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
     ) async throws {
         let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
         for finding in try await check.findings(on: connection, plan: plan) {
-            guard finding.table != nil, finding.severity == .error || finding.leavesTableOut else { continue }
+            guard finding.place.table != nil, finding.leavesRowsOut else { continue }
             let code = finding.code.map { " [\($0.rawValue)]" } ?? ""
             let remedy = finding.remedy.map { " \($0)" } ?? ""
             printToStandardError("warning: \(finding.message)\(remedy)\(code)")

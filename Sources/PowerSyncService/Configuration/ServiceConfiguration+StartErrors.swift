@@ -28,9 +28,16 @@ extension ServiceConfiguration {
         case let error as IOError where error.errnoCode == EADDRNOTAVAIL: hostError
         case is SocketAddressError: hostError
         case let error as ReplicationSourceError where error.code == .configuration:
-            ServiceError(source.module.configurationErrorCode, error.message, key: "replication.connections[0]")
-        case is BucketStorageError, is ReplicationSourceError:
-            ServiceError(.storage, "\(error)", underlyingError: error)
+            ServiceError(
+                source.module.configurationErrorCode,
+                error.message,
+                key: "replication.connections[0]",
+                catalogueCode: error.catalogueCode
+            )
+        case let error as BucketStorageError:
+            ServiceError(.storage, error.message, underlyingError: error, catalogueCode: error.catalogueCode)
+        case let error as ReplicationSourceError:
+            ServiceError(.storage, error.message, underlyingError: error, catalogueCode: error.catalogueCode)
         default:
             error
         }

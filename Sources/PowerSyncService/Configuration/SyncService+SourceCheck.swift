@@ -26,17 +26,18 @@ extension SyncService {
     }
 
     /// What keeps a service from using a storage that is a server; a file belongs to the service that runs.
-    package static func storageErrors(of configuration: ServiceConfiguration) async throws -> [SourceReport.Finding] {
+    package static func storageErrors(of configuration: ServiceConfiguration) async throws -> [Finding] {
         guard type(of: configuration.storage.module).sharing == .anyNumber else { return [] }
         do {
             try await configuration.checkStorage()
             return []
         } catch let error as ServiceError {
             return [
-                SourceReport.Finding(
-                    severity: .error,
+                Finding(
+                    .error,
+                    .storage,
                     code: .serverSettings,
-                    message: "The bucket storage: \(error.message)",
+                    "The bucket storage: \(error.message)",
                     remedy: error.remedy(in: .storage)
                 )
             ]

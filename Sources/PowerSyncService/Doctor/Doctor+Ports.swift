@@ -12,7 +12,7 @@ extension Doctor {
     ///   - findings: Gets what is wrong.
     /// - Returns: Whether the service seems to run: its port is in use, and so is its storage, or a service answers there.
     /// - Throws: `CancellationError`.
-    func checkPorts(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) async throws -> Bool {
+    func checkPorts(_ configuration: ServiceConfiguration, _ findings: inout [Finding]) async throws -> Bool {
         // A number that is none has been reported.
         guard (0...65535).contains(configuration.port) else { return false }
         var isRunning = false

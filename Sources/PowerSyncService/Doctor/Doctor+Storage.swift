@@ -20,7 +20,7 @@ extension Doctor {
     func checkStorage(
         _ configuration: ServiceConfiguration,
         isRunning: Bool,
-        _ findings: inout DoctorFindings
+        _ findings: inout [Finding]
     ) async throws -> Bool {
         let maintenance = configuration.storage.module.maintenance
         var isUsable = true
@@ -51,7 +51,7 @@ extension Doctor {
     }
 
     /// Looks whether others can read a database, or change it: a service makes it for itself alone, and leaves those alone that are there.
-    func checkReaders(of database: DatabaseFile, _ findings: inout DoctorFindings) {
+    func checkReaders(of database: DatabaseFile, _ findings: inout [Finding]) {
         let folder = URL(filePath: database.path).deletingLastPathComponent().path(percentEncoded: false)
         // Nobody else gets to the file through such a folder.
         guard (FileStamp.permissions(of: folder) ?? 0) & 0o001 != 0 else { return }
@@ -68,7 +68,7 @@ extension Doctor {
         )
     }
 
-    private func checkDisk(at folder: String, _ findings: inout DoctorFindings) {
+    private func checkDisk(at folder: String, _ findings: inout [Finding]) {
         guard let free = freeBytes(folder) else { return }
         let message = "\(ByteCount.text(free)) are free on the disk"
         let remedy = "Make room, or put the file on a larger disk; without room nothing is replicated any more."
@@ -86,7 +86,7 @@ extension Doctor {
     }
 
     /// Looks at the length of a write-ahead log.
-    func checkLog(_ path: String, _ findings: inout DoctorFindings) {
+    func checkLog(_ path: String, _ findings: inout [Finding]) {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         guard let size = (attributes?[.size] as? NSNumber)?.int64Value, size > Self.longLogBytes else { return }
         findings.warn(

@@ -7,7 +7,7 @@ extension ServiceError {
     ///
     /// - Parameter area: What was looked at.
     /// - Returns: One or two sentences.
-    func remedy(in area: DoctorFinding.Area) -> String {
+    func remedy(in area: Finding.Area) -> String {
         switch underlyingError {
         case let error as any ServerError where code == .storage && error.isUnanswered:
             // Nothing is known to be wrong with the storage: it could not even be asked.
@@ -23,14 +23,14 @@ extension ServiceError {
     ///
     /// - Parameter area: What was looked at.
     /// - Returns: One or two sentences.
-    static func remedyForOthers(in area: DoctorFinding.Area) -> String {
+    static func remedyForOthers(in area: Finding.Area) -> String {
         switch area {
         case .storage, .source, .slots: remedy(for: .storage, key: nil, in: area)
         default: "Look at what the message names; the log of the service may say more."
         }
     }
 
-    private static func remedy(for code: Code, key: String?, in area: DoctorFinding.Area) -> String {
+    private static func remedy(for code: Code, key: String?, in area: Finding.Area) -> String {
         switch code {
         case .invalidConfiguration where key == nil:
             "Correct the configuration, or name another file with --config; powersync init writes one to begin with."

@@ -1,5 +1,3 @@
-package import PowerSyncProtocol
-
 /// A kind of database that keeps buckets, with the settings of one such database: all that a service knows of it.
 ///
 /// As ``SourceModule``, for `storage`.
@@ -74,9 +72,4 @@ package enum StorageActivity: Sendable, Hashable {
     case starting
     /// Somebody has maintained the storage: compacted, migrated, erased it, or read its version.
     case maintaining
-}
-
-extension BucketStorageError {
-    /// The code of the error catalogue, if there is one.
-    package var catalogueCode: ErrorCode? { code == .unsupportedVersion ? .unsupportedStorageVersion : nil }
 }

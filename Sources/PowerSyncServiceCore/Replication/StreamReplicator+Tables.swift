@@ -119,7 +119,12 @@ extension StreamReplicator {
             } catch let error as ReplicationSourceError where error.code == .tableUnavailable {
                 // It is left out when the tables are looked at again, and the part of it that was copied is not shown.
                 try await remove([table], from: &writer, history)
-                throw ReplicationSourceError(.tablesChanged, error.message, underlyingError: error)
+                throw ReplicationSourceError(
+                    .tablesChanged,
+                    error.message,
+                    catalogueCode: error.catalogueCode,
+                    underlyingError: error
+                )
             }
             // Changes made while the table was copied are in the change stream up to this position.
             try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(of: history))

@@ -15,7 +15,7 @@ package protocol DescribedSource: ReplicationSource {
     /// What keeps rows that a plan reads from being synced, or may do so one day.
     ///
     /// - Throws: An error of the source.
-    func findings(for plan: SyncPlan) async throws -> [SourceFinding]
+    func findings(for plan: SyncPlan) async throws -> [Finding]
 
     /// What the source keeps of its log for a stream.
     ///
@@ -26,26 +26,9 @@ package protocol DescribedSource: ReplicationSource {
 }
 
 extension DescribedSource {
-    package func findings(for plan: SyncPlan) async throws -> [SourceFinding] { [] }
+    package func findings(for plan: SyncPlan) async throws -> [Finding] { [] }
 
     package func logRetention(for slotName: String) async throws -> LogRetention? { nil }
-}
-
-/// Something about a source that operators have to know.
-package struct SourceFinding: Sendable, Hashable {
-    /// The table; `nil` when it is about the whole source.
-    package var table: SourceTableName?
-    /// Whether rows are left out, or nothing can be replicated.
-    package var isFatal: Bool
-    /// What is wrong, after its code if it has one, and what mends it.
-    package var message: String
-
-    /// Creates a finding.
-    package init(table: SourceTableName?, isFatal: Bool, message: String) {
-        self.table = table
-        self.isFatal = isFatal
-        self.message = message
-    }
 }
 
 /// What a source keeps of its log for a stream that has not read all of it.

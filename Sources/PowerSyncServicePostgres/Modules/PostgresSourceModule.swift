@@ -56,20 +56,20 @@ package struct PostgresSourceModule: SourceModule {
             defer { connection.close() }
             var findings = try await check.findings(on: connection, plan: plan, text: text)
             // Who may not replicate is told so once.
-            if !findings.contains(where: { $0.severity == .error }) {
+            if !findings.hasErrors {
                 findings = try await check.pathErrors(to: string) + findings
             }
             let version = connection.serverVersion
             return SourceReport(
                 source: settings.description,
                 serverVersion: "\(version / 10_000).\(version % 10_000)",
-                outcome: .checked(findings.map(SourceReport.Finding.init))
+                outcome: .checked(findings)
             )
         } catch let error as PostgresError {
             return SourceReport(
                 source: settings.description,
                 serverVersion: nil,
-                outcome: .unreachable(message: "\(error)", remedy: PostgresCheck.remedy(for: error))
+                outcome: .unreachable(Finding(.error, .source, "\(error)", remedy: PostgresCheck.remedy(for: error)))
             )
         }
     }
@@ -91,18 +91,6 @@ package struct PostgresSourceModule: SourceModule {
         } catch let error as PostgresError {
             throw SourceUnreachable(error)
         }
-    }
-}
-
-extension SourceReport.Finding {
-    /// What a check has found.
-    fileprivate init(_ finding: PostgresFinding) {
-        self.init(
-            severity: finding.severity == .error ? .error : .warning,
-            code: finding.code,
-            message: finding.message,
-            remedy: finding.remedy
-        )
     }
 }
 

@@ -20,12 +20,9 @@ extension PostgresSource: ReplicationSource {
         try await refuse(check.pathErrors(to: settings.connection))
     }
 
-    private func refuse(_ findings: [PostgresFinding]) throws {
+    private func refuse(_ findings: [Finding]) throws {
         guard !findings.isEmpty else { return }
-        let sentences = findings.map { finding in
-            "\(finding.code.map { "[\($0)] " } ?? "")\(finding.message)\(finding.remedy.map { " \($0)" } ?? "")"
-        }
-        throw ReplicationSourceError(.configuration, sentences.joined(separator: " "))
+        throw ReplicationSourceError(.configuration, findings.map(\.sentence).joined(separator: " "))
     }
 
     func publicationExists(_ connection: PostgresConnection) async throws -> Bool {

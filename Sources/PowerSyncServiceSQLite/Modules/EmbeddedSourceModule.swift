@@ -81,7 +81,11 @@ package struct EmbeddedSourceModule: SourceModule {
         do {
             try await EmbeddedSourceModule(path: temporary, statements: statements).openOnce(context)
         } catch let error as ReplicationSourceError {
-            throw ReplicationSourceError(error.code, error.message.replacing(temporary, with: path))
+            throw ReplicationSourceError(
+                error.code,
+                error.message.replacing(temporary, with: path),
+                catalogueCode: error.catalogueCode
+            )
         }
     }
 }

@@ -135,7 +135,8 @@ import Testing
         func expectRefusal(_ code: ReplicationSourceError.Code, _ body: () async throws -> Void) async {
             let error = await #expect(throws: ReplicationSourceError.self) { try await body() }
             #expect(error?.code == code)
-            #expect(error?.message.contains("PSYNC_S1146") == true)
+            #expect(error?.catalogueCode == .slotLost)
+            #expect(error?.description.hasPrefix("[PSYNC_S1146] ") == true)
         }
         await expectRefusal(.retentionExceeded) { try await source.checkRetention(for: slot) }
         await expectRefusal(.retentionExceeded) {

@@ -27,7 +27,7 @@ struct AdminRoutes: Sendable {
 
     /// An error of replication that no commit has followed.
     struct Failure: Sendable {
-        var message: String
+        var finding: Finding
         var date: Date
     }
 

@@ -5,6 +5,7 @@ import NIOHTTPTypes
 import NIOHTTPTypesHTTP1
 import NIOSSL
 import NIOWebSocket
+import PowerSyncProtocol
 import RSocket
 
 /// Connections that speak HTTP/1 as Hummingbird does it, until one of their requests makes a WebSocket of them.
@@ -48,7 +49,7 @@ struct UpgradableHTTPChannel: ServerChildChannel {
         self.limits = limits
         self.certificate = certificate
         count = ConnectionCount(limit: limits.connectionCount)
-        configuration.errorPrefix = "[PSYNC_S2001] "
+        configuration.errorPrefix = "[\(ErrorCode.generic)] "
         configuration.setupTimeout = limits.headTime
         self.serve = serve
     }

@@ -1,5 +1,6 @@
 import Logging
 import NIOConcurrencyHelpers
+import PowerSyncProtocol
 import PowerSyncServiceCore
 
 /// How much of its log the server keeps for a slot (`max_slot_wal_keep_size`).
@@ -10,16 +11,21 @@ extension PostgresSource {
         // that a standby has removed are another matter, and not a question of size.
         let wasKept = slots.withLockedValue { $0[slotName]?.wasKept ?? false }
         let isOfSize = slot.reason == nil || slot.reason == "wal_removed"
-        let what = "[PSYNC_S1146] The server has thrown away what replication slot \(slotName) needs"
+        let what = "The server has thrown away what replication slot \(slotName) needs"
         guard wasKept, isOfSize else {
             let why = slot.reason.map { " (\($0))" } ?? ""
-            return ReplicationSourceError(.historyLost, "\(what)\(why). The tables are copied again.")
+            return ReplicationSourceError(
+                .historyLost,
+                "\(what)\(why). The tables are copied again.",
+                catalogueCode: .slotLost
+            )
         }
         return ReplicationSourceError(
             .retentionExceeded,
             """
             \(what): raise max_slot_wal_keep_size to what is written while the tables are copied, then start the service again.
-            """
+            """,
+            catalogueCode: .slotLost
         )
     }
 

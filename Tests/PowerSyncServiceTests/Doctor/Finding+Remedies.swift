@@ -1,11 +1,10 @@
+import PowerSyncServiceCore
 import Testing
 
-@testable import PowerSyncService
-
-extension [DoctorFinding] {
+extension [Finding] {
     /// Checks that everything that is not in order comes with what to do.
     func expectRemedies(sourceLocation: SourceLocation = #_sourceLocation) {
-        for finding in self where finding.level != .ok {
+        for finding in self where finding.severity != .ok {
             #expect(finding.remedy?.isEmpty == false, "\(finding)", sourceLocation: sourceLocation)
         }
     }
