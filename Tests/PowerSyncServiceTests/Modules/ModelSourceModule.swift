@@ -48,12 +48,7 @@ struct ModelSourceModule: SourceModule {
     ) async throws -> SourceReport {
         let missing = plan.tablePatterns.map(\.table).filter { !tables.contains($0) }.sorted()
         let findings = missing.map { table in
-            SourceReport.Finding(
-                severity: .warning,
-                code: nil,
-                message: "there is no table \(table)",
-                remedy: "Add it."
-            )
+            Finding(.warning, .source, "there is no table \(table)", remedy: "Add it.")
         }
         return SourceReport(source: description, serverVersion: "0.1", outcome: .checked(findings))
     }

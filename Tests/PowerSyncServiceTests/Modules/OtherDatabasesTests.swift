@@ -109,12 +109,12 @@ import Testing
     @Test func doctorAsksIt() async throws {
         let configuration = try Self.configuration()
         let findings = try await Doctor(logger: Scenario.logger).examine(configuration)
-        #expect(findings.allSatisfy { $0.level == .ok }, "\(findings)")
-        #expect(findings.contains { $0.area == .source && $0.place == "model of lists, version 0.1" })
-        #expect(findings.contains { $0.area == .storage && $0.place == "model in memory" })
+        #expect(findings.allSatisfy { $0.severity == .ok }, "\(findings)")
+        #expect(findings.contains { $0.area == .source && $0.place.location == "model of lists, version 0.1" })
+        #expect(findings.contains { $0.area == .storage && $0.place.location == "model in memory" })
         let other = try Self.configuration(source: "{type: model, tables: [notes]}")
         let found = try await Doctor(logger: Scenario.logger).examine(other)
-        #expect(found.contains { $0.level == .warning && $0.message == "there is no table lists" })
+        #expect(found.contains { $0.severity == .warning && $0.message == "there is no table lists" })
     }
 
     @Test func itIsReplicatedAndShown() async throws {
