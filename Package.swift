@@ -442,8 +442,8 @@ let package = Package(
             "PowerSyncCLITests",
             [
                 "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncService", "PowerSyncSyncConfig", "PowerSyncTesting", "TestSupport", .argumentParser, .grdb,
-                .logging, .nioConcurrencyHelpers,
+                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTesting", "TestSupport",
+                .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ]
         ),
         tests(

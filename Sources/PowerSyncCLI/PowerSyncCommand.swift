@@ -1,5 +1,7 @@
 import ArgumentParser
 import PowerSync
+import PowerSyncService
+import PowerSyncServiceCore
 
 /// The `powersync` command.
 @main
@@ -17,5 +19,5 @@ struct PowerSyncCommand: AsyncParsableCommand {
         ]
     )
 
-    static func main() async { await runAndExit() }
+    static func main() async { await runAndExit(modules: .all) }
 }

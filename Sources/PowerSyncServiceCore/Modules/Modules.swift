@@ -30,6 +30,11 @@ package struct Modules: Sendable {
         Self.alternatives(storages.filter { $0.sharing == .anyNumber }.map { $0.type })
     }
 
+    /// The types of sources with which a project may begin, as ``sharedSources``.
+    package var starterSources: String {
+        Self.alternatives(sources.filter { $0.starter(tables: []) != nil }.map { $0.type })
+    }
+
     private static func alternatives(_ types: [String]) -> String { types.joined(separator: " or ") }
 
     private static func quoted(_ types: [String]) -> String {

@@ -14,6 +14,12 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// A connection as one line of YAML, for messages that say what to write: `{type: …, uri: …}`.
     static var example: String { get }
 
+    /// The keys of a connection with which a project begins: what `powersync init` writes, and `powersync dev` runs.
+    ///
+    /// - Parameter tables: `CREATE TABLE` statements for the tables of the project.
+    /// - Returns: Lines of YAML; `nil` for a source that needs a server.
+    static func starter(tables: [String]) -> [String]?
+
     /// Which processes may use one source at the same time.
     static var sharing: ModuleSharing { get }
 
@@ -74,6 +80,9 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
         text: (content: String, file: String)?,
         _ context: ModuleContext
     ) async throws -> SourceReport
+
+    /// What `powersync dev` does with the rows of the source; `nil` for a source that is for no development.
+    var development: (any DevelopmentDatabase)? { get }
 
     /// Why the source cannot replicate the tables of a pattern.
     ///

@@ -8,6 +8,9 @@ package protocol StorageModule: Sendable, Equatable, CustomStringConvertible {
     /// A storage as one line of YAML, for messages that say what to write: `{type: …, path: …}`.
     static var example: String { get }
 
+    /// The keys of a storage with which a project begins: lines of YAML; `nil` for a storage that needs a server.
+    static var starter: [String]? { get }
+
     /// Which processes may use one storage at the same time.
     static var sharing: ModuleSharing { get }
 

@@ -14,6 +14,7 @@ package struct PostgresSourceModule: SourceModule {
     package static let type = "postgresql"
     package static let summary: String? = nil
     package static let example = "{type: postgresql, uri: !env PS_DATA_SOURCE_URI}"
+    package static func starter(tables: [String]) -> [String]? { nil }
     package static let sharing = ModuleSharing.anyNumber
 
     package var description: String { settings.description }
@@ -73,6 +74,8 @@ package struct PostgresSourceModule: SourceModule {
             )
         }
     }
+
+    package var development: (any DevelopmentDatabase)? { nil }
 
     package func refusal(of pattern: TablePattern) -> String? { nil }
 

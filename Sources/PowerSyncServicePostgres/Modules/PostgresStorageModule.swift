@@ -17,6 +17,7 @@ package struct PostgresStorageModule: StorageModule {
 
     package static let type = "postgresql"
     package static let example = "{type: postgresql, uri: !env PS_STORAGE_URI}"
+    package static let starter: [String]? = nil
     package static let sharing = ModuleSharing.anyNumber
 
     package var description: String { "\(settings), schema \(schema)" }

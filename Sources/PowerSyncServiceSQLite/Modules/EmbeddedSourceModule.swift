@@ -19,6 +19,10 @@ package struct EmbeddedSourceModule: SourceModule {
     package static let type = "embedded"
     package static let summary: String? = "a SQLite file"
     package static let example = "{type: embedded, path: data/source.db}"
+    package static func starter(tables: [String]) -> [String]? {
+        ["type: \(type)", "path: data/source.db", "tables:"] + tables.map { "  - \($0)" }
+    }
+
     package static let sharing = ModuleSharing.oneProcess("one process uses an embedded source")
 
     package var description: String { "embedded source \(path)" }
@@ -61,6 +65,8 @@ package struct EmbeddedSourceModule: SourceModule {
         try await checkOpening(context)
         return SourceReport(source: "the embedded source \(path)", serverVersion: nil, outcome: .checked([]))
     }
+
+    package var development: (any DevelopmentDatabase)? { EmbeddedDevelopmentDatabase(path: path) }
 
     package func refusal(of pattern: TablePattern) -> String? { nil }
 

@@ -1,5 +1,5 @@
 import PowerSyncBackend
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 package import PowerSyncUpload
 
 /// The write endpoint for development (docs/service.md "The embedded source").

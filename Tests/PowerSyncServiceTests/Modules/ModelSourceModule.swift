@@ -9,6 +9,7 @@ struct ModelSourceModule: SourceModule {
     static let type = "model"
     static let summary: String? = "rows in memory"
     static let example = "{type: model, tables: [lists]}"
+    static func starter(tables: [String]) -> [String]? { nil }
     static let sharing = ModuleSharing.oneProcess("one process has a model in memory")
 
     let tables: [String]
@@ -52,6 +53,8 @@ struct ModelSourceModule: SourceModule {
         }
         return SourceReport(source: description, serverVersion: "0.1", outcome: .checked(findings))
     }
+
+    var development: (any DevelopmentDatabase)? { nil }
 
     func refusal(of pattern: TablePattern) -> String? {
         pattern.isWildcard ? "A model has no patterns such as “\(pattern.table)”; name each table." : nil

@@ -6,6 +6,7 @@ import PowerSyncTesting
 struct ModelStorageModule: StorageModule {
     static let type = "model"
     static let example = "{type: model}"
+    static let starter: [String]? = nil
     static let sharing = ModuleSharing.oneProcess("one process has a model in memory")
 
     /// The same for all copies of a configuration.

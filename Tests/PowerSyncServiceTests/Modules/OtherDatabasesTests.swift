@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncProtocol
+import PowerSyncServiceSQLite
 import TestSupport
 import Testing
 
@@ -154,5 +155,16 @@ import Testing
             #expect(plan.storage == "model in memory")
         }
         #expect(source.content.acknowledged.isEmpty)
+    }
+
+    @Test func aWrapperCanDoWhatItsSourceCan() throws {
+        let folder = try TemporaryFolder()
+        let source = try EmbeddedSource(path: folder.path("source.db"), logger: Scenario.logger)
+        defer { try? source.close() }
+        let wrapped = ReplicatedSource(source, clock: ContinuousClock(), touch: {})
+        #expect(wrapped.described != nil)
+        #expect(wrapped.writable != nil)
+        #expect(wrapped.fileBacked != nil)
+        #expect(wrapped.retainedLog == nil)
     }
 }
