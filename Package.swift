@@ -269,7 +269,7 @@ let package = Package(
             "PowerSyncServiceCore",
             [
                 "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncUpload", .crypto, .logging,
-                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing,
+                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing, .yams,
             ]
         ),
         module(
@@ -284,7 +284,7 @@ let package = Package(
         module(
             "PowerSyncServicePostgres",
             [
-                "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .logging,
+                "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .crypto, .logging,
                 .nioConcurrencyHelpers, .nioCore,
             ]
         ),

@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import PowerSyncTerminal
 import PowerSyncService
-import PowerSyncServicePostgres
+import PowerSyncServiceCore
 
 /// `powersync slots`: shows replication slots that nobody needs, for which the server keeps its log, and drops them.
 struct SlotsCommand: AsyncParsableCommand {
@@ -40,7 +40,7 @@ struct SlotsCommand: AsyncParsableCommand {
         let slots: SlotReport?
         do {
             slots = try await SyncService.slots(of: configuration)
-        } catch let error as PostgresError {
+        } catch let error as SourceUnreachable {
             printToStandardError("\(error)")
             throw TestConnectionCommand.unreachable
         }
@@ -109,7 +109,7 @@ struct SlotListing: Encodable {
                 isUnused: entry.isUnused,
                 isActive: entry.slot.isActive,
                 retainedBytes: entry.slot.retainedBytes,
-                walStatus: entry.slot.walStatus
+                walStatus: entry.slot.state
             )
         }
     }

@@ -142,7 +142,7 @@ struct StatusReport {
     init(_ data: JSONObject) {
         for connection in data.objects("connections") {
             let state = connection["connected"] == .bool(true) ? "connected" : "not connected"
-            lines.append("source    \(connection.string("postgres_uri")), \(state)")
+            lines.append("source    \(connection.string(EstablishedName.sourceURI)), \(state)")
             addFindings(of: connection)
         }
         if case .object(let storage) = data["storage"] {

@@ -12,7 +12,7 @@ struct TestConnectionCommand: AsyncParsableCommand {
         commandName: "test-connection",
         abstract: "Check that the source of a service can be replicated.",
         discussion: """
-            Connects to the source as the service would, and to a storage in PostgreSQL, and prints what is missing on the \
+            Connects to the source as the service would, and to a storage that is a server, and prints what is missing on the \
             server, with the statement that mends it. Changes nothing. Exits with 0 when the source can be replicated (warnings are allowed), with 1 when \
             something is missing or the configuration cannot be used, with 2 when there is no connection.
             """

@@ -13,9 +13,10 @@ struct DataFileWatch: Service {
     private let clock: any Clock<Duration>
     private let logger: Logger
 
-    /// Watches those of these that are files.
-    init(_ databases: [any Sendable], probes: Probes, clock: any Clock<Duration> = ContinuousClock(), logger: Logger) {
-        self.databases = databases.compactMap { $0 as? any FileBacked }
+    /// Watches databases.
+    init(_ databases: [any FileBacked], probes: Probes, clock: any Clock<Duration> = ContinuousClock(), logger: Logger)
+    {
+        self.databases = databases
         self.probes = probes
         self.clock = clock
         self.logger = logger

@@ -82,7 +82,7 @@ public final class SyncService: Service {
             throw ServiceError(.invalidConfiguration, "\(configuration.port) is not a port", key: "port")
         }
         if let (text, file) = try configuration.readSyncConfigText() {
-            let result = SyncConfig.parse(text)
+            let result = SyncConfig.parse(text, patternRefusal: configuration.patternRefusal)
             let diagnostics = result.diagnostics.map { $0.formatted(file: file) }
             hasBrokenSyncConfig = !result.isUsable
             if hasBrokenSyncConfig {

@@ -2,7 +2,6 @@ import Foundation
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncServicePostgres
 import PowerSyncAuth
 
 /// What keeps a service from starting, in the words for whoever started it.
@@ -30,7 +29,7 @@ extension ServiceConfiguration {
         case is SocketAddressError: hostError
         case let error as ReplicationSourceError where error.code == .configuration:
             ServiceError(
-                sourceErrorCode,
+                source.module.configurationErrorCode,
                 error.message,
                 key: "replication.connections[0]",
                 catalogueCode: error.catalogueCode
@@ -50,31 +49,6 @@ extension ServiceConfiguration {
             "\"\(host)\" is not an address of this machine, or a name of one; write 0.0.0.0 for all interfaces, or 127.0.0.1",
             key: "host"
         )
-    }
-
-    /// The error of a storage in PostgreSQL, for whoever started the service, or maintains its storage.
-    func storageError(_ error: any Error) -> any Error {
-        guard case .postgres(let settings, _) = storage.kind else { return error }
-        switch error {
-        case let error as BucketStorageError:
-            return ServiceError(
-                .storage,
-                error.message,
-                key: "storage",
-                underlyingError: error.underlyingError,
-                catalogueCode: error.catalogueCode
-            )
-        case let error as PostgresError:
-            let remedy = PostgresCheck.remedy(for: error).map { " \($0)" } ?? ""
-            return ServiceError(
-                .storage,
-                "the bucket storage, \(settings), cannot be used.\(remedy)",
-                key: "storage",
-                underlyingError: error
-            )
-        default:
-            return error
-        }
     }
 }
 

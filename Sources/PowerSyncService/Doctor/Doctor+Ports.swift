@@ -20,13 +20,13 @@ extension Doctor {
             try PortProbe.take(configuration.host, configuration.port)
             findings.ok(.ports, "port \(configuration.port) is free")
         } catch {
-            switch configuration.storage.kind {
-            case .sqlite:
+            switch type(of: configuration.storage.module).sharing {
+            case .oneProcess:
                 isRunning = await Self.isStorageInUse(configuration)
                 if isRunning {
                     findings.ok(.ports, "port \(configuration.port) and the storage are in use: the service is running")
                 }
-            case .postgres:
+            case .anyNumber:
                 // Any number of services may use it, so that its being in use would tell nothing.
                 isRunning = await Self.isAnswering(configuration)
                 if isRunning { findings.ok(.ports, "a service answers on port \(configuration.port): it is running") }
@@ -46,7 +46,7 @@ extension Doctor {
 
     private static func isStorageInUse(_ configuration: ServiceConfiguration) async -> Bool {
         do {
-            try await configuration.storageMaintenance.checkOpening(migrates: true)
+            try await configuration.storage.module.maintenance.checkOpening(migrates: true)
             return false
         } catch {
             return (error as? BucketStorageError)?.code == .inUse

@@ -1,6 +1,5 @@
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncServicePostgres
 
 extension Doctor {
     /// Looks at the source: what `powersync test-connection` says, and slots that nobody needs.

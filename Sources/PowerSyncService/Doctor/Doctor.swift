@@ -203,21 +203,6 @@ extension FileStamp {
     }
 }
 
-extension PostgresSettings {
-    /// The password, as it is and as it stands in a URI, and a line of the private key.
-    fileprivate var secrets: [String] {
-        var secrets: [String] = []
-        if let password = keywords?["password"] {
-            secrets.append(password)
-            secrets += [password.addingPercentEncoding(withAllowedCharacters: .alphanumerics)].compactMap { $0 }
-        }
-        if let key = clientPrivateKey, key.contains("PRIVATE KEY") {
-            secrets += key.split(whereSeparator: \.isNewline).dropFirst().prefix(1).map { String($0) }
-        }
-        return secrets
-    }
-}
-
 extension ServiceConfiguration {
     /// Everything in it that nobody else should know, as it would stand in a file.
     fileprivate var secrets: [String] {
@@ -229,8 +214,7 @@ extension ServiceConfiguration {
                     .replacing("=", with: "")
             )
         }
-        if case .postgres(let settings) = source.kind { secrets += settings.secrets }
-        if case .postgres(let settings, _) = storage.kind { secrets += settings.secrets }
+        secrets += source.module.secrets + storage.module.secrets
         return secrets.filter { !$0.isEmpty }
     }
 }

@@ -1,6 +1,5 @@
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncServicePostgres
 
 /// What to do about what keeps a service from starting, for those who read no more than a report.
 extension ServiceError {
@@ -10,7 +9,7 @@ extension ServiceError {
     /// - Returns: One or two sentences.
     func remedy(in area: Finding.Area) -> String {
         switch underlyingError {
-        case let error as PostgresError where code == .storage && error.code != .server:
+        case let error as any ServerError where code == .storage && error.isUnanswered:
             // Nothing is known to be wrong with the storage: it could not even be asked.
             "Wait until the server is up, or correct \(key ?? "storage"): the storage itself is left as it is."
         case let error as BucketStorageError where error.code == .corrupted:

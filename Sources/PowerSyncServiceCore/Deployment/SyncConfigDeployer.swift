@@ -44,6 +44,7 @@ package final class SyncConfigDeployer: Sendable {
     /// Advanced after the set of streams has changed.
     package let streamsChanged = ChangeSignal()
     private let storage: any BucketStorage
+    private let patternRefusal: SyncConfig.PatternRefusal?
     private let now: @Sendable () -> Date
     private let logger: Logger
     private let lastRejection = NIOLockedValueBox<Rejection?>(nil)
@@ -54,10 +55,17 @@ package final class SyncConfigDeployer: Sendable {
     ///
     /// - Parameters:
     ///   - storage: Where deployed configs are recorded.
+    ///   - patternRefusal: What the source cannot do; `nil` for a source that can do all.
     ///   - now: Tells the time for diagnostics.
     ///   - logger: Gets what was deployed at `notice`.
-    package init(storage: any BucketStorage, now: @escaping @Sendable () -> Date = { Date() }, logger: Logger) {
+    package init(
+        storage: any BucketStorage,
+        patternRefusal: SyncConfig.PatternRefusal? = nil,
+        now: @escaping @Sendable () -> Date = { Date() },
+        logger: Logger
+    ) {
         self.storage = storage
+        self.patternRefusal = patternRefusal
         self.now = now
         self.logger = logger
     }
@@ -77,7 +85,7 @@ package final class SyncConfigDeployer: Sendable {
     /// - Throws: ``SyncConfigDeploymentError/rejected(_:)``, or an error of the storage.
     @discardableResult
     package func deploy(_ content: String, versionLabel: String? = nil) async throws -> Deployment {
-        let result = SyncConfig.parse(content)
+        let result = SyncConfig.parse(content, patternRefusal: patternRefusal)
         guard let plan = result.plan else {
             lastRejection.withLockedValue { [date = now()] rejection in
                 rejection = Rejection(content: content, findings: result.diagnostics, date: date)
@@ -150,7 +158,7 @@ package final class SyncConfigDeployer: Sendable {
             guard let active = streams.last(where: { $0.state.isServed }) else {
                 throw SyncConfigDeploymentError.noActiveConfig
             }
-            let result = SyncConfig.parse(active.content)
+            let result = SyncConfig.parse(active.content, patternRefusal: patternRefusal)
             guard let plan = result.plan else { throw SyncConfigDeploymentError.rejected(result.diagnostics) }
             let stream = try await storage.deploy(
                 active.content,

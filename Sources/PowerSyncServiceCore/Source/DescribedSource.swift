@@ -63,13 +63,13 @@ package struct DescribedTable: Sendable, Hashable {
         /// The type in the source's own words.
         package var type: String
         /// What clients get: `text`, `integer`, `real`, `blob` or `numeric`.
-        package var sqliteType: String
+        package var clientType: String
 
         /// Creates a column.
-        package init(name: String, type: String, sqliteType: String) {
+        package init(name: String, type: String, clientType: String) {
             self.name = name
             self.type = type
-            self.sqliteType = sqliteType
+            self.clientType = clientType
         }
     }
 
@@ -105,7 +105,7 @@ extension SourceSchema {
 extension SourceSchema.ColumnType {
     /// The type of a column whose values are known.
     fileprivate init?(_ column: DescribedTable.Column) {
-        switch column.sqliteType {
+        switch column.clientType {
         case "integer" where column.type == "boolean": self.init(declaration: column.type, values: .boolean)
         case "integer", "real": self.init(declaration: column.type, values: .number)
         case "text": self.init(declaration: column.type, values: .text)

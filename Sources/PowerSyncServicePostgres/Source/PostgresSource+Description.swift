@@ -5,6 +5,8 @@ package import PowerSyncServiceCore
 
 /// The source as operators see it.
 extension PostgresSource: DescribedSource {
+    package var described: (any DescribedSource)? { self }
+
     package func describeTables() async throws -> [DescribedTable] {
         try await pool.withConnection { try await PostgresRelations.tables($0) }
     }

@@ -5,6 +5,9 @@ package import PowerSyncServiceCore
 
 /// The source as the replicator sees it.
 extension PostgresSource: ReplicationSource {
+    package var writable: (any WritableSource)? { nil }
+    package var fileBacked: (any FileBacked)? { nil }
+
     package func checkConfiguration() async throws {
         let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
         try await refuse(pool.withConnection { try await check.settingErrors(on: $0) })

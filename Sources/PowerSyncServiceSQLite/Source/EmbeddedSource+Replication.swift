@@ -7,6 +7,9 @@ package import PowerSyncServiceCore
 
 /// The embedded source as the replicator sees it.
 extension EmbeddedSource: ReplicationSource {
+    package var retainedLog: (any LogRetainingSource)? { nil }
+    package var fileBacked: (any FileBacked)? { self }
+
     package func checkConfiguration() async throws {
         for table in try await synchroniseCapture().unkeyedTables {
             warnOnce(

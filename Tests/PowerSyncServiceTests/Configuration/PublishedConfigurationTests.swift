@@ -110,7 +110,7 @@ import Testing
         )
         #expect(configuration.warnings.count == 21, "\(configuration.warnings.joined(separator: "\n"))")
         #expect(configuration.warnings.allSatisfy { $0.contains(": no effect here: ") })
-        guard case .postgres(let storage, _) = configuration.storage.kind else {
+        guard let storage = (configuration.storage.module as? PostgresStorageModule)?.settings else {
             Issue.record("not a PostgreSQL storage")
             return
         }

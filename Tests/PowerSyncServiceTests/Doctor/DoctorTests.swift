@@ -379,7 +379,8 @@ import TestSupport
                 try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
             }
             var findings: [Finding] = []
-            Doctor(logger: Scenario.logger).checkReaders(of: path, &findings)
+            let file = DatabaseFile(path: path, log: path + "-wal", others: [path + "-shm"])
+            Doctor(logger: Scenario.logger).checkReaders(of: file, &findings)
             #expect(findings.count == (words == nil ? 0 : 1))
             for finding in findings {
                 #expect(

@@ -149,7 +149,7 @@ import Testing
     }
 
     @Test func aSlotThatIsBeingReadIsNotUnused() {
-        let slot = PostgresSlot(name: "a", isActive: true, walStatus: nil, retainedBytes: nil, unacknowledgedBytes: nil)
+        let slot = SourceSlot(name: "a", isActive: true, state: nil, retainedBytes: nil)
         #expect(!SlotReport.Entry(slot: slot, isNeeded: false).isUnused)
     }
 }

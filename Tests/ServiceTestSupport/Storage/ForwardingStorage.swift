@@ -11,6 +11,8 @@ package protocol ForwardingStorage: BucketStorage {
 }
 
 extension ForwardingStorage {
+    package var fileBacked: (any FileBacked)? { storage.fileBacked }
+
     package func activeStream() async throws -> ActiveSyncStream? { try await storage.activeStream() }
 
     package func deploy(

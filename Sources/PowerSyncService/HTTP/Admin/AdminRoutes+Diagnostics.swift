@@ -42,7 +42,7 @@ extension AdminRoutes {
         var data: JSONObject = [
             "connections": .array([
                 .object([
-                    "id": .string(connection.id), "postgres_uri": .string(connection.uri),
+                    "id": .string(connection.id), EstablishedName.sourceURI: .string(connection.uri),
                     "connected": .bool(state.error == nil), "errors": .array(errors),
                 ])
             ])
@@ -74,7 +74,7 @@ extension AdminRoutes {
     /// The answer to `/api/admin/v1/validate`.
     func validationStatus(of text: String) async throws -> JSONObject {
         let state = try await sourceState()
-        let result = SyncConfig.parse(text, schema: state.schema)
+        let result = SyncConfig.parse(text, schema: state.schema, patternRefusal: connection.patternRefusal)
         var findings = result.diagnostics.map { Self.entry($0) }
         guard var plan = result.plan else { return ["connections": .array([]), "errors": .array(findings)] }
         plan.defaultSchema = connection.defaultSchema
@@ -139,7 +139,7 @@ extension AdminRoutes {
         guard let head = state.head, let position = progress.resumePosition, position.history == head.history else {
             return nil
         }
-        return (source as? any DescribedSource)?.logSize(from: position.lsn, to: head.lsn)
+        return source.described?.logSize(from: position.lsn, to: head.lsn)
     }
 
     /// What is late.
@@ -172,7 +172,7 @@ extension AdminRoutes {
     /// What the source keeps of its log; `nil` also when it does not answer, which is told elsewhere.
     private func retention(of stream: ReplicationStream) async throws -> LogRetention? {
         do {
-            return try await (source as? any DescribedSource)?.logRetention(for: stream.slotName)
+            return try await source.described?.logRetention(for: stream.slotName)
         } catch let error as CancellationError {
             throw error
         } catch {
@@ -209,7 +209,7 @@ extension AdminRoutes {
         }
         let findings: [Finding]
         do {
-            findings = try await (source as? any DescribedSource)?.findings(for: plan) ?? []
+            findings = try await source.described?.findings(for: plan) ?? []
         } catch let error as CancellationError {
             throw error
         } catch {

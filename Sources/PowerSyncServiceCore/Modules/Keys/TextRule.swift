@@ -1,7 +1,7 @@
 /// What a text of a configuration has to be that names something, or that grants something to whoever has it.
 ///
 /// A program that fills in a template writes something even where it has no value: nobody may become an administrator with that.
-enum TextRule {
+package enum TextRule {
     /// A name: of an audience, a key, a role, a host.
     case name
     /// A secret for which there are other rules, or none here, such as the password of a database.
@@ -10,13 +10,13 @@ enum TextRule {
     case token
 
     /// A secret with fewer characters can be guessed by trying.
-    static let leastCharacters = 8
+    package static let leastCharacters = 8
 
     /// What templates write for a missing value, in various languages.
     private static let missing: Set<String> = ["null", "undefined", "none", "nil", "<no value>", "nan"]
 
     /// What is wrong with a text, without the text; `nil` when nothing is.
-    func problem(with text: String) -> String? {
+    package func problem(with text: String) -> String? {
         let trimmed = text.trimmed
         guard !trimmed.isEmpty else { return "is empty; give it a value, or leave it out" }
         if Self.missing.contains(trimmed.lowercased()) {
@@ -40,7 +40,7 @@ enum TextRule {
     }
 
     /// Whether a text stands for a value that somebody was to fill in: `[HIDDEN_PASSWORD]`, `${PS_TOKEN}`, `{{ token }}`, `<password>`.
-    static func isPlaceholder(_ text: String) -> Bool {
+    package static func isPlaceholder(_ text: String) -> Bool {
         let marks = [("[", "]"), ("<", ">"), ("{{", "}}"), ("${", "}")]
         return marks.contains { first, last in
             guard text.hasPrefix(first), text.hasSuffix(last) else { return false }

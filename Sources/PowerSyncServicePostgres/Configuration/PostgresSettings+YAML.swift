@@ -1,14 +1,12 @@
 import PowerSyncProtocol
-import PowerSyncServicePostgres
+import PowerSyncServiceCore
 
 extension PostgresSettings {
     /// Reads a connection of the type `postgresql`: `nil` when none can be made, and what is wrong is in the findings of the document.
     ///
-    /// - Parameters:
-    ///   - section: The connection.
-    ///   - path: Makes a path of the file absolute.
-    init?(_ section: inout YAMLSection, path: (String) -> String) {
-        self.init(connection: &section, path: path)
+    /// - Parameter section: The connection.
+    init?(_ section: inout YAMLSection) {
+        self.init(connection: &section)
         publication = section.string("publication", as: .name) ?? publication
         if let prefix = section.string("slot_name_prefix") {
             // With the id that follows, a name has up to 63 bytes.
@@ -27,12 +25,10 @@ extension PostgresSettings {
 
     /// Reads a storage of the type `postgresql`; what is wrong is in the findings of the document.
     ///
-    /// - Parameters:
-    ///   - section: The storage.
-    ///   - path: Makes a path of the file absolute.
+    /// - Parameter section: The storage.
     /// - Returns: The settings, and the name of the schema; `nil` when there is no connection with them.
-    static func storage(_ section: inout YAMLSection, path: (String) -> String) -> ServiceConfiguration.Storage? {
-        var settings = PostgresSettings(connection: &section, path: path)
+    static func storage(_ section: inout YAMLSection) -> (settings: PostgresSettings, schema: String)? {
+        var settings = PostgresSettings(connection: &section)
         settings.key = "storage"
         let schema = section.string("schema", as: .name) ?? PostgresBucketStorage.defaultSchema
         if !isSchemaName(schema) {
@@ -42,7 +38,7 @@ extension PostgresSettings {
             )
         }
         section.finish()
-        return settings.check(section) ? .postgresql(settings, schema: schema) : nil
+        return settings.check(section) ? (settings, schema) : nil
     }
 
     /// Whether a schema of the storage may have a name: one that needs no quotes, and is no name of the system's.
@@ -52,7 +48,7 @@ extension PostgresSettings {
     }
 
     /// Reads what source and storage have in common: how to connect.
-    private init(connection section: inout YAMLSection, path: (String) -> String) {
+    private init(connection section: inout YAMLSection) {
         let uri = section.string("uri", as: .secret)
         self.init(host: "", database: "", username: "", password: nil)
         self.overrides = [:]
@@ -64,7 +60,7 @@ extension PostgresSettings {
             if let value = section.string(key, as: rule) { overrides[keyword] = value }
         }
         if let port = section.integer("port", in: 1...65535, .notAPort) { overrides["port"] = String(port) }
-        readTLS(&section, path)
+        readTLS(&section)
         maximumPoolSize = section.integer("max_pool_size", in: 1...1000) ?? maximumPoolSize
         if let seconds = section.integer("connect_timeout", in: 1...3600) {
             overrides["connect_timeout"] = String(seconds)
@@ -85,14 +81,14 @@ extension PostgresSettings {
         }
     }
 
-    private mutating func readTLS(_ section: inout YAMLSection, _ path: (String) -> String) {
+    private mutating func readTLS(_ section: inout YAMLSection) {
         if let name = section.string("sslmode") {
             tls = TLSMode.all.first { $0.sslmode == name }
             if tls == nil { section.fail("sslmode", "\"\(name)\" is not one of \(TLSMode.names)") }
         }
         if let (key, message) = protectionWarning { section.warn(key, message) }
         func pem(_ key: String, _ section: inout YAMLSection) -> String? {
-            section.string(key, as: .secret).map { $0.contains("-----BEGIN") ? $0 : path($0) }
+            section.string(key, as: .secret).map { $0.contains("-----BEGIN") ? $0 : section.document.absolutePath($0) }
         }
         caCertificate = pem("cacert", &section)
         clientCertificate = pem("client_certificate", &section)

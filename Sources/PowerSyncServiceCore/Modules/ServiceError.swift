@@ -61,7 +61,7 @@ public struct ServiceError: Error, Sendable {
     /// What has no effect in the same file, or is not safe.
     package let warnings: [String]
 
-    init(
+    package init(
         _ code: Code,
         _ message: String,
         file: String? = nil,
@@ -85,8 +85,24 @@ public struct ServiceError: Error, Sendable {
         self.warnings = warnings
     }
 
+    /// This error with a code of the error catalogue.
+    func withCode(_ code: ErrorCode?) -> ServiceError {
+        ServiceError(
+            self.code,
+            message,
+            file: file,
+            line: line,
+            key: key,
+            diagnostics: diagnostics,
+            underlyingError: underlyingError,
+            catalogueCode: code,
+            others: others,
+            warnings: warnings
+        )
+    }
+
     /// This error as the first one of a file.
-    func followed(by others: [ServiceError], warnings: [String]) -> ServiceError {
+    package func followed(by others: [ServiceError], warnings: [String]) -> ServiceError {
         ServiceError(
             code,
             message,

@@ -1,4 +1,5 @@
-import PowerSyncProtocol
+import Foundation
+package import PowerSyncProtocol
 import PowerSyncSyncConfig
 import Yams
 
@@ -7,16 +8,34 @@ import Yams
 /// Every key is read by name; ``finish()`` then reports the ones that nobody asked for. What is wrong is collected in the findings of
 /// the document, with the line and the whole path of the key, and the reader gets `nil`, so that one run says all of it. A scalar
 /// tagged `!env PS_NAME`, `!env PS_NAME::number` or `!env PS_NAME::boolean` is replaced by an environment variable.
-struct YAMLSection {
+package struct YAMLSection {
     /// What stays the same for all sections of a file.
-    struct Document {
-        var file: String
-        var environment: [String: String]
-        let findings = ConfigurationFindings()
+    package struct Document {
+        /// The name of the file, or of the variable that has the text.
+        package var file: String
+        /// Where `!env` finds values.
+        package var environment: [String: String]
+        /// What is wrong with the file.
+        package let findings = ConfigurationFindings()
+
+        /// Creates a document without findings.
+        package init(file: String, environment: [String: String]) {
+            self.file = file
+            self.environment = environment
+        }
+
+        /// A path of the file: a relative one starts at its folder.
+        package func absolutePath(_ path: String) -> String {
+            URL(filePath: path, relativeTo: URL(filePath: file).deletingLastPathComponent()).standardizedFileURL.path(
+                percentEncoded: false
+            )
+        }
     }
 
-    let document: Document
-    let path: String
+    /// The file.
+    package let document: Document
+    /// The path of the mapping, such as `replication.connections[0]`; empty at the top.
+    package let path: String
     private let mapping: Node.Mapping
     private let line: Int?
     private var knownKeys: Set<String> = []
@@ -24,7 +43,7 @@ struct YAMLSection {
     /// The root of a file.
     ///
     /// - Throws: ``ServiceError`` when there is nothing that could be read.
-    init(yaml: String, document: Document) throws(ServiceError) {
+    package init(yaml: String, document: Document) throws(ServiceError) {
         let root: Node?
         do {
             root = try Yams.compose(yaml: yaml)
@@ -100,7 +119,7 @@ struct YAMLSection {
     ///   - message: What is wrong, and what to write.
     ///   - code: The kind of error.
     ///   - catalogueCode: The code of the error catalogue.
-    func fail(
+    package func fail(
         _ key: String?,
         _ message: String,
         code: ServiceError.Code = .invalidConfiguration,
@@ -110,24 +129,24 @@ struct YAMLSection {
     }
 
     /// Reports what has no effect, or is not safe.
-    func warn(_ key: String?, _ message: String) {
+    package func warn(_ key: String?, _ message: String) {
         document.findings.warn(error(key, message).description)
     }
 
     /// Reports what has no effect, or is not safe, without a line.
-    func note(_ message: String) {
+    package func note(_ message: String) {
         document.findings.warn("\(document.file): \(message)")
     }
 
     /// Whether the mapping has a key with a value.
-    mutating func contains(_ key: String) -> Bool {
+    package mutating func contains(_ key: String) -> Bool {
         node(key) != nil
     }
 
     /// Reports the keys that were not read: those of the established service as the table says, others as errors.
     ///
     /// - Parameter isOpen: Whether the format says that unknown keys are ignored: then they are warnings.
-    func finish(isOpen: Bool = false) {
+    package func finish(isOpen: Bool = false) {
         for entry in mapping {
             guard let key = entry.key.scalar?.string else {
                 fail(nil, "a key is not a single value; write name: value")
@@ -152,14 +171,14 @@ struct YAMLSection {
     // MARK: Values
 
     /// A text.
-    mutating func string(_ key: String) -> String? {
+    package mutating func string(_ key: String) -> String? {
         node(key).flatMap { value($0, key)?.text }
     }
 
     /// A text that names something, or grants something: never null, empty, or what a template leaves.
     ///
     /// Line breaks at its end do not count: editors and secret stores add them.
-    mutating func string(_ key: String, as rule: TextRule) -> String? {
+    package mutating func string(_ key: String, as rule: TextRule) -> String? {
         guard let node = node(key) else {
             if mapping.contains(where: { $0.key.scalar?.string == key }) {
                 fail(key, "is null; give it a value, or leave the key out")
@@ -176,7 +195,7 @@ struct YAMLSection {
     }
 
     /// A whole number.
-    mutating func integer(_ key: String, in range: ClosedRange<Int>, _ code: ErrorCode? = nil) -> Int? {
+    package mutating func integer(_ key: String, in range: ClosedRange<Int>, _ code: ErrorCode? = nil) -> Int? {
         guard let node = node(key), let value = value(node, key) else { return nil }
         guard let number = Int(value.text.withoutLineEnd), range.contains(number) else {
             let bounds =
@@ -189,7 +208,7 @@ struct YAMLSection {
     }
 
     /// `true` or `false`.
-    mutating func boolean(_ key: String) -> Bool? {
+    package mutating func boolean(_ key: String) -> Bool? {
         guard let node = node(key), let value = value(node, key) else { return nil }
         switch value.text.withoutLineEnd.lowercased() {
         case "true", "yes", "on": return true
@@ -201,7 +220,7 @@ struct YAMLSection {
     }
 
     /// A list of texts, or one text; entries are never null.
-    mutating func strings(_ key: String) -> [String]? {
+    package mutating func strings(_ key: String) -> [String]? {
         guard let node = node(key) else { return nil }
         guard case .sequence(let items) = node else { return value(node, key).map { [$0.text] } }
         return items.enumerated().compactMap { index, item in
@@ -214,7 +233,7 @@ struct YAMLSection {
     }
 
     /// A list of texts as ``string(_:as:)``, or one text.
-    mutating func strings(_ key: String, as rule: TextRule) -> [String]? {
+    package mutating func strings(_ key: String, as rule: TextRule) -> [String]? {
         guard let node = node(key), case .sequence(let items) = node else { return string(key, as: rule).map { [$0] } }
         var result: [String] = []
         for (index, item) in items.enumerated() {
@@ -234,7 +253,7 @@ struct YAMLSection {
     }
 
     /// A mapping.
-    mutating func section(_ key: String) -> YAMLSection? {
+    package mutating func section(_ key: String) -> YAMLSection? {
         guard let node = node(key) else { return nil }
         let section = YAMLSection(node, path: fullPath(key), document: document)
         if section == nil { fail(key, "expected a mapping of keys to values") }
@@ -242,7 +261,7 @@ struct YAMLSection {
     }
 
     /// A list of mappings.
-    mutating func sections(_ key: String) -> [YAMLSection]? {
+    package mutating func sections(_ key: String) -> [YAMLSection]? {
         guard let node = node(key) else { return nil }
         guard case .sequence(let items) = node else {
             fail(key, "expected a list")
@@ -255,8 +274,16 @@ struct YAMLSection {
         }
     }
 
+    /// The path of a file; what is missing is in the findings.
+    package mutating func requiredPath(_ key: String) -> String? {
+        let path = string(key, as: .name)
+        // What is there and wrong has been said.
+        if path == nil { fail(key, "missing; give a file") }
+        return path.map(document.absolutePath)
+    }
+
     /// The kind of file that somebody else's program reads, if it is one.
-    var hostedServiceFile: HostedServiceFile? { HostedServiceFile(mapping) }
+    package var hostedServiceFile: HostedServiceFile? { HostedServiceFile(mapping) }
 
     /// A value, and where it is from.
     private struct Value {

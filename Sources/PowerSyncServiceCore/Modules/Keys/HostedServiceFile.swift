@@ -6,9 +6,9 @@ import Yams
 /// _type: cloud
 /// replication:
 ///   connections:
-///     - {type: postgresql, password: {secret_ref: default_password}}
+///     - {type: …, password: {secret_ref: default_password}}
 /// ```
-struct HostedServiceFile {
+package struct HostedServiceFile {
     /// What says so: `_type: cloud`, `secret_ref` or `secret`.
     private let sign: String
     private let keySets: [String]
@@ -35,7 +35,10 @@ struct HostedServiceFile {
     }
 
     /// What to write instead: one sentence, and the lines.
-    var message: String {
+    ///
+    /// - Parameter modules: The first source and the first storage are the examples.
+    /// - Returns: Text of several lines.
+    package func message(_ modules: Modules) -> String {
         var authentication = isSupabase ? ["supabase: true"] : []
         if !keySets.isEmpty { authentication.append("jwks_uri: [\(keySets.map(\.yaml).joined(separator: ", "))]") }
         if authentication.isEmpty { authentication.append("jwks_uri: https://id.example.com/.well-known/jwks.json") }
@@ -47,8 +50,8 @@ struct HostedServiceFile {
         return """
             a file of the hosted service (\(sign)), which keeps storage and secrets elsewhere; write one for a service of your own, with \
             the address of the database, its password in it, in the environment:
-              replication: {connections: [{type: postgresql, uri: !env PS_DATA_SOURCE_URI}]}
-              storage: {type: sqlite, path: data/buckets.db}
+              replication: {connections: [\(modules.sources.first?.example ?? "")]}
+              storage: \(modules.storages.first?.example ?? "")
               sync_config: {path: sync.yaml}
               client_auth: {\(authentication.joined(separator: ", "))}
             """

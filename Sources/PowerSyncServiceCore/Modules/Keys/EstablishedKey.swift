@@ -1,9 +1,9 @@
 /// A key of the established service's configuration files that this service does not use, as of autumn 2026.
 ///
 /// The only place that knows them. Keys that both services use are read where they are needed.
-struct EstablishedKey: Sendable {
+package struct EstablishedKey: Sendable {
     /// What becomes of a key.
-    enum Treatment: Sendable, Hashable {
+    package enum Treatment: Sendable, Hashable {
         /// It is said in one line why it does nothing here; with the value `unless`, which is what happens anyway, nothing is said.
         case noEffect(String, unless: String? = nil)
         /// The file cannot be used; says what to write instead.
@@ -11,11 +11,11 @@ struct EstablishedKey: Sendable {
     }
 
     /// The path of the mapping that has the key, with `[]` for an entry of a list: `replication.connections[]`; empty at the top.
-    let section: String
+    package let section: String
     /// The key.
-    let name: String
+    package let name: String
     /// What becomes of it.
-    let treatment: Treatment
+    package let treatment: Treatment
 
     /// What becomes of a key.
     ///
@@ -23,7 +23,7 @@ struct EstablishedKey: Sendable {
     ///   - name: The key.
     ///   - path: The path of the mapping that has it, such as `replication.connections[0]`.
     /// - Returns: `nil` when it is none of these.
-    static func treatment(of name: String, in path: String) -> Treatment? {
+    package static func treatment(of name: String, in path: String) -> Treatment? {
         let section = path.replacing(/\[\d+\]/, with: "[]")
         return all.first { $0.section == section && $0.name == name }?.treatment
     }
@@ -33,7 +33,7 @@ struct EstablishedKey: Sendable {
     }
 
     /// All of them.
-    static let all: [EstablishedKey] =
+    package static let all: [EstablishedKey] =
         keys(
             "",
             [

@@ -2,8 +2,7 @@ import Crypto
 import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-import PowerSyncServiceCore
-package import PowerSyncServicePostgres
+package import PowerSyncServiceCore
 
 /// Makes the connection string for libpq.
 extension PostgresSettings {

@@ -1,4 +1,4 @@
-import PowerSyncServicePostgres
+import Foundation
 
 /// A PostgreSQL database that is replicated (docs/postgres.md), or has the storage of the service (docs/postgres-storage.md).
 ///
@@ -109,20 +109,23 @@ extension PostgresSettings: CustomStringConvertible, CustomDebugStringConvertibl
     /// Whether a password is written down.
     package var hasPassword: Bool { keywords?["password"] != nil }
 
+    /// The password, as it is and as it stands in a URI, and a line of the private key.
+    var secrets: [String] {
+        var secrets: [String] = []
+        if let password = keywords?["password"] {
+            secrets.append(password)
+            secrets += [password.addingPercentEncoding(withAllowedCharacters: .alphanumerics)].compactMap { $0 }
+        }
+        if let key = clientPrivateKey, key.contains("PRIVATE KEY") {
+            secrets += key.split(whereSeparator: \.isNewline).dropFirst().prefix(1).map { String($0) }
+        }
+        return secrets
+    }
+
     /// All keywords of libpq but those of TLS; `nil` when the URI cannot be read.
-    var keywords: [String: String]? {
+    package var keywords: [String: String]? {
         guard let uri else { return overrides }
         guard let given = uri.keywords else { return nil }
         return Dictionary(given.map { ($0.name, $0.value) }) { $1 }.merging(overrides) { $1 }
-    }
-}
-
-extension ServiceConfiguration.Source {
-    /// A PostgreSQL database that is replicated.
-    ///
-    /// - Parameter settings: Where it is.
-    /// - Returns: The source.
-    public static func postgresql(_ settings: PostgresSettings) -> ServiceConfiguration.Source {
-        ServiceConfiguration.Source(kind: .postgres(settings))
     }
 }
