@@ -22,7 +22,8 @@ extension PostgresCheck {
             WHERE m.rolname = 'rds_replication' AND pg_catalog.pg_has_role(r.oid, m.oid, 'MEMBER')),
           r.rolsuper OR r.rolbypassrls, r.rolsuper, pg_catalog.current_database(),
           pg_catalog.current_setting('rds.logical_replication', true) IS NOT NULL,
-          pg_catalog.current_setting('cloudsql.logical_decoding', true) IS NOT NULL
+          pg_catalog.current_setting('cloudsql.logical_decoding', true) IS NOT NULL,
+          extract(epoch FROM pg_catalog.current_setting('idle_replication_slot_timeout', true)::interval)::int8
         FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
         """
 
@@ -137,6 +138,18 @@ extension PostgresCheck {
                     its slot is lost and everything is copied again.
                     """,
                     "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'; SELECT pg_reload_conf();"
+                )
+            )
+        }
+        if let limit = state.idleSlotTimeout, limit > 0, limit < Self.enoughIdleTime {
+            findings.append(
+                .warning(
+                    .slotLost,
+                    """
+                    idle_replication_slot_timeout is \(limit) s: when the service is away for longer, its slot is lost and everything \
+                    is copied again.
+                    """,
+                    "ALTER SYSTEM SET idle_replication_slot_timeout = '3d'; SELECT pg_reload_conf();"
                 )
             )
         }

@@ -65,20 +65,19 @@ extension PostgresCheck {
               AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
             WHERE i.indrelid = c.oid
               AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident)
-              AND (a.attgenerated <> ''
-                OR t.attributes IS NOT NULL AND a.attnum <> ALL(t.attributes))),
+              AND NOT \(PostgresPublication.publishes("a", "t"))),
           (SELECT k.relname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class k ON k.oid = i.indexrelid
             WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL
               AND i.indexprs IS NULL AND NOT EXISTS (
                 SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid
                   AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
-                  AND (NOT a.attnotnull OR a.attgenerated <> ''))
+                  AND (NOT a.attnotnull OR NOT \(PostgresPublication.publishes("a", "t"))))
             ORDER BY i.indnkeyatts, k.relname LIMIT 1),
           c.relreplident = 'n'
             AND EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
         FROM pg_catalog.pg_class c
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-        LEFT JOIN LATERAL (SELECT true AS is_published, m.attributes FROM pg_catalog.pg_publication p
+        LEFT JOIN LATERAL (SELECT true AS is_published, m.attributes, m.has_generated FROM pg_catalog.pg_publication p
           CROSS JOIN LATERAL (\(PostgresPublication.membership(serverVersion: serverVersion))) m
           WHERE p.pubname = $1) t ON c.relkind = 'r' AND c.relpersistence = 'p'
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -228,8 +227,9 @@ extension PostgresCheck {
             """,
             """
             ALTER TABLE \(table.sqlName) REPLICA IDENTITY USING INDEX …; with a unique index of other columns. For a generated \
-            column, before PostgreSQL 18, also ALTER TABLE \(table.sqlName) REPLICA IDENTITY FULL; and one that the publication \
-            leaves out can be added to those that it lists.
+            column, before PostgreSQL 18, also ALTER TABLE \(table.sqlName) REPLICA IDENTITY FULL; from then on, if it is stored, \
+            ALTER PUBLICATION \(PostgresIdentifier.quoted(publication)) SET (publish_generated_columns = stored); and one that the \
+            publication leaves out can be added to those that it lists.
             """
         )
     }

@@ -21,6 +21,8 @@ package struct PostgresCheck: Sendable {
     package static let minimumVersion = 140_000
     /// From here on, `max_slot_wal_keep_size` is not worth a warning: 1 GB, in MB as the server counts it.
     static let enoughWAL = 1024
+    /// From here on, `idle_replication_slot_timeout` is not worth a warning: a day, in seconds.
+    static let enoughIdleTime = 86_400
 
     /// The name of the publication.
     package let publication: String

@@ -11,6 +11,7 @@ import Testing
     /// A server on which everything is right.
     private static let server: [String?] = [
         "150004", "logical", "f", "10", "1", "0", nil, "10", "1", "-1", "Sync", "t", "t", "f", "app", "f", "f",
+        nil,
     ]
     private static let publication: [String?] = ["t", "t", "t", "t", "t", "false"]
 
@@ -168,6 +169,14 @@ import Testing
             message: "max_slot_wal_keep_size is 64 MB",
             remedy: "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'; SELECT pg_reload_conf();"
         ),
+        Case(
+            name: "idle slots",
+            changes: [17: "86399"],
+            severity: .warning,
+            code: "PSYNC_S1146",
+            message: "idle_replication_slot_timeout is 86399 s",
+            remedy: "ALTER SYSTEM SET idle_replication_slot_timeout = '3d'; SELECT pg_reload_conf();"
+        ),
     ]
 
     @Test(arguments: serverCases)
@@ -270,6 +279,7 @@ import Testing
                 table("Lists", unreplicatedKey: "slug"), .warning, nil, "columns that are not replicated (slug)",
                 #"ALTER TABLE public."Lists" REPLICA IDENTITY USING INDEX …; with a unique index of other columns. "#
                     + #"For a generated column, before PostgreSQL 18, also ALTER TABLE public."Lists" REPLICA IDENTITY FULL; "#
+                    + "from then on, if it is stored, ALTER PUBLICATION powersync SET (publish_generated_columns = stored); "
                     + "and one that the publication leaves out can be added to those that it lists."
             ),
             (

@@ -169,6 +169,26 @@ import Testing
         #expect(try await self.findings(database, publication: "My own", config: "SELECT * FROM a") == [])
     }
 
+    @Test("slots that end when nobody has read them for less than a day are warned of, from PostgreSQL 18 on")
+    func idleSlots() async throws {
+        guard try TestDatabase().serverVersion >= 180_000 else { return }
+        let cluster = try TestCluster()
+        let database = try TestDatabase(server: cluster.uri, "CREATE TABLE lists (id text PRIMARY KEY)")
+        for (timeout, words) in [("0", nil), ("23h", "idle_replication_slot_timeout is 82800 s"), ("1d", nil)] {
+            try cluster.set("idle_replication_slot_timeout", to: timeout)
+            try database.disconnect()
+            let findings = try await findings(database, config: "SELECT * FROM lists")
+            #expect(findings.count == (words == nil ? 0 : 1), "\(timeout): \(findings)")
+            guard let words, let finding = findings.first else { continue }
+            #expect(finding.message.hasPrefix(words))
+            #expect(finding.severity == .warning)
+            for statement in try #require(finding.remedy).split(separator: ";") {
+                try Session(cluster.uri).run(String(statement))
+            }
+            #expect(try await self.findings(database, config: "SELECT * FROM lists") == [])
+        }
+    }
+
     @Test func privilegesAreChecked() async throws {
         let database = try TestDatabase(
             """
