@@ -64,7 +64,7 @@ import Testing
     @Test func aRoleThatMayNotMakeTheSchemaIsToldWhatIsMissing() async throws {
         let home = try PostgresStorageHome()
         let role = "role_\(home.postgres.database.name)"
-        home.postgres.database.run("CREATE ROLE \(role) LOGIN")
+        try home.postgres.database.run("CREATE ROLE \(role) LOGIN")
         var settings = home.postgres.settings
         settings.connection = PostgresConnectionString(
             settings.connection.text.replacing("postgres@", with: "\(role)@")
@@ -74,9 +74,9 @@ import Testing
         } throws: { error in
             (error as? BucketStorageError)?.message.contains("CREATE SCHEMA powersync_storage AUTHORIZATION") == true
         }
-        home.postgres.database.run("CREATE SCHEMA powersync_storage AUTHORIZATION \(role)")
+        try home.postgres.database.run("CREATE SCHEMA powersync_storage AUTHORIZATION \(role)")
         try await PostgresBucketStorage.open(settings, logger: PostgresStorageHome.logger).close()
-        home.postgres.database.run("DROP OWNED BY \(role); DROP ROLE \(role)")
+        try home.postgres.database.run("DROP OWNED BY \(role); DROP ROLE \(role)")
     }
 
     @Test func aDatabaseWithAnotherEncodingIsRefused() async throws {

@@ -299,7 +299,7 @@ import Testing
         let checkpoint = try scenario.checkpoint
         let name = BucketName(scenario.stream.bucketPrefix + "g|0[]")
         _ = try await scenario.storage.checksums([name], at: checkpoint)
-        scenario.home.postgres.database.disconnectEverybody()
+        try scenario.home.postgres.database.disconnectEverybody()
         #expect(try await scenario.storage.checksums([name], at: checkpoint) == [name: .empty])
     }
 }

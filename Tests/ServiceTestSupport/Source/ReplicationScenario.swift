@@ -3,14 +3,45 @@ package import PowerSyncServiceCore
 package import PowerSyncServiceSQLite
 
 /// A storage in SQLite that follows a source, with one sync config.
-package protocol ReplicationScenario {
+package protocol ReplicationScenario: Sendable {
     /// Where checkpoints are made.
     var storage: SQLiteBucketStorage { get }
     /// What is replicated.
     var config: String { get }
+    /// What the replicator says.
+    var log: CollectedLog { get }
+
+    /// What replicates the source into the storage, with the config deployed.
+    func replicator() async throws -> Replicator
+
+    /// The position that a checkpoint has reached when it has everything that is committed to the source now.
+    func head() async throws -> SourcePosition
 }
 
 extension ReplicationScenario {
+    /// Runs a replicator while `body` runs.
+    package func replicating<Result: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let replicator = try await replicator()
+        // What went wrong is known to the log only: the replicator tries again for ever.
+        defer {
+            for line in log.lines where line.hasPrefix("error ") { print(line) }
+        }
+        return try await replicator.whileRunning(body)
+    }
+
+    /// Replicates until everything that is committed to the source now has been published.
+    package func replicate() async throws {
+        try await replicating { try await caughtUp() }
+    }
+
+    /// Waits until everything that is committed to the source now has been published.
+    package func caughtUp() async throws {
+        let head = try await head()
+        try await published { $0.lsn >= head.lsn }
+    }
+
     /// Waits for a checkpoint of the stream with this scenario's config.
     @discardableResult
     package func published(_ isExpected: @Sendable (StorageCheckpoint) throws -> Bool) async throws -> StorageCheckpoint

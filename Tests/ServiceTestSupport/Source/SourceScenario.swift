@@ -1,6 +1,6 @@
 package import GRDB
 package import Logging
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 package import PowerSyncServiceSQLite
 package import TestSupport
 
@@ -63,28 +63,15 @@ package struct SourceScenario: ReplicationScenario {
         return try DatabaseQueue(path: folder.path("source.db"), configuration: configuration)
     }
 
-    /// Runs a replicator while `body` runs.
-    package func replicating<Result: Sendable>(
-        _ body: @escaping @Sendable () async throws -> Result
-    ) async throws -> Result {
+    package func replicator() async throws -> Replicator {
         _ = try await storage.deploy(config, plan: plan(config))
-        let replicator = Replicator(
+        return Replicator(
             storage: storage,
             source: source,
             streamsChanged: ChangeSignal(),
             logger: logger
         )
-        return try await replicator.whileRunning(body)
     }
 
-    /// Replicates until everything that is committed to the source now has been published.
-    package func replicate() async throws {
-        try await replicating { try await caughtUp() }
-    }
-
-    /// Waits until everything that is committed to the source now has been published.
-    package func caughtUp() async throws {
-        let head = try await source.head()
-        try await published { $0.lsn >= head.lsn }
-    }
+    package func head() async throws -> SourcePosition { try await source.head() }
 }

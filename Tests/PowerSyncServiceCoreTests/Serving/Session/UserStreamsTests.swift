@@ -47,19 +47,6 @@ import Testing
         #expect(agent.unicodeScalars.count == 200)
         #expect(agent.utf8.count <= 800)
         #expect(StreamClient(userID: "a", userAgent: "an app/1.0").userAgent == "an app/1.0")
-
-        let report = StreamReport(
-            id: 1,
-            client: StreamClient(userID: endless, clientID: endless, userAgent: endless),
-            openedAt: 0,
-            operations: 0,
-            bytes: 0,
-            progress: StreamProgressReport(),
-            activity: .reading,
-            activeSince: 0
-        )
-        let shown = ServiceSnapshot.Client(report)
-        for text in [shown.user, shown.client ?? "", shown.agent] { #expect(text.utf8.count <= 800) }
     }
 
     @Test func usersWithoutStreamsAreForgotten() throws {
