@@ -294,7 +294,7 @@ let package = Package(
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
         .target(
             name: "PowerSyncGenerator",
-            dependencies: ["PowerSyncSyncConfig", .argumentParser, .grdb],
+            dependencies: ["PowerSyncSyncConfig", .argumentParser, .grdbSQLite],
             swiftSettings: settings
         ),
         .executableTarget(
