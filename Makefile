@@ -125,6 +125,7 @@ lint:
 	scripts/check-references
 	scripts/check-platforms
 	scripts/check-accesses
+	scripts/check-errors
 
 ## format: apply the formatting
 format:
