@@ -315,7 +315,7 @@ let package = Package(
         // What commands print, on terminals and in logs: texts of others are escaped.
         module("PowerSyncTerminal", [.logging, .nioConcurrencyHelpers]),
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
-        module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdb]),
+        module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
         executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
         .plugin(
             name: "GenerateSwift",
