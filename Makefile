@@ -16,7 +16,7 @@ CHECKS = $(TRAITS) -Xswiftc -warnings-as-errors --explicit-target-dependency-imp
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test example demo-smoke plugin-smoke test-sqlite test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
+.PHONY: demo test example demo-smoke plugin-smoke test-newest test-sqlite test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -45,6 +45,11 @@ GENERATED = Tests/Fixtures/Generate
 plugin-smoke:
 	$(SWIFT) package $(TRAITS) -Xswiftc -warnings-as-errors --allow-writing-to-package-directory generate-powersync \
 		$(GENERATED)/sync.yaml --schema $(GENERATED)/schema.sql --output Tests/PowerSyncCLITests/Generate/Synced.swift --dates --check
+
+## test-newest: what needs a PostgreSQL server, over the newest PostgreSQL and PgBouncer of Debian (Debian, root; NEWEST=--short: a part)
+test-newest: packages
+	$(DEBUG)
+	scripts/test-newest $(NEWEST)
 
 ## test-sqlite: the client's suites over the newest SQLite, and over ones with other options than the system's (Debian, root)
 test-sqlite: packages
@@ -81,6 +86,7 @@ QUERIES ?= 100000
 soak: packages
 	$(DEBUG)
 	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/with-s3 scripts/with-postgres scripts/run-tests $(notdir $(wildcard Tests/*Tests))
+	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/test-newest
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
 	POWERSYNC_QUERIES=$(QUERIES) POWERSYNC_RECONNECTS=$(RECONNECTS) POWERSYNC_SLOW=1 \
 	POWERSYNC_SOAK_MINUTES=$(SOAK_MINUTES) POWERSYNC_SOAK_STREAMS=$(SOAK_STREAMS) \
@@ -113,12 +119,14 @@ docs: packages
 	$(DEBUG)
 	scripts/docs
 
-## lint: check the formatting, what comments and pages refer to, code for single platforms, and accesses to SQLite on servers
+## lint: check the formatting, what comments and pages refer to, code for single platforms, accesses to SQLite on servers, and names of databases
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
 	scripts/check-references
 	scripts/check-platforms
 	scripts/check-accesses
+	scripts/check-databases
+	scripts/check-errors
 
 ## format: apply the formatting
 format:
@@ -128,4 +136,5 @@ packages:
 	@scripts/install-system-packages
 
 clean:
+	scripts/debian-sid --remove
 	rm -rf .build Benchmarks/.build

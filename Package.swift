@@ -1,8 +1,12 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// What the SDK is built with.
-let sdkSettings: [SwiftSetting] = [
+// What is built, from the top: kinds of targets, traits, platforms, products of other packages, and the package itself.
+
+// MARK: - Kinds of targets
+
+/// What every target is built with.
+let settings: [SwiftSetting] = [
     // `any P` is spelled out, so that the cost of an existential is visible.
     .enableUpcomingFeature("ExistentialAny"),
     // A member is found only if its module is imported in the same file.
@@ -11,18 +15,63 @@ let sdkSettings: [SwiftSetting] = [
     .enableUpcomingFeature("InternalImportsByDefault"),
 ]
 
-/// What every other target is built with.
+/// A nonisolated async function runs where its caller runs.
 ///
-/// Not the SDK: apps conform `@MainActor` types to its protocols, and Swift 6.3 takes the methods of such a type off the
+/// Not in the SDK: apps conform `@MainActor` types to its protocols, and Swift 6.3 takes the methods of such a type off the
 /// main actor when the protocol's module is built with this feature.
-let settings =
-    sdkSettings + [
-        // A nonisolated async function runs where its caller runs.
-        .enableUpcomingFeature("NonisolatedNonsendingByDefault")
-    ]
+let nonsending: SwiftSetting = .enableUpcomingFeature("NonisolatedNonsendingByDefault")
 
-/// Codecs read bytes from outside: every unsafe use is marked.
-let codecSettings = settings + [.strictMemorySafety()]
+/// The SDK, as apps import it.
+func sdk(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+/// A library in `Sources`.
+func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
+}
+
+/// A library that reads bytes from outside: every unsafe use is marked.
+func codec(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending, .strictMemorySafety()])
+}
+
+/// A command in `Sources`.
+func executable(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
+}
+
+/// The tests of one module, in `Tests`.
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
+}
+
+/// Tests that take long, in `Tests/Heavy`; scripts/run-tests begins with them.
+func heavyTests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+        name: name,
+        dependencies: dependencies,
+        path: "Tests/Heavy/\(name)",
+        swiftSettings: settings + [nonsending]
+    )
+}
+
+/// What several targets of tests share, in `Tests`.
+func testSupport(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: settings + [nonsending])
+}
+
+/// A command that tests start and may kill, in `Tests`.
+func testWorker(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(
+        name: name,
+        dependencies: dependencies,
+        path: "Tests/\(name)",
+        swiftSettings: settings + [nonsending]
+    )
+}
+
+// MARK: - Traits and platforms
 
 // An app that uses only the client resolves nothing of the rest.
 let service: TargetDependencyCondition? = .when(traits: ["Service"])
@@ -34,7 +83,14 @@ let anyTrait: TargetDependencyCondition? = .when(traits: ["Service", "Testing", 
 /// as the Makefile does.
 let macOS: SupportedPlatform = Context.environment["POWERSYNC_SERVICE"] == nil ? .macOS(.v13) : .macOS(.v14)
 
-/// What other packages have.
+/// Where `URLSession` is a part of the system.
+let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
+
+/// Where it is not.
+let otherPlatforms: [Platform] = [.linux, .android, .windows, .wasi, .openbsd, .custom("freebsd")]
+
+// MARK: - Products of other packages
+
 extension Target.Dependency {
     static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
     static let grdb = product(name: "GRDB", package: "GRDB.swift")
@@ -49,6 +105,12 @@ extension Target.Dependency {
         condition: serviceOrGenerate
     )
     static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let inMemoryTracing = product(
+        name: "InMemoryTracing",
+        package: "swift-distributed-tracing",
+        condition: service
+    )
+    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing", condition: serviceOrTesting)
     static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types", condition: service)
     static let inMemoryLogging = product(name: "InMemoryLogging", package: "swift-log")
     static let logging = product(name: "Logging", package: "swift-log")
@@ -69,21 +131,11 @@ extension Target.Dependency {
         package: "swift-service-lifecycle",
         condition: serviceOrTesting
     )
-    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing", condition: serviceOrTesting)
-    static let inMemoryTracing = product(
-        name: "InMemoryTracing",
-        package: "swift-distributed-tracing",
-        condition: service
-    )
-    static let yams = product(name: "Yams", package: "Yams", condition: anyTrait)
     static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle", condition: service)
+    static let yams = product(name: "Yams", package: "Yams", condition: anyTrait)
 }
 
-/// Where `URLSession` is a part of the system.
-let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
-
-/// Where it is not.
-let otherPlatforms: [Platform] = [.linux, .android, .windows, .wasi, .openbsd, .custom("freebsd")]
+// MARK: - The package
 
 let package = Package(
     name: "powersync-swift",
@@ -141,167 +193,130 @@ let package = Package(
     ],
     targets: [
         // Both ends of the wire.
-        .target(name: "PowerSyncProtocol", dependencies: [.nioCore], swiftSettings: codecSettings),
+        codec("PowerSyncProtocol", [.nioCore]),
 
         // What apps upload and backends answer, for the public interface of both.
-        .target(name: "PowerSyncUpload", dependencies: ["PowerSyncProtocol", .nioCore], swiftSettings: settings),
+        module("PowerSyncUpload", ["PowerSyncProtocol", .nioCore]),
 
         // Checking tokens, for the service and for backends.
-        .target(
-            name: "PowerSyncAuth",
-            dependencies: ["PowerSyncProtocol", .crypto, .jwtKit, .nioConcurrencyHelpers],
-            swiftSettings: settings
-        ),
+        module("PowerSyncAuth", ["PowerSyncProtocol", .crypto, .jwtKit, .nioConcurrencyHelpers]),
 
         // zlib comes with every system, and NIO's HTTP compression links it already.
         .systemLibrary(name: "CZlib"),
-        .target(
-            name: "RSocket",
-            dependencies: ["CZlib", .nioConcurrencyHelpers, .nioCore, .nioWebSocket],
-            swiftSettings: codecSettings
-        ),
+        codec("RSocket", ["CZlib", .nioConcurrencyHelpers, .nioCore, .nioWebSocket]),
 
         // SQLite for both ends.
-        .target(
-            name: "PowerSyncSQLite",
-            dependencies: [.grdb, .grdbSQLite, .nioConcurrencyHelpers],
-            swiftSettings: settings
-        ),
+        module("PowerSyncSQLite", [.grdb, .grdbSQLite, .nioConcurrencyHelpers]),
 
         // The client.
-        .target(
-            name: "PowerSyncCore",
-            dependencies: [
-                "PowerSyncProtocol", "PowerSyncSQLite", .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore,
-            ],
-            swiftSettings: settings
+        module(
+            "PowerSyncCore",
+            ["PowerSyncProtocol", "PowerSyncSQLite", .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore]
         ),
         // One HTTP request: what the client's transports are made on, and what URLSession does for them.
-        .target(name: "PowerSyncHTTP", dependencies: ["CZlib", .nioCore, .nioHTTP1, .nioSSL], swiftSettings: settings),
-        .target(
-            name: "PowerSyncURLSession",
-            dependencies: ["PowerSyncHTTP", .nioConcurrencyHelpers, .nioCore, .nioHTTP1],
-            swiftSettings: settings
-        ),
+        module("PowerSyncHTTP", ["CZlib", .nioCore, .nioHTTP1, .nioSSL]),
+        module("PowerSyncURLSession", ["PowerSyncHTTP", .nioConcurrencyHelpers, .nioCore, .nioHTTP1]),
         // Whoever imports a module sees the members of all that it imports, and AsyncHTTPClient imports much. So PowerSync links this
         // target without importing it, and reaches it by one C function.
-        .target(
-            name: "PowerSyncNIO",
-            dependencies: [
+        module(
+            "PowerSyncNIO",
+            [
                 "PowerSyncHTTP", .asyncHTTPClient, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression,
                 .nioSSL,
-            ],
-            swiftSettings: settings
+            ]
         ),
         .target(name: "CPowerSyncNIO"),
-        .target(
-            name: "PowerSync",
-            dependencies: [
+        sdk(
+            "PowerSync",
+            [
                 "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket",
                 // Elsewhere it would bring FoundationNetworking, and with that libcurl.
                 .target(name: "PowerSyncURLSession", condition: .when(platforms: applePlatforms)),
                 // On Apple platforms `URLSession` does it; there `PowerSyncNIO` is for apps that ask for it.
                 .target(name: "PowerSyncNIO", condition: .when(platforms: otherPlatforms)),
-                .target(name: "CPowerSyncNIO", condition: .when(platforms: otherPlatforms)), .grdb,
-                .grdbSQLite, .crypto, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioPosix, .nioSSL, .nioWebSocket,
-            ],
-            swiftSettings: sdkSettings
+                .target(name: "CPowerSyncNIO", condition: .when(platforms: otherPlatforms)),
+                .crypto, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+                .nioWebSocket,
+            ]
         ),
-        .target(
-            name: "PowerSyncGRDB",
-            dependencies: ["PowerSync", "PowerSyncCore", .grdb],
-            swiftSettings: settings
-        ),
+        module("PowerSyncGRDB", ["PowerSync", "PowerSyncCore", .grdb]),
         // What the SDK says, for swift-log: apps that do without have no logger of another package in their interface.
-        .target(
-            name: "PowerSyncLogging",
-            dependencies: ["PowerSync", .logging],
-            swiftSettings: settings
-        ),
+        module("PowerSyncLogging", ["PowerSync", .logging]),
         // Attachments in S3, for servers and development: it signs with the storage's own keys.
-        .target(
-            name: "PowerSyncS3",
-            dependencies: ["PowerSync", .crypto],
-            swiftSettings: settings
-        ),
-        .target(
-            name: "PowerSyncTesting",
-            dependencies: [
-                "PowerSync", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore",
-                "PowerSyncAuth", .logging, .nioConcurrencyHelpers, .nioCore,
-            ],
-            swiftSettings: settings
+        module("PowerSyncS3", ["PowerSync", .crypto]),
+        module(
+            "PowerSyncTesting",
+            [
+                "PowerSync", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncServiceCore",
+                "PowerSyncSyncConfig", .logging, .nioConcurrencyHelpers, .nioCore,
+            ]
         ),
 
         // The app's own backend: the other end of uploads, and tokens. It knows neither the client nor the service.
-        .target(
-            name: "PowerSyncBackend",
-            dependencies: [
-                "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncAuth", "PowerSyncUpload", .crypto, .grdb,
-                .grdbSQLite,
-            ],
-            swiftSettings: settings
+        module(
+            "PowerSyncBackend",
+            ["PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .crypto, .grdb, .grdbSQLite]
         ),
-        .target(
-            name: "PowerSyncBackendHummingbird",
-            dependencies: ["PowerSyncBackend", "PowerSyncUpload", .grdb, .httpTypes, .hummingbird, .nioCore],
-            swiftSettings: settings
+        module(
+            "PowerSyncBackendHummingbird",
+            ["PowerSyncBackend", "PowerSyncUpload", .grdb, .httpTypes, .hummingbird, .nioCore]
         ),
 
         // The service.
-        .target(name: "PowerSyncSyncConfig", dependencies: ["PowerSyncProtocol", .yams], swiftSettings: settings),
+        module("PowerSyncSyncConfig", ["PowerSyncProtocol", .yams]),
         // What every source and every storage shares; knows none of them, and no HTTP.
-        .target(
-            name: "PowerSyncServiceCore",
-            dependencies: [
-                "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncAuth", "PowerSyncUpload", .crypto, .logging,
-                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing,
-            ],
-            swiftSettings: settings
+        module(
+            "PowerSyncServiceCore",
+            [
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncUpload", .crypto, .logging,
+                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing, .yams,
+            ]
         ),
-        .target(
-            name: "PowerSyncServiceSQLite",
-            dependencies: [
-                "CZlib", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore",
-                "PowerSyncSQLite", "PowerSyncUpload", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
-            ],
-            swiftSettings: settings
+        module(
+            "PowerSyncServiceSQLite",
+            [
+                "CZlib", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSQLite",
+                "PowerSyncSyncConfig", "PowerSyncUpload", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
+            ]
         ),
         // PostgreSQL's own client library: libpq-dev on Debian, libpq of Homebrew.
         .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
-        .target(
-            name: "PowerSyncServicePostgres",
-            dependencies: [
-                "CLibPQ", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore", .logging,
+        module(
+            "PowerSyncServicePostgres",
+            [
+                "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .crypto, .logging,
                 .nioConcurrencyHelpers, .nioCore,
-            ],
-            swiftSettings: settings
+            ]
         ),
+        // Connections of a server on Hummingbird: time-outs, limits, the WebSocket handshake, gzip. It knows nothing of PowerSync.
+        module(
+            "HTTPConnections",
+            [
+                .crypto, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression,
+                .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioSSL,
+            ]
+        ),
+        // The page that shows what a service does: files, of which the build makes a part of the program.
         .target(
-            name: "PowerSyncService",
-            dependencies: [
-                "PowerSyncBackend", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore",
-                "PowerSyncSQLite", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncAuth",
-                "PowerSyncUpload",
-                "RSocket", .asyncHTTPClient, .yams, .crypto, .httpTypes,
-                .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioHTTPCompression, .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioPosix, .nioSSL, .nioWebSocket, .prometheus,
-                .serviceLifecycle,
-            ],
-            swiftSettings: settings
+            name: "PowerSyncDashboard",
+            resources: [.embedInCode("Page")],
+            swiftSettings: settings + [nonsending]
         ),
+        module(
+            "PowerSyncService",
+            [
+                "HTTPConnections", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncDashboard", "PowerSyncHTTP",
+                "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto,
+                .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle, .yams,
+            ]
+        ),
+        // What commands print, on terminals and in logs: texts of others are escaped.
+        module("PowerSyncTerminal", [.logging, .nioConcurrencyHelpers]),
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
-        .target(
-            name: "PowerSyncGenerator",
-            dependencies: ["PowerSyncSyncConfig", .argumentParser, .grdb],
-            swiftSettings: settings
-        ),
-        .executableTarget(
-            name: "PowerSyncGenerate",
-            dependencies: ["PowerSyncGenerator", .argumentParser],
-            swiftSettings: settings
-        ),
+        module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
+        executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
         .plugin(
             name: "GenerateSwift",
             capability: .command(
@@ -313,253 +328,252 @@ let package = Package(
             ),
             dependencies: ["PowerSyncGenerate"]
         ),
-        .executableTarget(
-            name: "PowerSyncCLI",
-            dependencies: [
-                "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncSyncConfig", "PowerSyncS3",
-                "PowerSyncSQLite", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres",
-                .argumentParser, .asyncHTTPClient, .crypto, .grdb, .grdbSQLite, .httpTypes, .hummingbird, .logging,
-                .metrics, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL, .prometheus,
-                .serviceLifecycle, .unixSignals,
-            ],
-            swiftSettings: settings
+        // The whole loop in one process, over real connections: a command of its own.
+        module(
+            "PowerSyncDemo",
+            [
+                "PowerSync", "PowerSyncBackend", "PowerSyncS3", "PowerSyncService", "PowerSyncServicePostgres",
+                "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .crypto, .grdb, .httpTypes,
+                .hummingbird, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .unixSignals,
+            ]
+        ),
+        // The database file of a client, of any version, whatever is in it: a command of its own.
+        module(
+            "PowerSyncInspection",
+            [
+                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .grdb,
+                .grdbSQLite,
+            ]
+        ),
+        executable(
+            "PowerSyncCLI",
+            [
+                "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncSQLite", "PowerSyncSyncConfig",
+                "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .grdb, .logging, .metrics, .nioCore, .nioHTTP1,
+                .nioSSL, .prometheus, .serviceLifecycle, .unixSignals,
+            ]
         ),
 
         // Databases of their own for tests of the PostgreSQL source.
-        .target(
-            name: "PostgresTestSupport",
-            dependencies: ["CLibPQ", "PowerSyncServicePostgres", "TestSupport", .nioConcurrencyHelpers],
-            path: "Tests/PostgresTestSupport",
-            swiftSettings: settings
+        testSupport(
+            "PostgresTestSupport",
+            [
+                "CLibPQ", "PowerSyncServiceCore", "PowerSyncServicePostgres", "ServiceTestSupport", "TestSupport",
+                .logging, .nioConcurrencyHelpers,
+            ]
         ),
-        .target(
-            name: "ServiceTestSupport",
-            dependencies: [
-                "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
-                "TestSupport",
-                .grdb, .logging, .nioConcurrencyHelpers,
-            ],
-            path: "Tests/ServiceTestSupport",
-            swiftSettings: settings
+        // Sources and storages for tests of the service, without HTTP and without a server.
+        testSupport(
+            "ServiceTestSupport",
+            [
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "TestSupport", .crypto, .grdb, .jwtKit,
+                .logging, .nioConcurrencyHelpers, .nioCore,
+            ]
         ),
 
         // What holds for the ids of uploads with every applier.
-        .target(
-            name: "BackendTestSupport",
-            dependencies: ["PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .grdb],
-            path: "Tests/BackendTestSupport",
-            swiftSettings: settings
-        ),
+        testSupport("BackendTestSupport", ["PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .grdb]),
 
         // What several targets of tests share.
-        .target(
-            name: "TestSupport",
-            dependencies: [
+        testSupport(
+            "TestSupport",
+            [
                 "PowerSyncProtocol", "RSocket", .crypto, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
                 .nioSSL, .nioWebSocket,
-            ],
-            path: "Tests/TestSupport",
-            swiftSettings: settings
+            ]
         ),
-        .target(
-            name: "PowerSyncCoreTestSupport",
-            dependencies: ["PowerSyncCore", "PowerSyncProtocol", .grdb],
-            path: "Tests/PowerSyncCoreTestSupport",
-            swiftSettings: settings
+        testSupport("PowerSyncCoreTestSupport", ["PowerSyncCore", "PowerSyncProtocol", .grdb]),
+        testSupport(
+            "HTTPStackTestSupport",
+            ["PowerSync", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncURLSession", .asyncHTTPClient, .nioCore]
         ),
-        .target(
-            name: "HTTPStackTestSupport",
-            dependencies: [
-                "PowerSync", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncURLSession", .asyncHTTPClient, .nioCore,
-            ],
-            path: "Tests/HTTPStackTestSupport",
-            swiftSettings: settings
-        ),
-        .target(
-            name: "IntegrationTestSupport",
-            dependencies: ["PowerSync", "PowerSyncService", .grdb, .logging, .nioConcurrencyHelpers],
-            path: "Tests/IntegrationTestSupport",
-            swiftSettings: settings
+        testSupport(
+            "IntegrationTestSupport",
+            ["PowerSync", "PowerSyncService", .grdb, .logging, .nioConcurrencyHelpers]
         ),
         // Uses a database file in a process of its own, which tests may kill.
-        .executableTarget(
-            name: "LocalDatabaseWorker",
-            dependencies: ["PowerSync"],
-            path: "Tests/LocalDatabaseWorker",
-            swiftSettings: settings
-        ),
+        testWorker("LocalDatabaseWorker", ["PowerSync"]),
 
         // Tests: a process for each target, several at the same time.
-        .testTarget(
-            name: "PowerSyncProtocolTests",
-            dependencies: ["PowerSyncProtocol", "TestSupport", .nioCore],
-            swiftSettings: settings
+        tests("PowerSyncProtocolTests", ["PowerSyncProtocol", "TestSupport", .nioCore]),
+        tests(
+            "RSocketTests",
+            ["CZlib", "RSocket", "TestSupport", .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioWebSocket]
         ),
-        .testTarget(
-            name: "RSocketTests",
-            dependencies: [
-                "CZlib", "RSocket", "TestSupport", .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioWebSocket,
-            ],
-            swiftSettings: settings
-        ),
-        .testTarget(
-            name: "PowerSyncSQLiteTests",
-            dependencies: ["PowerSyncSQLite", .grdb, .grdbSQLite],
-            swiftSettings: settings
-        ),
-        .testTarget(
-            name: "PowerSyncCoreTests",
-            dependencies: [
+        tests("PowerSyncSQLiteTests", ["PowerSyncSQLite", .grdb, .grdbSQLite]),
+        tests(
+            "PowerSyncCoreTests",
+            [
                 "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "PowerSyncSQLite", "TestSupport",
                 .grdb, .nioConcurrencyHelpers, .nioCore,
-            ],
-            swiftSettings: settings
+            ]
         ),
-        .testTarget(
-            name: "PowerSyncTests",
-            dependencies: [
+        tests(
+            "PowerSyncTests",
+            [
                 "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport",
                 "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting",
-                "PowerSyncUpload", "PowerSyncURLSession",
-                "RSocket", "TestSupport", .asyncHTTPClient, .grdb, .grdbSQLite,
-                .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
-            ],
-            swiftSettings: settings
+                "PowerSyncUpload", "PowerSyncURLSession", "RSocket", "TestSupport", .asyncHTTPClient, .grdb,
+                .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+            ]
         ),
-        .testTarget(
-            name: "PowerSyncAttachmentsTests",
-            dependencies: [
+        tests(
+            "PowerSyncAttachmentsTests",
+            [
                 "HTTPStackTestSupport", "PowerSync", "PowerSyncNIO", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
-                .asyncHTTPClient,
-                .crypto, .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
-            ],
-            swiftSettings: settings
+                .asyncHTTPClient, .crypto, .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+            ]
         ),
         // Uses the products as apps do, by what is public.
-        .testTarget(
-            name: "PowerSyncTestingTests",
-            dependencies: ["PowerSync", "PowerSyncTesting"],
-            swiftSettings: settings
-        ),
-        .testTarget(
-            name: "PowerSyncLoggingTests",
-            dependencies: ["PowerSync", "PowerSyncLogging", .inMemoryLogging, .logging],
-            swiftSettings: settings
-        ),
+        tests("PowerSyncTestingTests", ["PowerSync", "PowerSyncTesting"]),
+        tests("PowerSyncLoggingTests", ["PowerSync", "PowerSyncLogging", .inMemoryLogging, .logging]),
         // What the pages show: Swift by what is public, the rest by what reads it.
-        .testTarget(
-            name: "DocumentationTests",
-            dependencies: [
+        tests(
+            "DocumentationTests",
+            [
                 "PostgresTestSupport", "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncCLI",
-                "PowerSyncGRDB", "PowerSyncLogging", "PowerSyncSyncConfig", "PowerSyncService", "PowerSyncTesting",
+                "PowerSyncGRDB", "PowerSyncLogging", "PowerSyncService", "PowerSyncSyncConfig", "PowerSyncTesting",
                 "PowerSyncURLSession", "ServiceTestSupport", "TestSupport", .argumentParser, .grdb, .hummingbird,
                 .inMemoryTracing, .logging, .tracing,
-            ],
-            swiftSettings: settings
+            ]
         ),
-        .testTarget(
-            name: "PowerSyncGRDBTests",
-            dependencies: [
+        tests(
+            "PowerSyncGRDBTests",
+            [
                 "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncTesting", .grdb,
                 .nioConcurrencyHelpers,
-            ],
-            swiftSettings: settings
+            ]
         ),
-        .testTarget(
-            name: "PowerSyncBackendTests",
-            dependencies: [
-                "BackendTestSupport", "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird",
-                "PowerSyncProtocol", "PowerSyncAuth",
-                "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird, .hummingbirdTesting,
-                .nioConcurrencyHelpers, .nioCore,
-            ],
-            swiftSettings: settings
+        tests(
+            "PowerSyncBackendTests",
+            [
+                "BackendTestSupport", "PowerSync", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncBackendHummingbird",
+                "PowerSyncProtocol", "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird,
+                .hummingbirdTesting, .nioConcurrencyHelpers, .nioCore,
+            ]
         ),
-        .testTarget(
-            name: "PowerSyncSyncConfigTests",
-            dependencies: ["PowerSyncSyncConfig", "PowerSyncProtocol", "TestSupport", .grdb],
-            swiftSettings: settings
-        ),
-        .testTarget(
-            name: "PowerSyncServiceTests",
-            dependencies: [
-                "BackendTestSupport", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncSyncConfig",
-                "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting",
-                "PowerSyncSQLite", "PowerSyncAuth", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
-                .asyncHTTPClient,
-                .crypto, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit, .logging, .metrics,
+        tests("PowerSyncSyncConfigTests", ["PowerSyncProtocol", "PowerSyncSyncConfig", "TestSupport", .grdb]),
+        tests(
+            "PowerSyncAuthTests",
+            [
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "ServiceTestSupport", .jwtKit,
                 .nioConcurrencyHelpers,
-                .nioCore, .nioEmbedded,
-                .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL, .prometheus,
-            ],
-            swiftSettings: settings
+            ]
         ),
-        .testTarget(
-            name: "PowerSyncServicePostgresTests",
-            dependencies: [
-                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncTesting",
+        tests(
+            "PowerSyncServiceCoreTests",
+            [
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport", "TestSupport",
+                .grdb, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .prometheus, .serviceLifecycle,
+            ]
+        ),
+        tests(
+            "PowerSyncServiceSQLiteTests",
+            [
+                "BackendTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport",
+                "TestSupport", .grdb, .logging, .nioConcurrencyHelpers,
+            ]
+        ),
+        tests(
+            "PowerSyncServicePostgresTests",
+            [
+                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
+                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
                 "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
-            ],
-            swiftSettings: settings
+            ]
+        ),
+        // What every storage does, and what sessions, replication and deployment do over each of them.
+        tests(
+            "StorageConformanceTests",
+            [
+                "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore",
+                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
+                "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
+            ]
+        ),
+        // What every source does.
+        tests(
+            "SourceConformanceTests",
+            [
+                "PostgresTestSupport", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport", .grdb, .logging,
+            ]
+        ),
+        // What goes through the service: its configuration, HTTP and WebSocket.
+        tests(
+            "PowerSyncServiceTests",
+            [
+                "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
+                "PowerSyncTesting", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
+                .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .logging, .metrics,
+                .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL,
+                .prometheus,
+            ]
+        ),
+        tests(
+            "HTTPConnectionsTests",
+            [
+                "HTTPConnections", "TestSupport", .hummingbird, .hummingbirdCore, .inMemoryLogging, .logging, .nioCore,
+                .nioEmbedded, .nioHTTP1, .nioPosix, .nioSSL,
+            ]
+        ),
+        tests(
+            "PowerSyncTerminalTests",
+            [
+                "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncTerminal", .logging,
+                .nioConcurrencyHelpers,
+            ]
+        ),
+        tests(
+            "PowerSyncInspectionTests",
+            ["PowerSync", "PowerSyncInspection", "PowerSyncTesting", "TestSupport", .grdb]
         ),
         // The commands that need no service, without a process.
-        .testTarget(
-            name: "PowerSyncCLITests",
-            dependencies: [
-                "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncSyncConfig", "PowerSyncService",
-                "PowerSyncTesting", "TestSupport", .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
-            ],
-            swiftSettings: settings
+        tests(
+            "PowerSyncCLITests",
+            [
+                "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport",
+                .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
+            ]
         ),
-        .testTarget(
-            name: "IntegrationTests",
-            dependencies: [
-                "IntegrationTestSupport", "PostgresTestSupport", "PowerSync", "PowerSyncProtocol",
-                "PowerSyncSyncConfig",
-                "PowerSyncService",
-                "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
-                .serviceLifecycle,
-            ],
-            swiftSettings: settings
+        tests(
+            "IntegrationTests",
+            [
+                "IntegrationTestSupport", "PostgresTestSupport", "PowerSync", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncSyncConfig", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .grdb, .logging,
+                .nioConcurrencyHelpers, .nioCore, .serviceLifecycle,
+            ]
         ),
 
-        // Tests that take long; scripts/run-tests begins with them.
-        .testTarget(
-            name: "PowerSyncProcessTests",
-            dependencies: [
+        // Tests that take long.
+        heavyTests(
+            "PowerSyncProcessTests",
+            [
                 "IntegrationTestSupport", "LocalDatabaseWorker", "PostgresTestSupport", "PowerSync",
                 "PowerSyncProtocol", "PowerSyncService", "PowerSyncTesting", "TestSupport", .grdb,
                 .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
-            ],
-            path: "Tests/Heavy/PowerSyncProcessTests",
-            swiftSettings: settings
+            ]
         ),
-        .testTarget(
-            name: "PowerSyncLoadTests",
-            dependencies: [
+        heavyTests(
+            "PowerSyncLoadTests",
+            [
                 "PowerSync", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto, .nioConcurrencyHelpers,
                 .nioCore,
-            ],
-            path: "Tests/Heavy/PowerSyncLoadTests",
-            swiftSettings: settings
+            ]
         ),
-        .testTarget(
-            name: "PowerSyncQueryTests",
-            dependencies: ["PowerSyncProtocol", "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport"],
-            path: "Tests/Heavy/PowerSyncQueryTests",
-            swiftSettings: settings
+        heavyTests(
+            "PowerSyncQueryTests",
+            ["PowerSyncProtocol", "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport"]
         ),
-        .testTarget(
-            name: "PowerSyncSplitTests",
-            dependencies: [
-                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "TestSupport", .grdb, .nioCore,
-            ],
-            path: "Tests/Heavy/PowerSyncSplitTests",
-            swiftSettings: settings
+        heavyTests(
+            "PowerSyncSplitTests",
+            ["PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "TestSupport", .grdb, .nioCore]
         ),
     ]
 )

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncService
 
 /// `--config`: where the configuration of a service is (docs/service.md "Configuration").
@@ -34,7 +34,8 @@ struct ConfigurationOptions: ParsableArguments {
             argument: file,
             text: text,
             syncConfig: syncConfig,
-            environment: ProcessInfo.processInfo.environment
+            environment: ProcessInfo.processInfo.environment,
+            modules: CommandModules.current
         )
     }
 

@@ -1,5 +1,9 @@
 import ArgumentParser
-import PowerSync
+import PowerSyncDemo
+import PowerSyncInspection
+import PowerSyncProtocol
+import PowerSyncService
+import PowerSyncServiceCore
 
 /// The `powersync` command.
 @main
@@ -7,7 +11,7 @@ struct PowerSyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "powersync",
         abstract: "A sync service for PowerSync clients, and tools around it.",
-        version: UserAgent.version,
+        version: PackageVersion.current,
         subcommands: [
             InitCommand.self, DevCommand.self, ServeCommand.self, StatusCommand.self, DoctorCommand.self,
             TestConnectionCommand.self, SlotsCommand.self, MigrateCommand.self, CompactCommand.self,
@@ -17,5 +21,5 @@ struct PowerSyncCommand: AsyncParsableCommand {
         ]
     )
 
-    static func main() async { await runAndExit() }
+    static func main() async { await runAndExit(modules: .all) }
 }

@@ -6,6 +6,7 @@ import PowerSyncSyncConfig
 import PowerSyncService
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
+import PowerSyncTerminal
 
 /// A database as a source, read once from the first row to the last and not changed.
 struct SourceDatabase {
@@ -118,6 +119,26 @@ struct SourceDatabase {
             let remedy = PostgresCheck.remedy(for: error).map { " \($0)" } ?? ""
             throw UnreadableFile("the tables of \(name) cannot be read. \(error).\(remedy)")
         }
+    }
+}
+
+extension DatabaseQueue {
+    /// The tables with their columns, whose types mean what SQLite means by them.
+    fileprivate func sourceSchema() throws -> SourceSchema {
+        do {
+            return try SourceSchema(database: path)
+        } catch {
+            throw DatabaseError(resultCode: ResultCode(rawValue: error.code), message: error.description)
+        }
+    }
+}
+
+extension Error {
+    /// What SQLite says, in one line without the statement; what another error says.
+    fileprivate var sqliteMessage: String {
+        guard let error = self as? DatabaseError else { return "\(self)" }
+        let message = error.message ?? "SQLite error \(error.resultCode.rawValue)"
+        return String(message.prefix { !$0.isNewline }.prefix(120))
     }
 }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Logging
-import PowerSyncGenerator
+import PowerSyncProtocol
+import PowerSyncTerminal
 import PowerSyncService
 
 /// `powersync teardown TEARDOWN`: takes away everything that a service has made.
@@ -28,7 +29,7 @@ struct TeardownCommand: AsyncParsableCommand {
         guard confirmation == "TEARDOWN" else {
             try Self.describe(try await SyncService.teardownPlan(of: configuration))
             printToStandardError(
-                "[PSYNC_S0102] Nothing was dropped; to drop all of it: \(config.command("teardown TEARDOWN"))"
+                "[\(ErrorCode.unconfirmed)] Nothing was dropped; to drop all of it: \(config.command("teardown TEARDOWN"))"
             )
             throw ExitCode.failure
         }

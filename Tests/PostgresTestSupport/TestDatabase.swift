@@ -86,6 +86,11 @@ package final class TestDatabase: Sendable {
         }
     }
 
+    /// The version of the server: 150004 for 15.4, 180006 for 18.6.
+    package var serverVersion: Int {
+        get throws { try run("SHOW server_version_num").first?.first?.flatMap { Int($0) } ?? 0 }
+    }
+
     /// Closes the own connection; the next statement opens another one.
     package func disconnect() throws {
         session.withLockedValue { $0 = nil }

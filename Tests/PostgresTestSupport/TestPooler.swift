@@ -35,10 +35,11 @@ package final class TestPooler: Sendable {
             let host = url.host, let port = url.port
         else { throw TestDatabase.Failure(description: "There is no PostgreSQL server: `make test` starts one.") }
         server = (host, port)
-        let program = [
-            "/usr/sbin/pgbouncer", "/usr/bin/pgbouncer", "/usr/local/bin/pgbouncer", "/opt/homebrew/bin/pgbouncer",
-        ]
-        .first { FileManager.default.isExecutableFile(atPath: $0) }
+        let system = ["/usr/sbin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"].map { "\($0)pgbouncer" }
+        // `scripts/with-postgres --newest` names another one.
+        let program = (ProcessInfo.processInfo.environment["POWERSYNC_PGBOUNCER"].map { [$0] } ?? system).first {
+            FileManager.default.isExecutableFile(atPath: $0)
+        }
         guard let program else {
             throw TestDatabase.Failure(
                 description: """
@@ -106,6 +107,16 @@ package final class TestPooler: Sendable {
     /// How to connect to a database through it.
     package func uri(of database: String) -> String {
         "postgresql://postgres@\(folder.replacing("/", with: "%2F")):6432/\(database)"
+    }
+
+    /// Whether sessions may be replication connections: from version 1.23 on.
+    package var carriesReplication: Bool {
+        get throws {
+            // PgBouncer 1.26.1
+            let text = try Session(uri(of: "pgbouncer")).run("SHOW VERSION").first?.first.flatMap { $0 } ?? ""
+            let numbers = text.split { !$0.isNumber }.compactMap { Int($0) }
+            return !numbers.lexicographicallyPrecedes([1, 23])
+        }
     }
 
     /// Changes its mode while it runs (`RELOAD`): each client keeps the session that it has until the end of the next transaction.

@@ -20,7 +20,7 @@ extension CheckpointRequestError {
     /// - Parameter message: What the service said.
     /// - Returns: The error, for which ``isUnauthenticated`` is true.
     public static func unauthenticated(message: String) -> CheckpointRequestError {
-        .operationFailed(
+        CheckpointRequestError.operationFailed(
             message: "The sync service did not accept the token",
             underlyingError: SyncTransportError(.status, message: message, httpStatus: 401)
         )

@@ -22,7 +22,7 @@ public enum CheckpointRequestError: CheckpointError {
         case .checkpointRequestsNotEnabled:
             "Checkpoint requests are not enabled; connect with ConnectOptions(checkpointMode: .requests())."
         case .operationFailed(let message, let underlyingError):
-            PowerSyncError.operationFailed(message: message, underlyingError: underlyingError).errorDescription
+            PowerSyncError.operationDescription(message, underlyingError)
         }
     }
 }

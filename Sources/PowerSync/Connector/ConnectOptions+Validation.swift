@@ -8,14 +8,12 @@ extension ConnectOptions {
         try Argument.check(limit: answerLimit, "answerLimit")
         try Argument.check(limit: uploadLimit, "uploadLimit")
         if case .requests(let delay?) = checkpointMode, delay.isNaN {
-            throw PowerSyncError.operationFailed(message: "checkpointRequestRetryDelay is not a number.")
+            throw PowerSyncError.retryDelayIsNaN
         }
         try Argument.check(parameters: params, of: "the connection")
         let metadataSize = appMetadata.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
         guard metadataSize <= Argument.longestParameters else {
-            throw PowerSyncError.operationFailed(
-                message: "appMetadata has \(metadataSize) bytes; the most are \(Argument.longestParameters)."
-            )
+            throw PowerSyncError.metadataIsTooLong(metadataSize)
         }
     }
 }

@@ -21,13 +21,10 @@ public struct TrustedAuthorities: Sendable, Hashable {
         do {
             certificates = try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8))
         } catch {
-            throw PowerSyncError.operationFailed(
-                message: "The trusted authorities are not certificates in PEM form.",
-                underlyingError: error
-            )
+            throw PowerSyncError.notCertificates(error)
         }
         guard !certificates.isEmpty else {
-            throw PowerSyncError.operationFailed(message: "There is no certificate among the trusted authorities.")
+            throw PowerSyncError.noCertificates
         }
     }
 

@@ -23,7 +23,7 @@ enum Argument {
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when it is negative or not a number.
     static func check(seconds: TimeInterval, _ name: String) throws {
         guard seconds >= 0 else {
-            throw PowerSyncError.operationFailed(message: "\(name) is a number of seconds from 0, not \(seconds).")
+            throw PowerSyncError.notSeconds(name, seconds)
         }
     }
 
@@ -32,7 +32,7 @@ enum Argument {
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when nothing could ever be done in that time.
     static func check(limit: Duration, _ name: String) throws {
         guard limit > .zero else {
-            throw PowerSyncError.operationFailed(message: "\(name) is a time of more than 0, not \(limit).")
+            throw PowerSyncError.notPositive(name, limit)
         }
     }
 
@@ -41,14 +41,12 @@ enum Argument {
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when it is empty, has a NUL, which ends texts
     ///   for SQLite, or is too long.
     static func check(name: String, of what: String) throws {
-        guard !name.isEmpty else { throw PowerSyncError.operationFailed(message: "The name of \(what) is empty.") }
+        guard !name.isEmpty else { throw PowerSyncError.emptyName(of: what) }
         guard !name.utf8.contains(0) else {
-            throw PowerSyncError.operationFailed(message: "The name of \(what) contains a NUL character.")
+            throw PowerSyncError.nameWithNUL(of: what)
         }
         guard name.utf8.count <= longestName else {
-            throw PowerSyncError.operationFailed(
-                message: "The name of \(what) has \(name.utf8.count) bytes; the most are \(longestName)."
-            )
+            throw PowerSyncError.nameIsTooLong(of: what, name.utf8.count)
         }
     }
 
@@ -60,9 +58,7 @@ enum Argument {
         try check(.object(parameters), of: what, depth: 1)
         let count = JSONObject(parameters).text.utf8.count
         guard count <= longestParameters else {
-            throw PowerSyncError.operationFailed(
-                message: "The parameters of \(what) are \(count) bytes of JSON; the most are \(longestParameters)."
-            )
+            throw PowerSyncError.parametersAreTooLong(of: what, count)
         }
     }
 
@@ -77,17 +73,13 @@ enum Argument {
     /// Checks a value; `depth` counts the arrays and objects around it, and it if it is one.
     private static func check(_ value: JsonValue, of what: String, depth: Int) throws {
         guard depth <= deepestNesting || !value.isContainer else {
-            throw PowerSyncError.operationFailed(
-                message: "The parameters of \(what) are nested more than \(deepestNesting) levels deep."
-            )
+            throw PowerSyncError.parametersAreTooDeep(of: what)
         }
         switch value {
         case .null, .bool, .int, .string: break
         case .double(let number):
             guard number.isFinite else {
-                throw PowerSyncError.operationFailed(
-                    message: "The parameters of \(what) have the number \(number), which JSON does not have."
-                )
+                throw PowerSyncError.notJSON(number, in: what)
             }
         case .array(let values):
             for value in values { try check(value, of: what, depth: depth + 1) }

@@ -49,11 +49,7 @@ enum ConnectionSource: Sendable {
                 let isPrepared = SQLFunctions.areInstalled(on: db)
                 try SQLFunctions.install(on: db)
                 guard try ConnectionSetUp.isSchemaTrusted(db) else {
-                    throw PowerSyncError.operationFailed(
-                        message:
-                            "The pool's connections have PRAGMA trusted_schema = OFF, under which SQLite refuses the "
-                            + "triggers of PowerSync's views. Leave out that statement, and call configurePowerSync(schema:)."
-                    )
+                    throw PowerSyncError.untrustedSchema
                 }
                 guard !isPrepared else { return }
                 try ConnectionSetUp.boundLog(db)
@@ -115,11 +111,7 @@ extension SQLiteConnectionPoolProtocol {
             return (path, mode == "wal")
         }
         guard !path.isEmpty else {
-            throw PowerSyncError.operationFailed(
-                message:
-                    "The pool's database has no file. PowerSync needs a file to open connections of its own to it; "
-                    + "use PowerSyncDatabase(schema:dbFilename:) for a database in memory"
-            )
+            throw PowerSyncError.poolWithoutFile
         }
         let opener = ConnectionOpener(location: .file(path: path), initialStatements: [], clock: clock, isWAL: isWAL)
         return try await opener.open()

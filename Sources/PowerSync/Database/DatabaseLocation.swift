@@ -25,16 +25,14 @@ enum DatabaseLocation: Sendable, Hashable {
         if dbFilename == ":memory:" { return .memory }
         // SQLite would take the part before it for the name.
         guard !dbFilename.utf8.contains(0) else {
-            throw PowerSyncError.operationFailed(message: "The database file name contains a NUL character")
+            throw PowerSyncError.fileNameWithNUL
         }
         if dbFilename.hasPrefix("/") { return .file(behind: dbFilename) }
         guard !dbFilename.isEmpty else {
-            throw PowerSyncError.operationFailed(message: "The database file name is empty")
+            throw PowerSyncError.emptyFileName
         }
         guard !dbFilename.split(separator: "/").contains("..") else {
-            throw PowerSyncError.operationFailed(
-                message: "The database file name \(dbFilename) contains '..'; use an absolute path instead"
-            )
+            throw PowerSyncError.fileNameLeavesDirectory(dbFilename)
         }
         return .file(behind: try defaultDirectory().appendingPathComponent(dbFilename).path)
     }
@@ -58,9 +56,7 @@ enum DatabaseLocation: Sendable, Hashable {
         guard
             let support = FileManager.default.urls(for: .applicationSupportDirectory, in: .userDomainMask).first
         else {
-            throw PowerSyncError.operationFailed(
-                message: "There is no directory for application data; use an absolute database path"
-            )
+            throw PowerSyncError.noDirectory
         }
         return support.appendingPathComponent("databases", isDirectory: true)
     }
@@ -82,10 +78,7 @@ enum DatabaseLocation: Sendable, Hashable {
         do {
             try PrivateFiles.createFolder(at: directory.path)
         } catch {
-            throw PowerSyncError.operationFailed(
-                message: "Cannot create the database directory \(directory.path)",
-                underlyingError: error
-            )
+            throw PowerSyncError.cannotCreate(directory: directory.path, error)
         }
         PrivateFiles.createFile(at: path)
     }
@@ -99,10 +92,7 @@ enum DatabaseLocation: Sendable, Hashable {
             do {
                 try FileManager.default.removeItem(atPath: path + suffix)
             } catch {
-                throw PowerSyncError.operationFailed(
-                    message: "Cannot delete the database file \(path + suffix)",
-                    underlyingError: error
-                )
+                throw PowerSyncError.cannotDelete(file: path + suffix, error)
             }
         }
     }

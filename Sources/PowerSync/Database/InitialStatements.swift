@@ -14,10 +14,7 @@ enum InitialStatements {
             let statements = try db.allStatements(sql: text)
             while let statement = try statements.next() {
                 if setsKey(statement.sql), try !hasCipher(db) {
-                    throw PowerSyncError.operationFailed(
-                        message: "The database was not opened",
-                        underlyingError: MissingCipherError()
-                    )
+                    throw PowerSyncError.cipherIsMissing
                 }
                 try statement.execute()
             }

@@ -18,14 +18,10 @@ final class Lent<Resource>: @unchecked Sendable {
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` on another thread, or after ``end()``.
     func value() throws -> Resource {
         guard Thread.current === thread else {
-            throw PowerSyncError.operationFailed(
-                message: "A connection context was used on another thread than that of its callback"
-            )
+            throw PowerSyncError.contextOnOtherThread
         }
         guard let resource else {
-            throw PowerSyncError.operationFailed(
-                message: "A connection context was used after its callback had returned"
-            )
+            throw PowerSyncError.contextAfterCallback
         }
         return resource
     }

@@ -33,9 +33,7 @@ struct LocalConnection: ConnectionContext {
         case let connection as LocalConnection: return try connection.database.value()
         case let transaction as TransactionContext: return try database(of: transaction.connection)
         default:
-            throw PowerSyncError.operationFailed(
-                message: "This operation is not supported by a connection of type \(type(of: context))"
-            )
+            throw PowerSyncError.notSupported(byConnection: context)
         }
     }
 

@@ -57,16 +57,13 @@ extension PowerSyncDataType {
         case let value as UUID: return .string(value.uuidString)
         case let value as any BinaryInteger: return try integer(value)
         default:
-            throw PowerSyncError.operationFailed(
-                message: "A parameter of type \(type(of: parameter)) cannot be bound; "
-                    + "make the type conform to PowerSyncDataTypeConvertible"
-            )
+            throw PowerSyncError.cannotBind(parameter)
         }
     }
 
     private static func integer(_ value: any BinaryInteger) throws -> PowerSyncDataType {
         guard let value = Int64(exactly: value) else {
-            throw PowerSyncError.operationFailed(message: "The parameter \(value) does not fit a 64-bit integer")
+            throw PowerSyncError.integerIsTooLarge(value)
         }
         return .int64(value)
     }

@@ -9,7 +9,9 @@ extension PowerSyncError: CustomStringConvertible {
     public var description: String {
         switch self {
         case .operationFailed(let message, let underlyingError):
-            let parts = [message.map(\.withoutRow), underlyingError?.lineOfText].compactMap(\.self)
+            // A code says to code what the message says to people.
+            let cause = message == nil || !(underlyingError is PowerSyncErrorCode) ? underlyingError : nil
+            let parts = [message.map(\.withoutRow), cause?.lineOfText].compactMap(\.self)
             return parts.isEmpty ? "An unknown error occurred." : parts.joined(separator: ": ").inOneLine
         case .sqliteError(let extendedResultCode, let offset, let message, let errorString, let sql):
             let error = PowerSyncError.sqliteError(

@@ -58,15 +58,4 @@ extension PowerSyncError {
             sql: sql
         )
     }
-
-    /// A text has more than the one statement that can be run.
-    static func severalStatements(in sql: String) -> PowerSyncError {
-        let dropped = SQLText.statements(sql).dropFirst().joined(separator: "; ")
-        return .operationFailed(
-            message: """
-                Only one statement can be run here, and the text has more, so that nothing was run. Run the others by \
-                themselves: '\(dropped)'. The text: \(sql)
-                """
-        )
-    }
 }

@@ -43,16 +43,6 @@ extension PowerSyncError {
         }
     }
 
-    /// A query that has to give a row gave none.
-    static func noRow(of sql: String) -> PowerSyncError {
-        .operationFailed(message: "The query gave no row: \(sql)")
-    }
-
-    /// A text is empty or has only comments.
-    static func noStatement(in sql: String) -> PowerSyncError {
-        .operationFailed(message: "There is no statement in the SQL text '\(sql)'")
-    }
-
     /// The public form of an error that ended a sync iteration.
     ///
     /// It can have data of a row in its message, unlike the error itself: show it to the app, and log the other one.
@@ -60,7 +50,7 @@ extension PowerSyncError {
         guard let error = error as? SyncEngineError else { return wrapping(error) }
         let context = error.context.map { "\(RawTableError.contextMark)\($0))" } ?? ""
         guard let databaseError = error.databaseError else {
-            return PowerSyncError.operationFailed(message: error.message + context)
+            return PowerSyncError.syncFailed(error.message + context)
         }
         let code = databaseError.extendedResultCode.rawValue
         return PowerSyncError.sqliteError(
@@ -70,9 +60,6 @@ extension PowerSyncError {
             sql: databaseError.sql
         )
     }
-
-    /// Any operation on a database after its end.
-    static let databaseIsClosed = PowerSyncError.operationFailed(message: "The database is closed")
 }
 
 extension DatabaseError {

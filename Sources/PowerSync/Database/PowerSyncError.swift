@@ -3,6 +3,8 @@ public import Foundation
 /// An error of the SDK.
 public enum PowerSyncError: Error, LocalizedError {
     /// An operation was refused or failed for a reason outside SQLite.
+    ///
+    /// Of a refusal, `message` is for people, and `underlyingError` is its ``PowerSyncErrorCode``, which ``code`` gives.
     case operationFailed(message: String? = nil, underlyingError: (any Error)? = nil)
     /// SQLite reported an error.
     ///
@@ -23,14 +25,20 @@ public enum PowerSyncError: Error, LocalizedError {
     public var errorDescription: String? {
         switch self {
         case .operationFailed(let message, let underlyingError):
-            switch (message, underlyingError) {
-            case (let message?, let error?): "\(message): \(error.localizedDescription)"
-            case (let message?, nil): message
-            case (nil, let error?): error.localizedDescription
-            case (nil, nil): "An unknown error occurred."
-            }
+            PowerSyncError.operationDescription(message, underlyingError)
         case .sqliteError(let extendedResultCode, let offset, let message, let errorString, let sql):
             PowerSyncError.sqliteDescription(extendedResultCode, offset, message, errorString, sql)
+        }
+    }
+
+    /// The text for people of an operation that failed.
+    static func operationDescription(_ message: String?, _ underlyingError: (any Error)?) -> String {
+        switch (message, underlyingError) {
+        // A code says to code what the message says to people.
+        case (let message?, is PowerSyncErrorCode), (let message?, nil): message
+        case (let message?, let error?): "\(message): \(error.localizedDescription)"
+        case (nil, let error?): error.localizedDescription
+        case (nil, nil): "An unknown error occurred."
         }
     }
 

@@ -29,10 +29,7 @@ extension Queries {
                 do {
                     changes += try run(parameters)
                 } catch {
-                    throw PowerSyncError.operationFailed(
-                        message: "Parameter set \(index) of the batch failed, and nothing was written",
-                        underlyingError: error
-                    )
+                    throw PowerSyncError.batchFailed(at: index, error)
                 }
             }
             return changes

@@ -16,9 +16,7 @@ extension PowerSyncDatabaseProtocol {
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when there is none.
     func requireOwn(for operation: String) throws -> SyncedDatabase {
         guard let own = SyncedDatabase.behind(self) else {
-            throw PowerSyncError.operationFailed(
-                message: "\(operation) is not supported by a database of type \(type(of: self))"
-            )
+            throw PowerSyncError.notSupported(operation, by: self)
         }
         return own
     }

@@ -145,10 +145,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)``
     private func checkMayDelete() throws {
         guard case .success(.file(let path))? = local.source.location, membership.hasOthers() else { return }
-        throw PowerSyncError.operationFailed(
-            message: "Cannot delete the database file \(path): another instance of this process has it open. "
-                + "Close that one, then call close(deleteDatabase: true) again."
-        )
+        throw PowerSyncError.cannotDelete(openFile: path)
     }
 }
 
@@ -220,7 +217,7 @@ extension SyncedDatabase {
 
     package func waitForFirstSync(priority: Int32) async throws {
         guard priority >= 0 else {
-            throw PowerSyncError.operationFailed(message: "There is no negative priority: \(priority)")
+            throw PowerSyncError.negativePriority(priority)
         }
         try await sync.waitForFirstSync(priority: BucketPriority(priority))
     }

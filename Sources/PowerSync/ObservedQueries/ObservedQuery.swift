@@ -51,7 +51,7 @@ public final class ObservedQuery<Row: Sendable & Equatable> {
         self.requirement = requirement
         self.merge = merge
         isSynced = database.map { requirement.isMet(by: $0.currentStatus) } ?? false
-        if database == nil { shownError = PowerSyncError.operationFailed(message: "The query has no database yet") }
+        if database == nil { shownError = PowerSyncError.noQueryDatabase }
     }
 
     deinit {

@@ -59,11 +59,7 @@ private final class UntrustingExchange: HTTPExchange {
     let additionalHeaders: [String: String] = [:]
 
     func send(_ request: HTTPExchangeRequest) async throws -> HTTPExchangeResponse {
-        throw PowerSyncError.operationFailed(
-            message:
-                "Requests with TrustedAuthorities need the HTTP client of SwiftNIO on Apple platforms: add the product "
-                + "PowerSyncNIO, import it, and set httpClient to .nio."
-        )
+        throw PowerSyncError.noClientForAuthorities
     }
 }
 #endif

@@ -46,9 +46,7 @@ extension Table {
             return declared.type
         }
         guard column.column == "id" else {
-            throw PowerSyncError.operationFailed(
-                message: "Index \(index.name) of table \(name) uses the column \(column.column), which is not declared"
-            )
+            throw PowerSyncError.noColumn(column.column, ofIndex: index.name, table: name)
         }
         return .text
     }

@@ -60,7 +60,7 @@ public struct Schema: SchemaProtocol {
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)``.
     func checkTypes() throws {
-        if let problem { throw PowerSyncError.operationFailed(message: problem) }
+        if let problem { throw PowerSyncError.invalidSchema(problem) }
     }
 
     /// Checks that no two tables share a name, then each table on its own.

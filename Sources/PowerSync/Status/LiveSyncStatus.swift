@@ -64,7 +64,7 @@ package final class LiveSyncStatus: SyncStatus {
             if try isReached(status) { return }
         }
         try Task.checkCancellation()
-        throw PowerSyncError.operationFailed(message: "The database was closed while waiting for a sync status.")
+        throw PowerSyncError.closed(while: "waiting for a sync status")
     }
 
     /// Tells that the activity may have changed.

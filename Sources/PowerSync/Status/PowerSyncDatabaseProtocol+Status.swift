@@ -13,6 +13,6 @@ extension PowerSyncDatabaseProtocol {
             return
         }
         try Task.checkCancellation()
-        throw PowerSyncError.operationFailed(message: "The database was closed while waiting for a sync status.")
+        throw PowerSyncError.closed(while: "waiting for a sync status")
     }
 }

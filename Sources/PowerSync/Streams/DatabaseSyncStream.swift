@@ -10,9 +10,7 @@ struct DatabaseSyncStream: SyncStream {
 
     func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription {
         if let priority, !(0...3).contains(priority.priorityCode) {
-            throw PowerSyncError.operationFailed(
-                message: "The priority of a stream subscription is 0, 1, 2 or 3, not \(priority.priorityCode)."
-            )
+            throw PowerSyncError.noSubscriptionPriority(priority.priorityCode)
         }
         let share = try await client.subscribe(
             to: try key,
@@ -37,9 +35,7 @@ struct DatabaseSyncStream: SyncStream {
     /// Whole seconds, rounded up; infinity becomes the longest time to live.
     private static func lifetime(_ ttl: TimeInterval) throws -> Int64 {
         guard ttl >= 0 else {
-            throw PowerSyncError.operationFailed(
-                message: "The time to live of a stream subscription is a number of seconds from 0, not \(ttl)."
-            )
+            throw PowerSyncError.noTimeToLive(ttl)
         }
         return min(Int64(saturating: ttl.rounded(.up)), StreamSubscriptions.maximumTimeToLive)
     }

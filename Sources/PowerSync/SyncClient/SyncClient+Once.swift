@@ -107,11 +107,6 @@ extension SyncClient {
         follower.sessionEnded()
     }
 
-    /// What is thrown when somebody else ends the connection.
-    static var endedWhileSyncingOnce: PowerSyncError {
-        .operationFailed(message: "The connection was ended while syncing once.")
-    }
-
     /// Waits until a connection has uploaded and downloaded everything.
     ///
     /// - Parameters:
@@ -122,7 +117,7 @@ extension SyncClient {
         for await _ in status.activityChanges() {
             let snapshot = status.snapshot
             guard !snapshot.activityState.isOver(connection) else {
-                throw SyncClient.endedWhileSyncingOnce
+                throw PowerSyncError.disconnectedWhileSyncingOnce
             }
             // While the gate is closed there are writes that no checkpoint contains.
             if snapshot.activityState.hasCompletedSync, snapshot.activityState.completedSyncs > syncs,
@@ -133,6 +128,6 @@ extension SyncClient {
             }
         }
         try Task.checkCancellation()
-        throw PowerSyncError.operationFailed(message: "The database was closed while syncing once.")
+        throw PowerSyncError.closed(while: "syncing once")
     }
 }

@@ -180,11 +180,8 @@ final class SyncClient: Sendable {
         return try await session.requestCheckpoint()
     }
 
-    /// What is thrown after ``close()``.
-    static var closedError: PowerSyncError { .operationFailed(message: "The database is closed.") }
-
     private func openDatabase() async throws {
-        guard !group.isClosed(member) else { throw SyncClient.closedError }
+        guard !group.isClosed(member) else { throw PowerSyncError.databaseIsClosed }
         try await database.read { _ in }
     }
 }

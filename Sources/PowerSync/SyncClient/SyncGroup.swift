@@ -143,7 +143,7 @@ extension SyncGroup {
         _ makeSession: @escaping @Sendable (SessionID) -> SyncSession
     ) async throws -> (session: SyncSession, isNew: Bool) {
         let answer = try await call(.syncOnce, by: member, makeSession)
-        guard let session = answer.session else { throw SyncClient.endedWhileSyncingOnce }
+        guard let session = answer.session else { throw PowerSyncError.disconnectedWhileSyncingOnce }
         return (session, answer.answer == .opened(session.id))
     }
 
@@ -211,10 +211,10 @@ extension SyncGroup {
         case .done, .proceed, .opened, .joined, .ended: return answer
         case .cancelled: throw CancellationError()
         case .refusedConnected:
-            throw PowerSyncError.operationFailed(message: "Cannot update schema while connected.")
+            throw PowerSyncError.connectedWhileUpdatingSchema
         case .refusedOther:
-            throw PowerSyncError.operationFailed(message: "Another database object syncs the same file.")
-        case .refusedClosed: throw SyncClient.closedError
+            throw PowerSyncError.syncedByAnother
+        case .refusedClosed: throw PowerSyncError.databaseIsClosed
         }
     }
 }

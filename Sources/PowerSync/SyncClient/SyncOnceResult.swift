@@ -38,7 +38,7 @@ extension PowerSyncDatabaseProtocol {
         let own = try requireOwn(for: "syncOnce")
         try options.validate()
         guard deadline >= .zero else {
-            throw PowerSyncError.operationFailed(message: "The deadline of syncOnce is negative: \(deadline)")
+            throw PowerSyncError.negativeDeadline(deadline)
         }
         return try await own.sync.syncOnce(
             connector: connector,

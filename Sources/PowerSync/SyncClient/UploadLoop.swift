@@ -166,8 +166,8 @@ final class UploadLoop: Sendable {
                     context.status.uploadSucceeded(isUploading: false, rejection: rejection)
                     return true
                 case .stall:
-                    context.log(.warning, StalledUploadQueue.warning)
-                    throw PowerSyncError.operationFailed(message: StalledUploadQueue.message)
+                    context.log(.warning, stalledQueueWarning)
+                    throw PowerSyncError.uploadQueueStalled
                 }
             } catch {
                 try Task.checkCancellation()
@@ -295,15 +295,12 @@ final class UploadLoop: Sendable {
     }
 }
 
-/// What is said when `uploadData` returns and the entry that was at the head of the queue is still there.
+/// What is logged when `uploadData` returns and the entry that was at the head of the queue is still there.
 ///
-/// Apps and tests search for the beginning of the warning.
-private enum StalledUploadQueue {
-    static let warning = """
-        Potentially previously uploaded CRUD entries are still present in the upload queue.
-        Make sure to handle uploads and complete CRUD transactions or batches by calling and awaiting their \
-        [.complete()] method.
-        The next upload iteration will be delayed.
-        """
-    static let message = "Delaying due to previously encountered CRUD item."
-}
+/// Apps and tests search for its beginning.
+private let stalledQueueWarning = """
+    Potentially previously uploaded CRUD entries are still present in the upload queue.
+    Make sure to handle uploads and complete CRUD transactions or batches by calling and awaiting their \
+    [.complete()] method.
+    The next upload iteration will be delayed.
+    """

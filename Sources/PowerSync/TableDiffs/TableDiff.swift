@@ -113,7 +113,9 @@ public final class TableDiff: Sendable {
             try await throttle.wait()
         } while isRunning
         try Task.checkCancellation()
-        if case .ended(.schemaWasReplaced) = state.withLockedValue({ $0 }) { throw schemaError }
+        if case .ended(.schemaWasReplaced) = state.withLockedValue({ $0 }) {
+            throw PowerSyncError.schemaReplaced(diffOf: view)
+        }
     }
 
     /// Ends recording and forgets what was not handed over.
@@ -153,10 +155,6 @@ public final class TableDiff: Sendable {
 
     private var view: String { recording.definition.table.viewName }
 
-    private var schemaError: PowerSyncError {
-        .operationFailed(message: "The table diff of '\(view)' ended, because the schema was replaced")
-    }
-
     private var isRunning: Bool {
         if database.isClosed { return false }
         return state.withLockedValue { state in
@@ -172,11 +170,11 @@ public final class TableDiff: Sendable {
                 state = .running(listener)
                 return true
             case .running:
-                throw PowerSyncError.operationFailed(message: "The table diff of '\(view)' is being run already")
+                throw PowerSyncError.alreadyRunning(diffOf: view)
             case .ended(.stopped):
                 return false
             case .ended(.schemaWasReplaced):
-                throw schemaError
+                throw PowerSyncError.schemaReplaced(diffOf: view)
             }
         }
     }

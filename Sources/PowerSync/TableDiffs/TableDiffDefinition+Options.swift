@@ -7,7 +7,7 @@ extension TableDiffDefinition {
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for names that the schema does not know.
     init(of view: String, _ options: TableDiffOptions, in schema: ClientSchema?) throws {
         guard let table = schema?.tables.first(where: { $0.viewName == view }) else {
-            throw PowerSyncError.operationFailed(message: "The schema has no view named '\(view)'")
+            throw PowerSyncError.noView(view)
         }
         let conditions = Dictionary(
             uniqueKeysWithValues: options.when.map { (Operation($0), $1) }
@@ -35,18 +35,13 @@ extension PowerSyncError {
     init(_ problem: TableDiffDefinition.Problem, view: String) {
         switch problem {
         case .noOperations:
-            self = .operationFailed(message: "A table diff of '\(view)' needs at least one operation")
+            self = .noOperations(of: view)
         case .insertOnly:
-            self = .operationFailed(message: "'\(view)' is insert-only: it holds no rows whose changes can be tracked")
+            self = .insertOnly(view)
         case .unknownColumns(let names):
-            let list = names.map { "'\($0)'" }.joined(separator: ", ")
-            self = .operationFailed(message: "'\(view)' has no column named \(list)")
+            self = .noColumns(names, in: view)
         case .invalidCondition(let operation, let error):
-            self = .operationFailed(
-                message: "The condition for \(operation.rawValue) of a table diff of '\(view)' is not valid: "
-                    + (error.message ?? "unknown error"),
-                underlyingError: PowerSyncError(error)
-            )
+            self = .invalidCondition(for: operation.rawValue, of: view, error.message, PowerSyncError(error))
         }
     }
 }

@@ -110,7 +110,7 @@ extension TableDiffRecord {
     fileprivate init(_ cursor: any SqlCursor) throws {
         let name = try cursor.getString(name: "operation")
         guard let operation = TableDiffOperation(rawValue: name) else {
-            throw PowerSyncError.operationFailed(message: "A table diff holds an unknown operation: \(name)")
+            throw PowerSyncError.unknownOperation(name)
         }
         self.init(
             operationId: try cursor.getInt64(name: "operation_id"),

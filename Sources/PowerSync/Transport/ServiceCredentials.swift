@@ -27,18 +27,13 @@ package struct ServiceCredentials: Sendable, Equatable {
     ///   endpoint is not a URL, or the token is empty or cannot be sent.
     package init(_ credentials: PowerSyncCredentials?) throws(PowerSyncError) {
         guard let credentials else {
-            throw .operationFailed(message: "Not signed in: fetchCredentials() returned no credentials.")
+            throw .noCredentials
         }
         guard !credentials.token.isEmpty else {
-            throw .operationFailed(message: "The token of the credentials from fetchCredentials() is empty.")
+            throw .emptyToken
         }
         guard credentials.token.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
-            throw .operationFailed(
-                message: """
-                    The token of the credentials from fetchCredentials() has a line break or another control character in \
-                    it, perhaps at its end.
-                    """
-            )
+            throw .unprintableToken
         }
         self.init(endpoint: try ServiceEndpoint(credentials.endpoint), token: credentials.token)
     }

@@ -24,12 +24,7 @@ package struct ServiceEndpoint: Sendable, Hashable {
             let scheme = components.scheme?.lowercased(), scheme == "http" || scheme == "https",
             let host = components.host, !host.isEmpty, components.url?.hasUsablePort == true
         else {
-            throw .operationFailed(
-                message: """
-                    The endpoint "\(text)" of the credentials is not an address of a sync service. \
-                    It must be a URL like https://sync.example.com.
-                    """
-            )
+            throw .notServiceAddress(text)
         }
         components.scheme = scheme
         components.query = nil
@@ -41,7 +36,7 @@ package struct ServiceEndpoint: Sendable, Hashable {
         while path.last == "/" { path.removeLast() }
         components.percentEncodedPath = String(path)
         guard let base = components.string else {
-            throw .operationFailed(message: "The endpoint \"\(text)\" of the credentials cannot be used as a URL.")
+            throw .notURL(text)
         }
         self.base = base
         isPlaintext = scheme == "http"

@@ -23,13 +23,11 @@ struct UploadCompletion: Sendable {
     ) async throws {
         let ids = Set(entries.map(\.clientId))
         guard rejections.allSatisfy({ ids.contains($0.entry.clientId) }) else {
-            throw PowerSyncError.operationFailed(
-                message: "Only writes that are being completed can be rejected: another batch or transaction has them."
-            )
+            throw PowerSyncError.rejectionOfOthers
         }
         let writeCheckpoint = try text.map { text in
             guard let checkpoint = WriteCheckpoint(decimal: text) else {
-                throw PowerSyncError.operationFailed(message: "The write checkpoint '\(text)' is not a number")
+                throw PowerSyncError.notWriteCheckpoint(text)
             }
             return checkpoint
         }

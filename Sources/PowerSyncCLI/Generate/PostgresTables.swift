@@ -4,7 +4,8 @@ import PowerSyncServicePostgres
 
 /// Reads the tables of a PostgreSQL database from its catalogue, with the types that clients get (docs/postgres.md "Types").
 ///
-/// Of a table that a publication has with a list of columns, it has these. Generated columns are never replicated.
+/// Of a table that a publication has with a list of columns, it has these. Generated columns are replicated when the
+/// publication has them, from PostgreSQL 18 on; before, the view names them though it has not.
 enum PostgresTables {
     /// Ordinary tables that are logged, a row for each column; the first argument is the name of the publication.
     ///
@@ -19,7 +20,8 @@ enum PostgresTables {
             FROM pg_catalog.pg_publication_tables v WHERE v.pubname = $1
         ) p ON p.schemaname = n.nspname AND p.tablename = c.relname
         JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-            AND a.attgenerated = ''
+            AND (a.attgenerated = '' OR pg_catalog.current_setting('server_version_num')::int >= 180000
+                AND p.columns ? a.attname::text)
             AND (coalesce(pg_catalog.jsonb_typeof(p.columns), 'null') = 'null' OR p.columns ? a.attname::text)
         CROSS JOIN LATERAL (
             WITH RECURSIVE types AS (

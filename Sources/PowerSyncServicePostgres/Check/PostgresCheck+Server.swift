@@ -1,3 +1,5 @@
+import PowerSyncServiceCore
+
 extension PostgresCheck {
     /// One row about the server and the role.
     ///
@@ -20,17 +22,18 @@ extension PostgresCheck {
             WHERE m.rolname = 'rds_replication' AND pg_catalog.pg_has_role(r.oid, m.oid, 'MEMBER')),
           r.rolsuper OR r.rolbypassrls, r.rolsuper, pg_catalog.current_database(),
           pg_catalog.current_setting('rds.logical_replication', true) IS NOT NULL,
-          pg_catalog.current_setting('cloudsql.logical_decoding', true) IS NOT NULL
+          pg_catalog.current_setting('cloudsql.logical_decoding', true) IS NOT NULL,
+          extract(epoch FROM pg_catalog.current_setting('idle_replication_slot_timeout', true)::interval)::int8
         FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
         """
 
-    func serverFindings(_ state: PostgresServerState) -> [PostgresFinding] {
+    func serverFindings(_ state: PostgresServerState) -> [Finding] {
         settingFindings(state) + slotFindings(state)
     }
 
     /// What keeps everything from being replicated.
-    func settingFindings(_ state: PostgresServerState) -> [PostgresFinding] {
-        var findings: [PostgresFinding] = []
+    func settingFindings(_ state: PostgresServerState) -> [Finding] {
+        var findings: [Finding] = []
         if state.version < Self.minimumVersion {
             findings.append(
                 .error(
@@ -77,8 +80,8 @@ extension PostgresCheck {
         return "ALTER SYSTEM SET wal_level = logical; then restart the server."
     }
 
-    private func slotFindings(_ state: PostgresServerState) -> [PostgresFinding] {
-        var findings: [PostgresFinding] = []
+    private func slotFindings(_ state: PostgresServerState) -> [Finding] {
+        var findings: [Finding] = []
         func check(_ setting: String, _ what: String, maximum: Int, used: Int, own: Int) {
             let free = maximum - used
             let remedy = "ALTER SYSTEM SET \(setting) = \(maximum + 10); then restart the server."
@@ -135,6 +138,18 @@ extension PostgresCheck {
                     its slot is lost and everything is copied again.
                     """,
                     "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'; SELECT pg_reload_conf();"
+                )
+            )
+        }
+        if let limit = state.idleSlotTimeout, limit > 0, limit < Self.enoughIdleTime {
+            findings.append(
+                .warning(
+                    .slotLost,
+                    """
+                    idle_replication_slot_timeout is \(limit) s: when the service is away for longer, its slot is lost and everything \
+                    is copied again.
+                    """,
+                    "ALTER SYSTEM SET idle_replication_slot_timeout = '3d'; SELECT pg_reload_conf();"
                 )
             )
         }

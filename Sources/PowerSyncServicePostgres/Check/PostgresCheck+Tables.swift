@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 import PowerSyncSyncConfig
 
 /// A table or what looks like one, as the catalogue describes it.
@@ -64,20 +65,19 @@ extension PostgresCheck {
               AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
             WHERE i.indrelid = c.oid
               AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident)
-              AND (a.attgenerated <> ''
-                OR t.attributes IS NOT NULL AND a.attnum <> ALL(t.attributes))),
+              AND NOT \(PostgresPublication.publishes("a", "t"))),
           (SELECT k.relname FROM pg_catalog.pg_index i JOIN pg_catalog.pg_class k ON k.oid = i.indexrelid
             WHERE i.indrelid = c.oid AND i.indisunique AND i.indimmediate AND i.indisvalid AND i.indpred IS NULL
               AND i.indexprs IS NULL AND NOT EXISTS (
                 SELECT FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid
                   AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])
-                  AND (NOT a.attnotnull OR a.attgenerated <> ''))
+                  AND (NOT a.attnotnull OR NOT \(PostgresPublication.publishes("a", "t"))))
             ORDER BY i.indnkeyatts, k.relname LIMIT 1),
           c.relreplident = 'n'
             AND EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
         FROM pg_catalog.pg_class c
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-        LEFT JOIN LATERAL (SELECT true AS is_published, m.attributes FROM pg_catalog.pg_publication p
+        LEFT JOIN LATERAL (SELECT true AS is_published, m.attributes, m.has_generated FROM pg_catalog.pg_publication p
           CROSS JOIN LATERAL (\(PostgresPublication.membership(serverVersion: serverVersion))) m
           WHERE p.pubname = $1) t ON c.relkind = 'r' AND c.relpersistence = 'p'
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
@@ -89,21 +89,26 @@ extension PostgresCheck {
     func tableFindings(
         _ tables: [PublishedTable],
         _ plan: SyncPlan?,
+        namesMissingTables: Bool,
         _ state: PostgresServerState
-    ) -> [PostgresFinding] {
-        func problems(of table: PublishedTable) -> [PostgresFinding] {
+    ) -> [Finding] {
+        func problems(of table: PublishedTable) -> [Finding] {
             self.problems(of: table, state).map { $0.about(table.name) }
         }
         guard let plan else {
             return tables.filter { $0.isPublished && $0.kind == "r" }.flatMap { problems(of: $0) }
         }
-        var findings: [PostgresFinding] = []
+        var findings: [Finding] = []
         var reported: Set<SourceTableName> = []
         for pattern in plan.tablePatterns {
             let matching = tables.filter { pattern.matches($0.name, defaultSchema: defaultSchema) }
-            if matching.isEmpty {
-                let name = SourceTableName(schema: pattern.schema ?? defaultSchema, name: pattern.table)
-                findings.append(.missing("\(pattern)", in: state.database).about(name))
+            if matching.isEmpty, namesMissingTables {
+                findings.append(
+                    .warning(
+                        "The sync config reads \(pattern), and database \(state.database) has no such table.",
+                        "Check the spelling; names are case sensitive. A table that is created later is noticed."
+                    ).about(SourceTableName(schema: pattern.schema ?? defaultSchema, name: pattern.table))
+                )
             }
             // With a wildcard, only what is a table is meant.
             for table in matching where !pattern.isWildcard || table.kind == "r" {
@@ -118,7 +123,7 @@ extension PostgresCheck {
     }
 
     /// What the publication does to a table that no sync config reads, as far as one is known.
-    private func otherTableFinding(_ table: PublishedTable, isKnownUnread: Bool) -> PostgresFinding? {
+    private func otherTableFinding(_ table: PublishedTable, isKnownUnread: Bool) -> Finding? {
         guard table.isPublished, table.kind == "r", !table.isUnlogged, !table.isTemporary, !table.hasIdentity else {
             return nil
         }
@@ -161,10 +166,10 @@ extension PostgresCheck {
         return statements.joined(separator: " ")
     }
 
-    private func problems(of table: PublishedTable, _ state: PostgresServerState) -> [PostgresFinding] {
+    private func problems(of table: PublishedTable, _ state: PostgresServerState) -> [Finding] {
         if let finding = kindFinding(table) { return [finding] }
         let role = PostgresIdentifier.quoted(state.role)
-        var findings: [PostgresFinding] = []
+        var findings: [Finding] = []
         if !table.schemaCanBeUsed || !table.canBeRead {
             findings.append(
                 .error(
@@ -214,7 +219,7 @@ extension PostgresCheck {
         return findings
     }
 
-    private func unreplicatedKeyFinding(_ table: PublishedTable, _ columns: String) -> PostgresFinding {
+    private func unreplicatedKeyFinding(_ table: PublishedTable, _ columns: String) -> Finding {
         .leftOut(
             """
             The replica identity of \(table.name) has columns that are not replicated (\(columns)): they are generated, or the \
@@ -222,14 +227,15 @@ extension PostgresCheck {
             """,
             """
             ALTER TABLE \(table.sqlName) REPLICA IDENTITY USING INDEX …; with a unique index of other columns. For a generated \
-            column, before PostgreSQL 18, also ALTER TABLE \(table.sqlName) REPLICA IDENTITY FULL; and one that the publication \
-            leaves out can be added to those that it lists.
+            column, before PostgreSQL 18, also ALTER TABLE \(table.sqlName) REPLICA IDENTITY FULL; from then on, if it is stored, \
+            ALTER PUBLICATION \(PostgresIdentifier.quoted(publication)) SET (publish_generated_columns = stored); and one that the \
+            publication leaves out can be added to those that it lists.
             """
         )
     }
 
     /// What is wrong with something that is not an ordinary table.
-    private func kindFinding(_ table: PublishedTable) -> PostgresFinding? {
+    private func kindFinding(_ table: PublishedTable) -> Finding? {
         switch table.kind {
         case "r" where table.isUnlogged:
             .leftOut(

@@ -6,10 +6,12 @@ enum PostgresPublication {
     /// A subquery with one row if the publication `p` has the table `c`, and none if it has not.
     ///
     /// Its columns: `attributes`, the numbers of the columns that are published (`int2[]`), NULL for all; `filter`, the condition for
-    /// rows, NULL for all. Both are those of the table itself: publications with `publish_via_partition_root` are refused. A table with
-    /// a condition is locked for the moment in which that is read.
+    /// rows, NULL for all; `has_generated`, whether all columns include the generated ones that are stored. The first two are those of
+    /// the table itself: publications with `publish_via_partition_root` are refused. A table with a condition is locked for the moment
+    /// in which that is read.
     ///
-    /// - Parameter serverVersion: Conditions, lists of columns and publications of schemas exist since version 15.
+    /// - Parameter serverVersion: Conditions, lists of columns and publications of schemas exist since version 15, published generated
+    ///   columns since version 18.
     /// - Returns: SQL.
     static func membership(serverVersion: Int) -> String {
         let hasLists = serverVersion >= 150_000
@@ -25,7 +27,8 @@ enum PostgresPublication {
             )
             : ("NULL::int2[]", "NULL::text")
         return """
-            SELECT CASE WHEN NOT l.is_whole THEN \(attributes) END AS attributes, CASE WHEN NOT l.is_whole THEN \(filter) END AS filter
+            SELECT CASE WHEN NOT l.is_whole THEN \(attributes) END AS attributes, CASE WHEN NOT l.is_whole THEN \(filter) END AS filter,
+                \(serverVersion >= 180_000 ? "p.pubgencols = 's'" : "false") AS has_generated
             FROM (
                 SELECT p.puballtables OR coalesce(bool_or(k.oid = c.oid AND \(hasLists ? ofSchema : "false")), false) AS is_whole,
                     p.puballtables OR coalesce(bool_or(\(hasLists ? "\(ofSchema) OR " : "")EXISTS (
@@ -38,5 +41,20 @@ enum PostgresPublication {
             LEFT JOIN pg_catalog.pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = c.oid
             WHERE l.is_published AND c.oid >= 16384
             """
+    }
+
+    /// Whether a column is published with its table.
+    ///
+    /// A list of columns names generated ones, too. Without a list these are left out, unless the publication has them.
+    ///
+    /// - Parameters:
+    ///   - column: The alias of its row of `pg_attribute`.
+    ///   - membership: The alias of the row of ``membership(serverVersion:)``.
+    /// - Returns: SQL, never NULL. Without such a row, as if the publication had all columns but generated ones.
+    static func publishes(_ column: String, _ membership: String) -> String {
+        """
+        CASE WHEN \(membership).attributes IS NOT NULL THEN \(column).attnum = ANY(\(membership).attributes)
+            ELSE \(column).attgenerated = '' OR \(column).attgenerated = 's' AND coalesce(\(membership).has_generated, false) END
+        """
     }
 }

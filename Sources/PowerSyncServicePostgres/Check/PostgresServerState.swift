@@ -21,12 +21,14 @@ struct PostgresServerState {
     /// Who runs the server, as far as settings tell.
     var isRDS: Bool
     var isCloudSQL: Bool
+    /// After how many seconds a slot that nobody uses is lost; 0 for no limit, `nil` where there is none.
+    var idleSlotTimeout: Int?
 
     init(_ rows: [[String?]]) throws(PostgresCatalogError) {
         func fail(_ column: String) -> PostgresCatalogError {
             PostgresCatalogError(query: "server", row: 0, column: column)
         }
-        guard let row = rows.first, row.count == 17 else { throw fail("the number of columns") }
+        guard let row = rows.first, row.count == 18 else { throw fail("the number of columns") }
         func number(_ position: Int, _ name: String) throws(PostgresCatalogError) -> Int {
             guard let number = row[position].flatMap({ Int($0) }) else { throw fail(name) }
             return number
@@ -49,6 +51,7 @@ struct PostgresServerState {
         self.database = database
         isRDS = row[15] == "t"
         isCloudSQL = row[16] == "t"
+        idleSlotTimeout = row[17].flatMap { Int($0) }
     }
 
     /// The version as people say it: `15.4`, `11.2`.

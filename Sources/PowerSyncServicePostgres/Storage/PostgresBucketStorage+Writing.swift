@@ -20,7 +20,7 @@ extension PostgresBucketStorage {
     }
 
     /// Takes the lease of a stream, and keeps the connection for the next attempt when somebody else has it.
-    private func takeLease(of stream: ReplicationStreamID) async throws -> WriterLease {
+    package func takeLease(of stream: ReplicationStreamID) async throws -> WriterLease {
         let kept = waiting.withLockedValue { $0.removeValue(forKey: stream) }
         if let kept {
             do {
@@ -77,10 +77,10 @@ extension PostgresBucketStorage {
     }
 
     /// A writer for a stream that has the lease.
-    func writer(
+    package func writer(
         of stream: ReplicationStreamID,
         _ lease: WriterLease
-    ) async throws -> BucketWriter<PostgresWriterSession> {
+    ) async throws -> any BucketStorageWriter {
         let beginning = try await lease.statements("opening a writer") { [configs, schema] db in
             try PostgresStreamTables(db, in: schema).beginning(of: stream, configs)
         }

@@ -3,7 +3,7 @@ package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSyncConfig
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 
 /// Bucket storage in a schema of a PostgreSQL database, for any number of processes (docs/postgres-storage.md).
 ///
@@ -46,7 +46,7 @@ package final class PostgresBucketStorage: Sendable {
     /// What this process calls itself when it tells others something.
     let processID = RandomID.make()
     /// The newest checkpoint of the active stream that this process knows of.
-    let feed: CheckpointFeed
+    package let feed: CheckpointFeed
     /// Tells the time for diagnostics.
     let now: @Sendable () -> Date
     /// Makes ids of source tables and names of slots.

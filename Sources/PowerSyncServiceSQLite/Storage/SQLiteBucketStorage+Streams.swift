@@ -57,7 +57,7 @@ extension SQLiteBucketStorage: StreamTableStorage {
         _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result {
         guard leases.withLockedValue({ $0.insert(stream).inserted }) else {
-            throw BucketStorageError(.inUse, "[PSYNC_S1003] Replication stream \(stream) is written already.")
+            throw BucketStorageError(.inUse, "Replication stream \(stream) is written already.")
         }
         defer { leases.withLockedValue { _ = $0.remove(stream) } }
         var writer: any BucketStorageWriter = try await writer(of: stream)
@@ -65,7 +65,7 @@ extension SQLiteBucketStorage: StreamTableStorage {
     }
 
     /// A writer for a stream; the caller has the lease.
-    func writer(of stream: ReplicationStreamID) async throws -> BucketWriter<SQLiteWriterSession> {
+    package func writer(of stream: ReplicationStreamID) async throws -> any BucketStorageWriter {
         let beginning = try await readStreams("opening a writer") { [configs] in try $0.beginning(of: stream, configs) }
         return BucketWriter(SQLiteWriterSession(storage: self, streamID: stream), beginning, makeID: makeID)
     }

@@ -1,5 +1,5 @@
 package import Foundation
-import GRDB
+package import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSyncConfig
@@ -22,7 +22,7 @@ package final class SQLiteBucketStorage: FileBacked {
     /// Held while the file is open: operations and checkpoints have one writer.
     private let lock: FileLock?
     /// Connections to the file.
-    let pool: DatabasePool
+    package let pool: DatabasePool
     /// The newest checkpoint of the active stream.
     ///
     /// Set after the commit that makes it.
@@ -34,7 +34,7 @@ package final class SQLiteBucketStorage: FileBacked {
     /// The file and those beside it.
     let files: DatabaseFiles
     /// What keeps the WAL from growing.
-    let log: WriteAheadLog
+    package let log: WriteAheadLog
     /// Waits for the disk.
     private let disk: DiskBarrier
     /// The streams that have a writer.
@@ -122,9 +122,11 @@ package final class SQLiteBucketStorage: FileBacked {
     }
 
     package func size() async throws -> Int64 {
-        ["", "-wal", "-shm"].reduce(0) { size, suffix in
-            let attributes = try? FileManager.default.attributesOfItem(atPath: pool.path + suffix)
-            return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
+        try await BlockingWork.run { [path = pool.path] in
+            ["", "-wal", "-shm"].reduce(Int64(0)) { size, suffix in
+                let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix)
+                return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
+            }
         }
     }
 

@@ -168,6 +168,11 @@ package final class InMemoryBucketStorage: BucketStorage {
     /// None: there is no log that a source could read.
     package func database() -> DatabaseID? { nil }
 
+    /// A writer of a stream of this storage that is not bound to a scope.
+    package func unboundWriter(of stream: ReplicationStreamID) throws -> any BucketStorageWriter {
+        try writer(of: stream)
+    }
+
     // MARK: Reading
 
     package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence {

@@ -1,6 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncServicePostgres
+import PowerSyncServiceCore
 import Testing
 
 /// What is said about a server (docs/postgres.md "Checking a server").
@@ -10,6 +11,7 @@ import Testing
     /// A server on which everything is right.
     private static let server: [String?] = [
         "150004", "logical", "f", "10", "1", "0", nil, "10", "1", "-1", "Sync", "t", "t", "f", "app", "f", "f",
+        nil,
     ]
     private static let publication: [String?] = ["t", "t", "t", "t", "t", "false"]
 
@@ -39,7 +41,7 @@ import Testing
         publication: [String?]? = publication,
         tables: [[String?]] = [],
         config: String? = nil
-    ) throws -> [PostgresFinding] {
+    ) throws -> [Finding] {
         var server = Self.server
         for (position, value) in changes { server[position] = value }
         return try check.findings(
@@ -63,7 +65,7 @@ import Testing
     struct Case: CustomTestStringConvertible {
         var name: String
         var changes: [Int: String?]
-        var severity = PostgresFinding.Severity.error
+        var severity = Finding.Severity.error
         var code: String
         var message: String
         var remedy: String?
@@ -167,6 +169,14 @@ import Testing
             message: "max_slot_wal_keep_size is 64 MB",
             remedy: "ALTER SYSTEM SET max_slot_wal_keep_size = '10GB'; SELECT pg_reload_conf();"
         ),
+        Case(
+            name: "idle slots",
+            changes: [17: "86399"],
+            severity: .warning,
+            code: "PSYNC_S1146",
+            message: "idle_replication_slot_timeout is 86399 s",
+            remedy: "ALTER SYSTEM SET idle_replication_slot_timeout = '3d'; SELECT pg_reload_conf();"
+        ),
     ]
 
     @Test(arguments: serverCases)
@@ -269,6 +279,7 @@ import Testing
                 table("Lists", unreplicatedKey: "slug"), .warning, nil, "columns that are not replicated (slug)",
                 #"ALTER TABLE public."Lists" REPLICA IDENTITY USING INDEX …; with a unique index of other columns. "#
                     + #"For a generated column, before PostgreSQL 18, also ALTER TABLE public."Lists" REPLICA IDENTITY FULL; "#
+                    + "from then on, if it is stored, ALTER PUBLICATION powersync SET (publish_generated_columns = stored); "
                     + "and one that the publication leaves out can be added to those that it lists."
             ),
             (
@@ -295,11 +306,11 @@ import Testing
                 table("Lists", kind: "f"), .warning, nil, "is a foreign table",
                 "Replicate the server that has them."
             ),
-        ] as [([String?], PostgresFinding.Severity, String?, String, String?)]
+        ] as [([String?], Finding.Severity, String?, String, String?)]
     )
     func tablesOfTheSyncConfig(
         table: [String?],
-        severity: PostgresFinding.Severity,
+        severity: Finding.Severity,
         code: String?,
         message: String,
         remedy: String?

@@ -15,11 +15,6 @@ import Testing
           all: {query: "SELECT tenant || '/' || raw AS id, name FROM lists"}
         """
 
-    private static func version(of scenario: PostgresScenario) throws -> Int {
-        let setting = try scenario.database.run("SHOW server_version_num").first?.first
-        return try #require(setting.flatMap { $0.flatMap { Int($0) } })
-    }
-
     @Test(
         "a table whose key is generated is left out, until all columns identify its rows",
         arguments: [
@@ -42,7 +37,7 @@ import Testing
             let warnings = scenario.log.lines.filter { $0.contains("public.lists") && $0.contains("(slug)") }
             #expect(warnings.count == 1 && warnings.allSatisfy { $0.contains("REPLICA IDENTITY USING INDEX") })
             // Its updates are refused from version 18 on.
-            guard try Self.version(of: scenario) < 180_000 else { return }
+            guard try scenario.database.serverVersion < 180_000 else { return }
             try scenario.database.run("ALTER TABLE lists REPLICA IDENTITY FULL")
             try await scenario.caughtUpWithTables()
             #expect(try await scenario.ids() == ["t/A", "t/B", "t/C"])
@@ -68,7 +63,7 @@ import Testing
             config: Self.config,
             catalogueInterval: .milliseconds(50)
         )
-        guard try Self.version(of: scenario) >= 150_000 else { return }
+        guard try scenario.database.serverVersion >= 150_000 else { return }
         try await scenario.replicating {
             try await scenario.caughtUp()
             #expect(try await scenario.ids() == ["t/A", "t/B"])

@@ -1,5 +1,6 @@
 import PostgresTestSupport
 import PowerSyncSyncConfig
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -146,11 +147,29 @@ import Testing
                 "UPDATE lists SET name = 'longer' WHERE id = 'a'"
             ),
             Change(
+                "a generated column that is published for a while, from PostgreSQL 18 on",
+                "ALTER TABLE lists ADD size int GENERATED ALWAYS AS (length(name)) STORED",
+                publishGeneratedColumns("stored"),
+                "UPDATE lists SET name = 'longer' WHERE id = 'a'",
+                publishGeneratedColumns("none"),
+                "INSERT INTO lists VALUES ('aa', 'new')"
+            ),
+            Change(
                 "a child table",
                 "CREATE TABLE child (extra text) INHERITS (lists)",
                 "INSERT INTO child VALUES ('child', 'not in lists')"
             ),
         ]
+    }
+
+    private static func publishGeneratedColumns(_ which: String) -> String {
+        """
+        DO $$ BEGIN
+            IF current_setting('server_version_num')::int >= 180000 THEN
+                ALTER PUBLICATION powersync SET (publish_generated_columns = \(which));
+            END IF;
+        END $$
+        """
     }
 
     private func scenario() throws -> PostgresScenario {

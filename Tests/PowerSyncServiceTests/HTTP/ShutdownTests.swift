@@ -1,8 +1,10 @@
 import NIOCore
 import PowerSyncProtocol
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
+@testable import HTTPConnections
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore
 

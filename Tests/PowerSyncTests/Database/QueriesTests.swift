@@ -52,7 +52,7 @@ import Testing
             let error = await #expect(throws: PowerSyncError.self) {
                 try await database.get("SELECT name FROM users") { try $0.getString(index: 0) }
             }
-            guard case .operationFailed(let message?, nil) = error else {
+            guard case .operationFailed(let message?, PowerSyncErrorCode.noRow as PowerSyncErrorCode) = error else {
                 Issue.record("unexpected error \(String(describing: error))")
                 return
             }

@@ -48,10 +48,10 @@ extension HTTPBackendOptions {
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` with the option in its message.
     func validate() throws {
         guard maximumEntries > 0 else {
-            throw PowerSyncError.operationFailed(message: "maximumEntries must be at least 1, not \(maximumEntries).")
+            throw PowerSyncError.tooSmall("maximumEntries", maximumEntries)
         }
         guard maximumBytes > 0 else {
-            throw PowerSyncError.operationFailed(message: "maximumBytes must be at least 1, not \(maximumBytes).")
+            throw PowerSyncError.tooSmall("maximumBytes", maximumBytes)
         }
         try Argument.check(seconds: timeout, "timeout")
         try Argument.check(seconds: longestRetryAfter, "longestRetryAfter")

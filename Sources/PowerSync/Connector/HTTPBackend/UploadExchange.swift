@@ -37,12 +37,7 @@ struct UploadExchange: Sendable {
             let host = components.host, !host.isEmpty, components.url?.hasUsablePort == true, components.user == nil,
             components.password == nil
         else {
-            throw .operationFailed(
-                message: """
-                    The address "\(url)" is not one to upload to. \
-                    It must be a URL like https://api.example.com/upload, without a user name.
-                    """
-            )
+            throw .notUploadAddress(url)
         }
         self.url = url
         self.options = options

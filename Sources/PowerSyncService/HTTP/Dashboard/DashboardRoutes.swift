@@ -1,7 +1,9 @@
+import HTTPConnections
 import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PowerSyncDashboard
 import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncAuth
@@ -37,7 +39,7 @@ struct DashboardRoutes: Sendable {
             if request.uri.path.hasSuffix("/") {
                 return Response(status: .permanentRedirect, headers: [.location: "../dashboard"])
             }
-            return DashboardPage.html.response
+            return DashboardPage.index.response
         }
         for file in DashboardPage.files {
             router.get("dashboard/\(file.name)") { _, _ in file.response }
@@ -105,7 +107,7 @@ struct DashboardRoutes: Sendable {
             status: .ok,
             headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close"],
             body: ResponseBody { writer in
-                defer { withExtendedLifetime(slot) {} }
+                defer { slot.release() }
                 // Whatever the watcher waits for: without a storage there are no snapshots.
                 let end: @Sendable () -> Void = {
                     watcher.stop()
@@ -201,4 +203,28 @@ extension Response {
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(Envelope(data: data))))
         )
     }
+}
+
+extension DashboardRoutes {
+    /// Whether a path is one of the dashboard.
+    static func owns(_ path: String) -> Bool { RoutePath(path).isAtOrBelow("dashboard") }
+}
+
+extension DashboardPage.File {
+    /// The file as a response.
+    fileprivate var response: Response {
+        Response(
+            status: .ok,
+            headers: [
+                .contentType: type, .cacheControl: "no-cache", .contentSecurityPolicy: DashboardPage.securityPolicy,
+                .xContentTypeOptions: "nosniff", .referrerPolicy: "no-referrer",
+            ],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
+        )
+    }
+}
+
+extension HTTPField.Name {
+    // swift-format-ignore: NeverForceUnwrap
+    fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
 }

@@ -36,8 +36,8 @@ enum PostgresCatalogue {
     /// Describes the tables of a publication that are replicated: ordinary ones that are logged.
     ///
     /// Parameters: the publication, patterns (`text[]`), numbers (`oid[]`). One row for each column of a table. Row filters
-    /// and column lists exist since version 15, and so do publications of schemas. Generated columns are not in the change stream;
-    /// they have rows all the same, as do those that the publication leaves out: they may be part of the key.
+    /// and column lists exist since version 15, and so do publications of schemas. Columns that the publication leaves out, as
+    /// generated ones before version 18, are not in the change stream; they have rows all the same: they may be part of the key.
     private static func query(serverVersion: Int) -> String {
         let schemas = "SELECT s.oid FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = n.oid"
         let ofSchema = serverVersion < 150_000 ? "NULL" : "(\(schemas))"
@@ -56,7 +56,7 @@ enum PostgresCatalogue {
                 a.xmin, \(ofSchema),
                 (SELECT string_agg(i.xmin::text, ',' ORDER BY i.inhrelid, i.inhparent) FROM pg_inherits i
                     WHERE i.inhrelid = c.oid OR i.inhrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid))),
-                a.attgenerated = '' AND (t.attributes IS NULL OR a.attnum = ANY(t.attributes)),
+                \(PostgresPublication.publishes("a", "t")),
                 e.operator, e.takes_arrays, e.type
             FROM pg_publication p
             CROSS JOIN pg_namespace n
@@ -81,7 +81,7 @@ enum PostgresCatalogue {
     private static let unreplicatedKey = """
         SELECT FROM pg_attribute k
         WHERE k.attrelid = c.oid AND k.attnum = ANY((x.indkey::int2[])[0:x.indnkeyatts - 1])
-            AND NOT (k.attgenerated = '' AND (t.attributes IS NULL OR k.attnum = ANY(t.attributes)))
+            AND NOT \(PostgresPublication.publishes("k", "t"))
         """
 
     /// How the index `x` compares its column `a` for equality: the third operator of a class for B-trees (403).

@@ -6,7 +6,7 @@ import PowerSyncServiceCore
 /// commit. When the process is killed, the server frees the lock with the session. Each transaction also looks whether it is in that
 /// session, and compares an epoch that everybody raises who takes the lock, should something between process and server have given
 /// the session to somebody else.
-final class WriterLease: Sendable {
+package final class WriterLease: Sendable {
     /// How often the session shows that its process is alive.
     static let sign = Duration.seconds(5)
     /// How long a session may show nothing before others end it.
@@ -57,7 +57,7 @@ final class WriterLease: Sendable {
             guard let taken else {
                 throw BucketStorageError(
                     .inUse,
-                    "[PSYNC_S1003] Replication stream \(streamID) is written by another process, or another task."
+                    "Replication stream \(streamID) is written by another process, or another task."
                 )
             }
             return taken
@@ -155,7 +155,7 @@ final class WriterLease: Sendable {
         guard epoch == taken.epoch else {
             throw BucketStorageError(
                 .leaseLost,
-                "[PSYNC_S1003] Another process has begun to write replication stream \(streamID); this one has stopped."
+                "Another process has begun to write replication stream \(streamID); this one has stopped."
             )
         }
         guard record.state.isReplicated else { throw BucketStorageError.replaced(streamID) }
@@ -185,7 +185,7 @@ final class WriterLease: Sendable {
     ///
     /// Also in a cancelled task: the next writer need not wait for the end of the session. In another session, somebody else's locks
     /// would be given back.
-    func release() async {
+    package func release() async {
         await connection.finish("SELECT pg_advisory_unlock_all() WHERE \(connection.isOwnSession)")
     }
 }

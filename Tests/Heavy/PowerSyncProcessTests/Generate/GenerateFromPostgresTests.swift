@@ -79,6 +79,16 @@ import Testing
         #expect(try String(contentsOfFile: folder.path("SyncedFromPostgres.swift"), encoding: .utf8) == expectedText)
     }
 
+    @Test("generated columns that the publication has, from PostgreSQL 18 on")
+    func generatedColumns() async throws {
+        let database = try TestDatabase(Self.tables)
+        guard try database.serverVersion >= 180_000 else { return }
+        try database.run("ALTER PUBLICATION powersync SET (publish_generated_columns = stored)")
+        let run = try await CommandRun(["generate", "swift", "sync.yaml", "--source", uri(database)], in: folder)
+        #expect(run.status == 0, "\(run)")
+        #expect(run.text.contains(#".text("label")"#), "\(run)")
+    }
+
     @Test func aFileIsCheckedWithAnExitCodeForEachOutcome() async throws {
         let database = try TestDatabase(Self.tables)
         try writeConfiguration(more: ", sslmode: disable")
