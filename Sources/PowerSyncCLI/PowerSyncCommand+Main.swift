@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
-import PowerSyncGenerator
 import PowerSyncServiceCore
+import PowerSyncTerminal
 
 /// Runs the command of a program, and prints an error as everything else is printed: without what a terminal would obey.
 extension AsyncParsableCommand {

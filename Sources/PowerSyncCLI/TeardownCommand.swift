@@ -1,7 +1,7 @@
 import ArgumentParser
 import Logging
-import PowerSyncGenerator
 import PowerSyncProtocol
+import PowerSyncTerminal
 import PowerSyncService
 
 /// `powersync teardown TEARDOWN`: takes away everything that a service has made.
