@@ -36,8 +36,7 @@ struct DoctorCommand: AsyncParsableCommand {
     @Option(help: "The authorities whose certificates --service may have, as a PEM file.", completion: .file())
     var authority: String?
 
-    @Flag(help: "Print one JSON object.")
-    var json = false
+    @OptionGroup var output: OutputOptions
 
     func validate() throws {
         if service == nil, token != nil || authority != nil {
@@ -52,7 +51,10 @@ struct DoctorCommand: AsyncParsableCommand {
         var report = DoctorReport()
         if let location { report.findings = try await doctor.examine(location, as: process.role) }
         if let address { report.findings += try await doctor.examine(address) }
-        if json { try StandardOutput.print(report.json()) } else { try StandardOutput.print(lines: report.lines) }
+        switch output.format {
+        case .text: try StandardOutput.print(lines: report.lines)
+        case .json: try StandardOutput.print(report.json())
+        }
         guard report.errors == 0 else { throw ExitCode.failure }
     }
 

@@ -30,8 +30,7 @@ struct StatusCommand: AsyncParsableCommand {
     @Option(help: "The address of a service elsewhere, such as https://sync.example.com.")
     var url: String?
 
-    @Option(help: "Print text, or one JSON object.")
-    var format: OutputFormat = .text
+    @OptionGroup var output: OutputOptions
 
     func run() async throws {
         let (address, token, isLocal) = try target()
@@ -46,7 +45,7 @@ struct StatusCommand: AsyncParsableCommand {
             throw Self.unreachable
         }
         let report = StatusReport(answer)
-        switch format {
+        switch output.format {
         case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(answer.text)
         }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import PowerSyncProtocol
 import PowerSyncTerminal
 import PowerSyncService
 import PowerSyncServiceCore
@@ -22,14 +23,13 @@ struct TestConnectionCommand: AsyncParsableCommand {
 
     @OptionGroup var config: ConfigurationOptions
 
-    @Option(help: "Print text, or one JSON object.")
-    var format: OutputFormat = .text
+    @OptionGroup var output: OutputOptions
 
     func run() async throws {
         let configuration = try config.read()
         let source = try await SyncService.checkSource(of: configuration, logger: .ofCommand)
         let report = ConnectionReport(source.adding(try await SyncService.storageErrors(of: configuration)))
-        switch format {
+        switch output.format {
         case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(report.json())
         }

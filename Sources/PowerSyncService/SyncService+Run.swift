@@ -14,7 +14,7 @@ extension SyncService {
     /// Opens everything, and runs it until it ends.
     func start() async throws {
         for warning in configuration.warnings {
-            logger.warning("The configuration has a warning", metadata: ["warning": "\(warning)"])
+            logger.warning("The configuration has a warning", metadata: [LogKey.warning: "\(warning)"])
         }
         configuration.checkConnections(possible: connectionLimits.connectionCount, logger: logger)
         try await configuration.authentication.checkKeys()
@@ -28,7 +28,7 @@ extension SyncService {
         let source = try configuration.openSource(logger: logger)
         defer { close("source") { try source.close() } }
 
-        StreamStatistics.register()
+        ServiceMetrics.register()
         let probes = Probes(timing)
         let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger, now: timing.now)
         let deployer = SyncConfigDeployer(
@@ -73,7 +73,7 @@ extension SyncService {
             try await wait.run { probes.didStart() }
             probes.didStart()
             transition(to: .ready(address))
-            logger.notice("The service is ready", metadata: ["url": "\(address.url)"])
+            logger.notice("The service is ready", metadata: [LogKey.url: "\(address.url)"])
         }
         let (authentication, tokenSigner) = makeTokenSigner(isWritable: source.writable != nil)
         let keys = authentication.keySources(clock: timing.clock)
@@ -227,7 +227,7 @@ extension SyncService {
                     isEncrypted: certificate != nil
                 )
                 transition(to: .listening(address))
-                logger.notice("Running on port \(address.port)")
+                logger.notice("Running on port", metadata: [LogKey.port: .stringConvertible(address.port)])
             },
             logger: logger
         )
@@ -239,7 +239,10 @@ extension SyncService {
         do {
             try body()
         } catch {
-            logger.error("A database cannot be closed", metadata: ["database": "\(name)", "error": "\(error)"])
+            logger.error(
+                "A database cannot be closed",
+                metadata: [LogKey.database: "\(name)", LogKey.error: "\(error)"]
+            )
         }
     }
 }
@@ -251,10 +254,10 @@ extension SyncService {
     private func makeTokenSigner(isWritable: Bool) -> (ClientAuthentication, SyncTokenSigner?) {
         var authentication = configuration.authentication
         if configuration.development.writeEndpoint, isWritable {
-            logger.warning("Clients may write every row of the source: POST /dev/write is on")
+            logger.warning("Clients may write every row of the source", metadata: [LogKey.endpoint: "POST /dev/write"])
         }
         guard configuration.development.tokenEndpoint else { return (authentication, nil) }
-        logger.warning("Anybody gets a token for any user: POST /dev/token is on")
+        logger.warning("Anybody gets a token for any user", metadata: [LogKey.endpoint: "POST /dev/token"])
         if authentication.audience.isEmpty { authentication.audience = ["powersync-dev"] }
         if SyncTokenSigner(authentication) == nil {
             var random = SystemRandomNumberGenerator()
@@ -274,11 +277,9 @@ private struct Readiness: Service {
     }
 
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await becomeReady() }
-        } catch is CancellationError {
-            return
+        try await untilShutdown {
+            try await becomeReady()
+            try await gracefulShutdown()
         }
-        try await gracefulShutdown()
     }
 }

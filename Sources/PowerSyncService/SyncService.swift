@@ -95,11 +95,11 @@ public final class SyncService: Service {
                 guard !configuration.exitsOnSyncConfigError else { throw error }
                 logger.error(
                     "The sync config cannot be deployed; what was deployed before is served",
-                    metadata: ["error": "\(error)"]
+                    metadata: [LogKey.error: "\(error)"]
                 )
             } else {
                 for diagnostic in diagnostics {
-                    logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(diagnostic)"])
+                    logger.warning("The sync config has a warning", metadata: [LogKey.diagnostic: "\(diagnostic)"])
                 }
             }
             syncConfigText = text

@@ -72,7 +72,7 @@ extension ServiceConfiguration {
         (self.limits, self.admin, self.modules) = (limits, admin, modules)
         exitsOnSyncConfigError = syncConfig.exitsOnError
         syncConfigVersionLabel = syncConfig.versionLabel
-        host = process.host ?? host
+        if let named = process.host { (host, metricsHost) = (named, named) }
         port = process.port ?? port
         authentication = process.authentication
         probes = process.probes

@@ -58,6 +58,10 @@ public struct ServiceConfiguration: Sendable {
     public var logging = LoggingOptions()
     /// The port of `GET /metrics`, which the executable serves; `nil` for none.
     public var metricsPort: Int?
+    /// The address that ``metricsPort`` listens on.
+    ///
+    /// A file that has the key `host` sets it to the same; otherwise only this machine can read metrics.
+    public var metricsHost = "127.0.0.1"
     /// The admin API.
     public var admin = AdminOptions()
     /// Endpoints for development.

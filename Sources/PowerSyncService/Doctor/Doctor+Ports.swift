@@ -35,8 +35,9 @@ extension Doctor {
         }
         guard let port = configuration.metricsPort, !isRunning else { return isRunning }
         do {
-            try PortProbe.take(MetricsEndpoint.defaultHost, port)
-            findings.ok(.ports, "port \(port) for metrics is free")
+            let host = configuration.metricsHost
+            try PortProbe.take(host, port)
+            findings.ok(.ports, "port \(port) for metrics is free on \(host), the address that it listens on")
         } catch {
             findings.fail(.ports, MetricsEndpoint.portError(port, error))
         }

@@ -112,19 +112,19 @@ package final class SyncConfigDeployer: Sendable {
         let abandoned = before.filter { $0.state == .processing && $0.id != stream.id && !alive.contains($0.id) }
         for other in abandoned {
             logger.notice(
-                "A sync config that was being copied is abandoned.",
+                "A sync config that was being copied is abandoned",
                 metadata: [
-                    ReplicationLogKey.stream: "\(other.id)",
-                    ReplicationLogKey.code: "\(ErrorCode.copyStopped)",
+                    LogKey.replicationStream: .stringConvertible(other.id.rawValue),
+                    LogKey.code: "\(ErrorCode.copyStopped)",
                 ]
             )
         }
         let earlier = before.first { $0.id == stream.id }
         let isRelabelled = earlier.map { $0.versionLabel != stream.versionLabel } ?? false
         if earlier == nil {
-            logger.notice("A sync config is deployed.", metadata: metadata(of: stream))
+            logger.notice("A sync config is deployed", metadata: metadata(of: stream))
         } else if isRelabelled {
-            logger.notice("The sync config has another version label.", metadata: metadata(of: stream))
+            logger.notice("The sync config has another version label", metadata: metadata(of: stream))
         }
         if earlier == nil || !abandoned.isEmpty { streamsChanged.advance() }
         let outcome: Deployment.Outcome =
@@ -139,8 +139,8 @@ package final class SyncConfigDeployer: Sendable {
     }
 
     private func metadata(of stream: ReplicationStream) -> Logger.Metadata {
-        var metadata: Logger.Metadata = [ReplicationLogKey.stream: "\(stream.id)"]
-        if let label = stream.versionLabel { metadata[ReplicationLogKey.versionLabel] = "\(label)" }
+        var metadata: Logger.Metadata = [LogKey.replicationStream: .stringConvertible(stream.id.rawValue)]
+        if let label = stream.versionLabel { metadata[LogKey.versionLabel] = "\(label)" }
         return metadata
     }
 
@@ -166,7 +166,7 @@ package final class SyncConfigDeployer: Sendable {
                 plan: plan,
                 mode: .again
             )
-            logger.notice("The source is copied again for the active sync config.", metadata: metadata(of: stream))
+            logger.notice("The source is copied again for the active sync config", metadata: metadata(of: stream))
             streamsChanged.advance()
             return stream
         }

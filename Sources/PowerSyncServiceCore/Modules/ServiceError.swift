@@ -6,7 +6,7 @@ package import PowerSyncProtocol
 /// do {
 ///     let configuration = try ServiceConfiguration(contentsOf: "service.yaml", environment: [:])
 /// } catch {
-///     print(error)  // service.yaml:4: replication.connections[0].type: "x" is not a known type; use "embedded"
+///     print(error)  // service.yaml:4: port: "80800" is not a whole number between 1 and 65535 [PSYNC_S1110]
 /// }
 /// ```
 public struct ServiceError: Error, Sendable {

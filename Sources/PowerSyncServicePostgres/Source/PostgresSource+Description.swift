@@ -37,10 +37,10 @@ extension PostgresSource: DescribedSource {
             // Numbers change, such as that of free slots.
             let isNew = warnings.withLockedValue { $0.insert(finding.sentence.filter { !$0.isNumber }).inserted }
             guard isNew else { continue }
-            var metadata: Logger.Metadata = [ReplicationLogKey.error: "\(finding.sentence)"]
-            if let table = finding.place.table { metadata[ReplicationLogKey.table] = "\(table)" }
+            var metadata: Logger.Metadata = [LogKey.error: "\(finding.sentence)"]
+            if let table = finding.place.table { metadata[LogKey.table] = "\(table)" }
             logger.warning(
-                "Something keeps rows of the source from being synced, or may do so one day.",
+                "Something keeps rows of the source from being synced, or may do so one day",
                 metadata: metadata
             )
         }

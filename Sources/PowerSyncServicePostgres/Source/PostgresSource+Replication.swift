@@ -140,10 +140,10 @@ extension PostgresSource: ReplicationSource {
             // So that the stream passes every position that was read before.
             try await emitMarker()
             let result = try await body(&reader)
-            await stream.finish()
+            await stream.finish(clock)
             return result
         } catch {
-            await stream.finish()
+            await stream.finish(clock)
             throw error
         }
     }

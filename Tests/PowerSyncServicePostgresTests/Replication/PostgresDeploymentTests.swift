@@ -40,8 +40,8 @@ import Testing
                     """
                 )
             }
-            _ = try await scenario.log.line(containing: "is active", "ps.stream=\(deployment.stream.id)")
-            _ = try await scenario.log.line(containing: "A replaced stream has been deleted", "ps.stream=1")
+            _ = try await scenario.log.line(containing: "is active", "replication_stream=\(deployment.stream.id)")
+            _ = try await scenario.log.line(containing: "A replaced stream has been deleted", "replication_stream=1")
             // The positions of both streams are of one log.
             let head = try await scenario.source.head()
             try await scenario.source.emitMarker()

@@ -1,5 +1,6 @@
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService

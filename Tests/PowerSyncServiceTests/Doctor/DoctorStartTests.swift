@@ -156,6 +156,21 @@ import Testing
         }
     }
 
+    @Test("the address of the metrics is told", arguments: ["127.0.0.1", "0.0.0.0"])
+    func addressOfTheMetrics(_ host: String) async throws {
+        var configuration = Scenario.configuration(in: try TemporaryFolder())
+        let port = FreePort.take()
+        (configuration.metricsHost, configuration.metricsPort) = (host, port)
+        let findings = try await Self.doctor().examine(configuration)
+        #expect(
+            findings.contains {
+                $0.area == .ports && $0.level == .ok
+                    && $0.message.hasPrefix("port \(port) for metrics is free on \(host)")
+            },
+            "\(findings)"
+        )
+    }
+
     @Test func theMetricsNeedAPortOfTheirOwn() async throws {
         try await Scenario.run { scenario in
             let folder = try TemporaryFolder()

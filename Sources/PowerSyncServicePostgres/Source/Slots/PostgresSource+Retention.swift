@@ -42,9 +42,12 @@ extension PostgresSource {
         logger.warning(
             """
             Half of the log that the server keeps for the service has been written since the copy began: if the rest is \
-            written before its end, the copy is in vain. Raise max_slot_wal_keep_size.
+            written before its end, the copy is in vain
             """,
-            metadata: ["ps.slot": "\(slotName)", "ps.remaining_bytes": "\(budget)", "ps.limit_bytes": "\(limit)"]
+            metadata: [
+                LogKey.slot: "\(slotName)", LogKey.remainingBytes: .stringConvertible(budget),
+                LogKey.limitBytes: .stringConvertible(limit), LogKey.remedy: "raise max_slot_wal_keep_size",
+            ]
         )
     }
 
