@@ -1,6 +1,8 @@
 import Foundation
 import PowerSyncProtocol
 import PowerSyncServiceSQLite
+import PowerSyncSyncConfig
+import ServiceTestSupport
 import TestSupport
 import Testing
 
