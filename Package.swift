@@ -309,7 +309,7 @@ let package = Package(
                 "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
                 "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto,
                 .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle, .yams,
+                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle,
             ]
         ),
         // What commands print, on terminals and in logs: texts of others are escaped.
