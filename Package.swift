@@ -313,7 +313,7 @@ let package = Package(
             ]
         ),
         // What commands print, on terminals and in logs: texts of others are escaped.
-        module("PowerSyncTerminal", [.logging, .nioConcurrencyHelpers]),
+        module("PowerSyncTerminal", [.argumentParser, .logging, .nioConcurrencyHelpers]),
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
         module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
         executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
@@ -537,8 +537,9 @@ let package = Package(
         tests(
             "PowerSyncCLITests",
             [
-                "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport",
+                "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol",
+                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTerminal",
+                "PowerSyncTesting", "TestSupport",
                 .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ]
         ),
