@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncTerminal
 
 /// A file of statements that make the tables of a source, as far as SQLite runs them.
 ///

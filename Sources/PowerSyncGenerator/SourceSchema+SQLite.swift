@@ -1,6 +1,7 @@
 import Foundation
 package import GRDB
 package import PowerSyncSyncConfig
+import PowerSyncTerminal
 
 extension SourceSchema {
     /// The tables of a SQLite database, or those that some `CREATE TABLE` statements make.

@@ -4,6 +4,7 @@ import ServiceTestSupport
 import Testing
 import TestSupport
 
+@testable import HTTPConnections
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore
 
