@@ -458,8 +458,7 @@ let package = Package(
         tests(
             "PowerSyncAuthTests",
             [
-                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "ServiceTestSupport", .jwtKit,
-                .nioConcurrencyHelpers,
+                "PowerSyncAuth", "PowerSyncProtocol", "ServiceTestSupport", .jwtKit, .nioConcurrencyHelpers,
             ]
         ),
         tests(

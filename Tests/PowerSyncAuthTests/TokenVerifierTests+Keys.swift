@@ -3,7 +3,6 @@ import PowerSyncProtocol
 import ServiceTestSupport
 import Testing
 
-@testable import PowerSyncServiceCore
 @testable import PowerSyncAuth
 
 /// Which key a token is verified with.

@@ -2,7 +2,6 @@ import PowerSyncProtocol
 import ServiceTestSupport
 import Testing
 
-@testable import PowerSyncServiceCore
 @testable import PowerSyncAuth
 
 /// Which tokens are accepted, and why others are not (docs/service.md "Authentication").

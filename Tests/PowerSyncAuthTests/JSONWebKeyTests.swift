@@ -1,7 +1,6 @@
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSyncService
 @testable import PowerSyncAuth
 
 /// The forms of keys (docs/service.md "Authentication").
@@ -73,7 +72,7 @@ import Testing
         let key = try JSONWebKey(json: #"{"kty":"oct","alg":"HS512","kid":"a","k":"AQID","use":"sig","x5c":[]}"#)
         #expect(key.id == "a")
         #expect(key.algorithm == .hs512)
-        #expect(throws: ServiceError.self) { try ClientKey.jwk(json: "[]") }
+        #expect(throws: JSONWebKeyError.self) { try JSONWebKey(json: "[]") }
     }
 
     @Test func numbersThatAreNoPointAreFoundAtStart() async throws {
