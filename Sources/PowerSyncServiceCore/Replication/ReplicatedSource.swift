@@ -93,6 +93,8 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.obstacle(to: table) }
     }
 
+    func database() async throws -> DatabaseID? { try await waiting { try await source.database() } }
+
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         try await waiting { try await source.tables(for: plan) }
     }

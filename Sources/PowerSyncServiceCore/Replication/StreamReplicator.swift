@@ -107,7 +107,8 @@ struct StreamReplicator {
         source.require(writer.storedLSN, in: stream.slotName)
         if writer.resumePosition == nil { try await writer.setResumePosition(position) }
 
-        let storesIntoLog = try await storage.isWritten(to: position.history)
+        let database = try await storage.database()
+        let storesIntoLog = if let database { try await source.database() == database } else { false }
         var progress = Progress(position: position, isActive: stream.state == .active, storesIntoLog: storesIntoLog)
         while true {
             try Task.checkCancellation()

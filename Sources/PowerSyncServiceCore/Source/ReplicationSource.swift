@@ -53,6 +53,9 @@ package protocol ReplicationSource: Sendable {
     ///   - slotName: A prepared stream.
     func require(_ position: LSN?, in slotName: String)
 
+    /// The database whose log is read; `nil` when no storage can be in it.
+    func database() async throws -> DatabaseID?
+
     /// The tables that can be replicated and that a plan reads, in a stable order.
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
 

@@ -76,7 +76,7 @@ extension PostgresBucketStorage {
                     """
                     SELECT (SELECT last_value FROM \(db.schema).op_ids)
                         + (SELECT coalesce(sum(compacted_op), 0)::bigint + count(*) FILTER (WHERE state = 'TERMINATED')
-                            FROM \(db.schema).streams)
+                            FROM \(db.schema).replication_streams)
                     """
                 ) { try $0.integer(0) }
             if present == version { return nil }

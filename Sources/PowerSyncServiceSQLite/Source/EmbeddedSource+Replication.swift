@@ -96,6 +96,9 @@ extension EmbeddedSource: ReplicationSource {
         return SourcePosition(prepared.position.lsn, of: prepared.history)
     }
 
+    /// None: a storage has a file of its own.
+    package func database() -> DatabaseID? { nil }
+
     package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         let state = try await synchroniseCapture()
         let descriptors = state.tables.map(\.descriptor)

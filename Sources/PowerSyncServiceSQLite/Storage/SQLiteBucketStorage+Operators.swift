@@ -50,7 +50,7 @@ extension SQLiteBucketStorage {
                 sql: """
                     SELECT (SELECT last_op_id + swept_op FROM op_sequence WHERE id = 1)
                         + (SELECT coalesce(sum(compacted_op), 0) + count(*) FILTER (WHERE state = 'TERMINATED')
-                            FROM sync_rules)
+                            FROM replication_streams)
                     """
             )
         }

@@ -10,7 +10,7 @@ package import PowerSyncServiceCore
 ///
 /// One process owns the file. Writes go through GRDB's serial writer; reads use snapshots of the pool, each for the
 /// duration of one call. The layout is documented in `SQLiteStorageSchema`.
-package final class SQLiteBucketStorage: BucketStorage, FileBacked {
+package final class SQLiteBucketStorage: FileBacked {
     /// What a process does with the file.
     package enum Use: Sendable {
         /// It runs the service: no other process may.
@@ -50,7 +50,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
     let now: @Sendable () -> Date
 
     /// What streams run, read once.
-    let configs: StreamConfigs
+    package let configs: StreamConfigs
 
     /// Opens the file, and creates it when it does not exist.
     ///
@@ -118,7 +118,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
         }
         files = try DatabaseFiles(of: pool)
         disk = DiskBarrier(pool)
-        feed = CheckpointFeed(try pool.read { db in try StreamRecord.served(db)?.checkpoint })
+        feed = CheckpointFeed(try pool.read { db in try SQLiteStreamTables(db).served()?.checkpoint })
     }
 
     package func size() async throws -> Int64 {

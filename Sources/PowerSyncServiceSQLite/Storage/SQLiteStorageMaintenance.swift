@@ -28,13 +28,13 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
 
     package func slotNames() async throws -> Set<String> {
         let names = try read { db in
-            guard try SQLiteStorageSchema.hasStreams(db) else {
+            guard let streams = try SQLiteStorageSchema.streamTable(db) else {
                 // Also asked before everything is deleted: tables of another program are refused.
                 _ = try schema.version(db)
                 return Set<String>()
             }
             return try Set(
-                String.fetchAll(db, sql: "SELECT slot_name FROM sync_rules WHERE state <> 'TERMINATED'")
+                String.fetchAll(db, sql: "SELECT slot_name FROM \(streams) WHERE state <> 'TERMINATED'")
             )
         }
         return names ?? []

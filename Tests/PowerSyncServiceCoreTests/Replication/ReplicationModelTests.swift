@@ -114,8 +114,8 @@ import Testing
 
         let (buckets, lookups) = try await scenario.storage.pool.read { [id = stream.id.rawValue] db in
             (
-                try String.fetchSet(db, sql: "SELECT name FROM buckets WHERE group_id = ?", arguments: [id]),
-                try String.fetchSet(db, sql: "SELECT lookup FROM lookups WHERE group_id = ?", arguments: [id])
+                try String.fetchSet(db, sql: "SELECT name FROM buckets WHERE stream = ?", arguments: [id]),
+                try String.fetchSet(db, sql: "SELECT name FROM lookups WHERE stream = ?", arguments: [id])
             )
         }
         let names = buckets.map { BucketName($0) }

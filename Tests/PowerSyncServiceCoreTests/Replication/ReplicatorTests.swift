@@ -253,7 +253,7 @@ import Testing
             }
         }
         let groups = try await storage.pool.read { db in
-            try Int64.fetchAll(db, sql: "SELECT DISTINCT group_id FROM buckets")
+            try Int64.fetchAll(db, sql: "SELECT DISTINCT stream FROM buckets")
         }
         #expect(groups == [2])
     }

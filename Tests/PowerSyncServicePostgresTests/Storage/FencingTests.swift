@@ -59,7 +59,7 @@ import Testing
         try await scenario.save(.insert(["id": "a"]), of: table)
         // What everybody does who becomes the writer. Here, the lock of the old one is still there, as behind a pooler that has
         // given its session to somebody else.
-        try scenario.home.run("UPDATE streams SET writer_epoch = writer_epoch + 1")
+        try scenario.home.run("UPDATE replication_streams SET writer_epoch = writer_epoch + 1")
         var writer = scenario.writer
         await #expect(performing: { try await writer.flush() }, throws: Self.isError(.leaseLost))
         await #expect(
@@ -80,7 +80,7 @@ import Testing
         var scenario = try await StorageScenario(Self.config, on: .postgres)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a"]), of: table)
-        try scenario.home.run("UPDATE streams SET state = '\(state)'")
+        try scenario.home.run("UPDATE replication_streams SET state = '\(state)'")
         var other = table.descriptor
         other.name.name = "other"
         other.relationID = "other"

@@ -62,7 +62,7 @@ import Testing
         }
         #expect(remembered(stream.id, by: other) == [true, true, true])
         await scenario.home.releaseWriters()
-        try scenario.home.run("UPDATE streams SET state = 'STOP'")
+        try scenario.home.run("UPDATE replication_streams SET state = 'STOP'")
         try await scenario.storage.deleteData(of: stream.id)
         #expect(remembered(stream.id, by: other) == [true, true, true])
         if noticed == "the streams are read" {

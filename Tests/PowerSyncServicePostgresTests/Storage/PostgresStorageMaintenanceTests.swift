@@ -32,7 +32,7 @@ import Testing
         try await maintenance.migrate()
         #expect(try await maintenance.version().isCurrent)
         try await maintenance.checkOpening(migrates: false)
-        try home.run("INSERT INTO storage_versions (version) VALUES (7)")
+        try home.run("INSERT INTO layout_versions (version) VALUES (7)")
         #expect(try await maintenance.version().found == 7)
         await #expect { try await maintenance.checkOpening(migrates: true) } throws: {
             ($0 as? BucketStorageError)?.code == .unsupportedVersion
@@ -44,7 +44,7 @@ import Testing
         var next = try maintenance(home)
         next.schema.migrations.append(
             .init(summary: "Version 2: streams have a colour.") { schema in
-                "ALTER TABLE \(schema).streams ADD COLUMN colour text DEFAULT 'red'"
+                "ALTER TABLE \(schema).replication_streams ADD COLUMN colour text DEFAULT 'red'"
             }
         )
         return next
@@ -63,8 +63,8 @@ import Testing
         for _ in 0..<2 { try await next.migrate() }
         #expect(try await next.version() == StorageVersion(found: 2, current: 2, steps: []))
         #expect(try await next.slotNames() == [scenario.stream.slotName])
-        #expect(try scenario.home.run("SELECT version FROM storage_versions ORDER BY 1") == [["1"], ["2"]])
-        #expect(try scenario.home.run("SELECT colour FROM streams") == [["red"]])
+        #expect(try scenario.home.run("SELECT version FROM layout_versions ORDER BY 1") == [["1"], ["2"]])
+        #expect(try scenario.home.run("SELECT colour FROM replication_streams") == [["red"]])
 
         // To this service, the tables are those of a newer service.
         await #expect { _ = try await scenario.home.open() } throws: { error in
@@ -73,14 +73,16 @@ import Testing
         }
     }
 
-    @Test func tablesOfAnEarlierBuildAreRefusedAndDeleted() async throws {
+    @Test(arguments: ["storage_versions", "migrations"])
+    func tablesOfAnEarlierBuildAreRefusedAndDeleted(versionTable: String) async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let home = scenario.home
         let maintenance = try maintenance(home)
         await home.releaseWriters()
         try home.run(
             """
-            ALTER TABLE storage_versions RENAME TO migrations; INSERT INTO migrations (version) VALUES (2);
+            ALTER TABLE layout_versions RENAME TO \(versionTable); INSERT INTO \(versionTable) (version) VALUES (2);
+            ALTER TABLE replication_streams RENAME TO streams;
             CREATE TABLE of_somebody_else (id int)
             """
         )
@@ -113,14 +115,18 @@ import Testing
 
     @Test func aTableOfAnAppIsNotOneOfAnEarlierBuild() async throws {
         let home = try PostgresStorageHome()
-        try home.postgres.database.run(
-            "CREATE SCHEMA powersync_storage; CREATE TABLE powersync_storage.migrations (id int)"
+        try home.database.run(
+            """
+            CREATE SCHEMA powersync_storage; CREATE TABLE powersync_storage.migrations (id int);
+            CREATE TABLE powersync_storage.streams (id int)
+            """
         )
         let maintenance = try maintenance(home)
         #expect(try await maintenance.version().found == nil)
         try await home.open().close()
         try await maintenance.erase { _ in }
         #expect(try home.run("SELECT count(*) FROM migrations") == [["0"]])
+        #expect(try home.run("SELECT count(*) FROM streams") == [["0"]])
     }
 
     @Test func aStreamThatComesMeanwhileIsNotForgotten() async throws {

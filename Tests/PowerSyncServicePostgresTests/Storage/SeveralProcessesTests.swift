@@ -230,13 +230,13 @@ import Testing
         var own = try await StorageScenario(Self.config, on: .postgres)
         let home = own.home
         let other = Other(storage: try await home.open())
-        let backup = try home.run("SELECT last_checkpoint_lsn FROM streams")[0][0] ?? ""
+        let backup = try home.run("SELECT last_checkpoint_lsn FROM replication_streams")[0][0] ?? ""
         let made = try await own.commit()
         await #expect {
             try await other.following(untilItEnds: true) {
                 try await other.wait { other.storage.feed.current == made }
                 try home.run(
-                    "UPDATE streams SET last_checkpoint_lsn = '\(backup)'; NOTIFY powersync_powersync_storage"
+                    "UPDATE replication_streams SET last_checkpoint_lsn = '\(backup)'; NOTIFY powersync_powersync_storage"
                 )
             }
         } throws: {

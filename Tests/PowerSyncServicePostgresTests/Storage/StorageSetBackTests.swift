@@ -46,7 +46,7 @@ import Testing
 
     /// Lets a storage have more than anybody has seen.
     private static let goesOn = """
-        UPDATE streams SET last_checkpoint = last_checkpoint + 1000, last_checkpoint_lsn = '7' || last_checkpoint_lsn
+        UPDATE replication_streams SET last_checkpoint = last_checkpoint + 1000, last_checkpoint_lsn = '7' || last_checkpoint_lsn
         """
 
     @Test(
@@ -56,12 +56,12 @@ import Testing
             "UPDATE writers SET id = gen_random_uuid()", "DELETE FROM writers",
             """
             INSERT INTO writers (stream, epoch, id, began_op)
-            SELECT id, writer_epoch + 1, gen_random_uuid(), last_checkpoint - 1 FROM streams
+            SELECT id, writer_epoch + 1, gen_random_uuid(), last_checkpoint - 1 FROM replication_streams
             """,
             """
             INSERT INTO writers (stream, epoch, id, began_op)
             SELECT id, writer_epoch + n, gen_random_uuid(), CASE n WHEN 1 THEN 0 ELSE 2000 END
-            FROM streams, generate_series(1, 2) AS n
+            FROM replication_streams, generate_series(1, 2) AS n
             """,
         ]
     )
@@ -143,8 +143,8 @@ import Testing
                         """
                         SET search_path TO powersync_storage;
                         INSERT INTO writers (stream, epoch, id, began_op)
-                        SELECT id, writer_epoch + 1, gen_random_uuid(), last_checkpoint FROM streams;
-                        UPDATE streams SET writer_epoch = writer_epoch + 1;
+                        SELECT id, writer_epoch + 1, gen_random_uuid(), last_checkpoint FROM replication_streams;
+                        UPDATE replication_streams SET writer_epoch = writer_epoch + 1;
                         \(Self.goesOn)
                         """
                     )

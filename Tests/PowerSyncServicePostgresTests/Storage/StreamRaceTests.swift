@@ -84,7 +84,7 @@ import Testing
             // As the process does that has activated another stream.
             try await blocker.execute(
                 """
-                UPDATE streams SET state = 'STOP' WHERE id = \(stream.id);
+                UPDATE replication_streams SET state = 'STOP' WHERE id = \(stream.id);
                 DROP TABLE buckets_\(stream.id); DROP TABLE operations_\(stream.id); COMMIT
                 """,
                 activity: "dropping"
@@ -99,7 +99,7 @@ import Testing
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let (storage, home, stream) = (scenario.storage, scenario.home, scenario.stream.id)
         await home.releaseWriters()
-        try home.run("UPDATE streams SET state = 'STOP'")
+        try home.run("UPDATE replication_streams SET state = 'STOP'")
         // As pg_dump, which reads all tables in one transaction.
         let blocker = try await PostgresConnection.open(home.postgres.settings.connection)
         try await blocker.execute(

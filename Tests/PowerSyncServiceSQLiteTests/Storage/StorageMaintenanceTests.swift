@@ -25,7 +25,7 @@ import Testing
     private var next: SQLiteStorageMaintenance {
         var next = maintenance
         next.schema.migrations.append(
-            .init(summary: Self.summary, script: "ALTER TABLE sync_rules ADD COLUMN colour TEXT DEFAULT 'red'")
+            .init(summary: Self.summary, script: "ALTER TABLE replication_streams ADD COLUMN colour TEXT DEFAULT 'red'")
         )
         return next
     }
@@ -70,7 +70,7 @@ import Testing
         #expect(try await next.version() == StorageVersion(found: 2, current: 2, steps: []))
         #expect(try await next.slotNames() == [slot])
         let colours = try await DatabaseQueue(path: path).read { db in
-            try String.fetchAll(db, sql: "SELECT colour FROM sync_rules")
+            try String.fetchAll(db, sql: "SELECT colour FROM replication_streams")
         }
         #expect(colours == ["red"])
 

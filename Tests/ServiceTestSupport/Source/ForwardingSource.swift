@@ -30,6 +30,8 @@ extension ForwardingSource {
         try await source.prepareStream(slotName, resumingAfter: position, reached: reached)
     }
 
+    package func database() async throws -> DatabaseID? { try await source.database() }
+
     package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         try await source.tables(for: plan)
     }

@@ -212,6 +212,8 @@ package final class ModelSource: ReplicationSource {
         }
     }
 
+    package func database() -> DatabaseID? { nil }
+
     package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         content.tables.values.map(\.descriptor).filter { plan.readsTable($0.name) }
             .sorted { $0.name.name < $1.name.name }

@@ -111,6 +111,10 @@ extension ForwardingStorage {
 
     package func sizes(after version: Int64?) async throws -> StorageSizes? { try await storage.sizes(after: version) }
 
+    package func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws { try await storage.follow(look) }
+
+    package func database() async throws -> DatabaseID? { try await storage.database() }
+
     package func seal() async throws { try await storage.seal() }
 
     package func compact() async throws -> CompactionResult { try await storage.compact() }

@@ -40,7 +40,7 @@ import Testing
             return try scenario.home.run("SELECT requested_at IS NOT NULL FROM write_checkpoints").first?.first == "t"
         }
         return try await scenario.storage.pool.read { db in
-            try Bool.fetchOne(db, sql: "SELECT checkpoint_requested_at IS NOT NULL FROM write_checkpoints")
+            try Bool.fetchOne(db, sql: "SELECT requested_at IS NOT NULL FROM write_checkpoints")
         }
     }
 

@@ -97,7 +97,7 @@ import Testing
             try db.execute(
                 sql: """
                     WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < \(clients))
-                    INSERT INTO write_checkpoints (user_id, owner, write_checkpoint, lsn, history_id, used_at)
+                    INSERT INTO write_checkpoints (user_key, owner, write_checkpoint, lsn, history_id, used_at)
                     SELECT '\(user)/' || n, '\(user)', 7, '', 1, strftime('%s') - 3600 + n FROM numbers
                     """
             )
@@ -116,7 +116,7 @@ import Testing
         }
         try await scenario.storage.pool.write { db in
             try db.execute(
-                sql: "UPDATE write_checkpoints SET used_at = strftime('%s') - ? WHERE user_id = ?",
+                sql: "UPDATE write_checkpoints SET used_at = strftime('%s') - ? WHERE user_key = ?",
                 arguments: [seconds, key]
             )
         }
@@ -131,7 +131,7 @@ import Testing
         return try await scenario.storage.pool.read { db in
             try Int64.fetchOne(
                 db,
-                sql: "SELECT write_checkpoint FROM write_checkpoints WHERE user_id = ?",
+                sql: "SELECT write_checkpoint FROM write_checkpoints WHERE user_key = ?",
                 arguments: [key]
             )
         }

@@ -336,7 +336,7 @@ private final class FirstChange: TransactionObserver, Sendable {
 
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
         // Earlier checkpoints become unreadable.
-        if case .update(tableName: "sync_rules", columnNames: _) = eventKind { true } else { false }
+        if case .update(tableName: "replication_streams", columnNames: _) = eventKind { true } else { false }
     }
 
     func databaseDidChange(with event: DatabaseEvent) {

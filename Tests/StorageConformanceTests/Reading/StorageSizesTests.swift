@@ -74,7 +74,7 @@ import Testing
             (.operations, operation, "operations"),
             (.segments, "length(operations)", "segments"),
             (.entries, "length(source_key) + length(outputs)", "parameter_entries"),
-            (.lookups, "length(lookup)", "lookups"),
+            (.lookups, "length(name)", "lookups"),
             (.rowStates, "length(source_key) + length(state)", "row_states"),
             (.buckets, "0", "buckets"),
         ]
@@ -106,7 +106,7 @@ import Testing
                 operations: try sum("SELECT sum(length(operations)) FROM segments")
                     + sum("SELECT sum(coalesce(length(CAST(data AS BLOB)), 0) + length(row_id)) FROM operations"),
                 parameters: try sum("SELECT sum(length(source_key) + length(outputs)) FROM parameter_entries")
-                    + sum("SELECT sum(length(lookup)) FROM lookups"),
+                    + sum("SELECT sum(length(name)) FROM lookups"),
                 rows: try sum("SELECT sum(length(source_key) + length(state)) FROM row_states"),
                 bucketCount: Int(try sum("SELECT count(*) FROM buckets"))
             )
@@ -121,7 +121,7 @@ import Testing
             try db.execute(
                 sql: """
                     WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 5000)
-                    INSERT INTO buckets (group_id, name, count) SELECT ?1 + n % 2, 'more|' || n, n % 40 FROM numbers
+                    INSERT INTO buckets (stream, name, count) SELECT ?1 + n % 2, 'more|' || n, n % 40 FROM numbers
                     """,
                 arguments: [stream.rawValue]
             )
@@ -144,7 +144,7 @@ import Testing
         limit: Int,
         _ db: Database
     ) throws -> BucketList {
-        let matches = "buckets AS b WHERE group_id = ? AND instr(name, ?) > 0"
+        let matches = "buckets AS b WHERE stream = ? AND instr(name, ?) > 0"
         let total = try Row.fetchOne(
             db,
             sql: "SELECT count(*), coalesce(sum(count), 0) FROM \(matches)",

@@ -50,6 +50,38 @@ import Testing
         #expect(try await storage.activeStream()?.checkpoint == scenario.checkpoint)
     }
 
+    /// What is written then would be left when the data of the stream is deleted.
+    @Test(arguments: TestedStorage.all)
+    func aWriterOfAStreamThatWasReplacedIsRefused(_ kind: TestedStorage) async throws {
+        var scenario = try await StorageScenario(Self.config, on: kind, isActive: false)
+        let table = try await scenario.table("test")
+        _ = try await deploy(Self.changed, in: scenario.storage)
+        var writer = scenario.writer
+        _ = try await writer.save([.insert(["id": "1"])], of: table, mode: .snapshot)
+        let other = SourceTableDescriptor(
+            name: SourceTableName(schema: "main", name: "other"),
+            relationID: "other",
+            identity: []
+        )
+        let attempts: [(inout any BucketStorageWriter) async throws -> Void] = [
+            { try await $0.flush() }, { _ = try await $0.commit(.at(1), createsEmptyCheckpoints: true) },
+            { _ = try await $0.commit(.at(1), createsEmptyCheckpoints: false) }, { try await $0.truncate(table) },
+            { try await $0.drop(table) }, { _ = try await $0.resolveTable(other) },
+            { try await $0.forbidCheckpoints(before: .at(2)) }, { try await $0.setResumePosition(.at(2)) },
+            { try await $0.markSnapshotDone(table, noCheckpointBefore: .at(2)) },
+            { try await $0.markSnapshotDone(noCheckpointBefore: .at(2)) }, { _ = try await $0.makeDurable() },
+        ]
+        for attempt in attempts {
+            var code: BucketStorageError.Code?
+            do {
+                try await attempt(&writer)
+            } catch let error as BucketStorageError {
+                code = error.code
+            }
+            #expect(code == .unknownStream)
+        }
+    }
+
     @Test(arguments: TestedStorage.distinct)
     func aLabelIsThatOfItsStream(_ kind: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.config, on: kind)

@@ -14,11 +14,11 @@ import Testing
 
     private func spoilPlans(_ scenario: StorageScenario) async throws {
         if scenario.home.kind == .postgres {
-            try scenario.home.run(#"UPDATE streams SET sync_plan = '{"version":99}'"#)
+            try scenario.home.run(#"UPDATE replication_streams SET sync_plan = '{"version":99}'"#)
             return
         }
         try await scenario.storage.pool.write { db in
-            try db.execute(sql: #"UPDATE sync_rules SET sync_plan = '{"version":99}'"#)
+            try db.execute(sql: #"UPDATE replication_streams SET sync_plan = '{"version":99}'"#)
         }
     }
 

@@ -13,9 +13,9 @@ import Testing
     private func key(of stream: ReplicationStream, in storage: any BucketStorage) async throws -> [UInt8] {
         let id = stream.id
         if let storage = storage as? PostgresBucketStorage {
-            return try await storage.read("testing") { db in try StreamRecord.find(id, db).hashKey }
+            return try await storage.readStreams("testing") { try $0.record(of: id).hashKey }
         }
-        return try await storage.pool.read { db in try StreamRecord.find(id, db).hashKey }
+        return try await storage.pool.read { db in try SQLiteStreamTables(db).record(of: id).hashKey }
     }
 
     @Test(arguments: TestedStorage.durable)

@@ -83,8 +83,8 @@ import Testing
         try await scenario.storage.pool.write { db in
             try db.execute(
                 sql: """
-                    UPDATE write_checkpoints SET checkpoint_requested_at = '2001-01-01T00:00:00Z'
-                    WHERE checkpoint_requested_at IS NOT NULL
+                    UPDATE write_checkpoints SET requested_at = unixepoch('2001-01-01T00:00:00Z')
+                    WHERE requested_at IS NOT NULL
                     """
             )
         }

@@ -54,6 +54,17 @@ package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
         BucketStorageError(.unknownStream, "Replication stream \(stream) has been replaced by another one.")
     }
 
+    /// Compaction has passed a checkpoint, and what is read may be gone.
+    package static func compacted(_ checkpoint: StorageCheckpoint) -> BucketStorageError {
+        BucketStorageError(
+            .checkpointInvalidated,
+            """
+            Compaction has taken away what checkpoint \(checkpoint.opID) of replication stream \(checkpoint.streamID) \
+            consists of.
+            """
+        )
+    }
+
     /// Nothing has been replicated yet.
     package static let noActiveStream = BucketStorageError(
         .noActiveStream,

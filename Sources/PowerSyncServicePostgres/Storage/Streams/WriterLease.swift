@@ -50,7 +50,7 @@ package final class WriterLease: Sendable {
     ) async throws -> WriterLease {
         let key = schema.writerKey(streamID)
         let taken = try await connection.statements("taking the lease of a stream", in: schema) { db in
-            let record = try StreamRecord.find(streamID, db)
+            let record = try PostgresStreamTables(db, in: schema).record(of: streamID)
             guard record.state.isReplicated else { throw BucketStorageError.replaced(streamID) }
             var taken = try take(streamID, key, db)
             if taken == nil, try endSilentWriter(key, patience, db) { taken = try take(streamID, key, db) }
@@ -77,7 +77,7 @@ package final class WriterLease: Sendable {
             let taken = try db.first(
                 """
                 WITH taken AS (
-                    UPDATE \(db.schema).streams SET writer_epoch = writer_epoch + 1
+                    UPDATE \(db.schema).replication_streams SET writer_epoch = writer_epoch + 1
                     WHERE id = $1 AND state IN ('PROCESSING', 'ACTIVE')
                     RETURNING id, writer_epoch, coalesce(last_checkpoint, 0) AS began_op
                 )
@@ -151,7 +151,7 @@ package final class WriterLease: Sendable {
     /// - Throws: ``BucketStorageError`` with code `leaseLost` when somebody else has taken over, `unknownStream` when the stream is
     ///   not replicated any more: its tables may be gone.
     func record(locked: Bool, _ db: PostgresStatements) throws -> StreamRecord {
-        let (record, epoch) = try StreamRecord.findWithEpoch(streamID, locked: locked, db)
+        let (record, epoch) = try PostgresStreamTables(db, in: schema).record(of: streamID, locked: locked)
         guard epoch == taken.epoch else {
             throw BucketStorageError(
                 .leaseLost,
