@@ -269,7 +269,7 @@ let package = Package(
             "PowerSyncServiceCore",
             [
                 "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncUpload", .crypto, .logging,
-                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing,
+                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing, .yams,
             ]
         ),
         module(
@@ -284,7 +284,7 @@ let package = Package(
         module(
             "PowerSyncServicePostgres",
             [
-                "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .logging,
+                "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .crypto, .logging,
                 .nioConcurrencyHelpers, .nioCore,
             ]
         ),
@@ -315,7 +315,7 @@ let package = Package(
         // What commands print, on terminals and in logs: texts of others are escaped.
         module("PowerSyncTerminal", [.logging, .nioConcurrencyHelpers]),
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
-        module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdb]),
+        module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
         executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
         .plugin(
             name: "GenerateSwift",
@@ -466,7 +466,7 @@ let package = Package(
             [
                 "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
                 "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport", "TestSupport",
-                .grdb, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .prometheus,
+                .grdb, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .prometheus, .serviceLifecycle,
             ]
         ),
         tests(
@@ -537,7 +537,8 @@ let package = Package(
             "PowerSyncCLITests",
             [
                 "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport", .argumentParser, .grdb,
+                "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport",
+                .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ]
         ),
         tests(

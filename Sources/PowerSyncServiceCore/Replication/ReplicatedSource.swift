@@ -161,6 +161,11 @@ struct ReplicatedSource: ReplicationSource {
 
     func close() throws { try source.close() }
 
+    var described: (any DescribedSource)? { source.described }
+    var writable: (any WritableSource)? { source.writable }
+    var retainedLog: (any LogRetainingSource)? { source.retainedLog }
+    var fileBacked: (any FileBacked)? { source.fileBacked }
+
     // MARK: Readers
 
     private struct Rows: SnapshotReader {

@@ -18,7 +18,7 @@ extension PostgresBucketStorage {
                 try await followOnce(&known) { news in
                     if isLost {
                         isLost = false
-                        logger.notice("The bucket storage can be followed again.")
+                        logger.notice("The bucket storage can be followed again")
                     }
                     look(news)
                 }
@@ -29,8 +29,8 @@ extension PostgresBucketStorage {
                 if !isLost {
                     isLost = true
                     logger.warning(
-                        "The bucket storage cannot be followed, and is tried again.",
-                        metadata: [ReplicationLogKey.error: "\(error)"]
+                        "The bucket storage cannot be followed, and is tried again",
+                        metadata: [LogKey.error: "\(error)"]
                     )
                 }
                 look(.failed)

@@ -2,6 +2,8 @@ package import PowerSyncServiceCore
 
 /// What operators ask (docs/dashboard.md).
 extension PostgresBucketStorage {
+    package var fileBacked: (any FileBacked)? { nil }
+
     package func buckets(
         of stream: ReplicationStreamID,
         search: String,

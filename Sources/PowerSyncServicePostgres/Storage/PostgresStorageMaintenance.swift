@@ -151,7 +151,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
     private var inUse: BucketStorageError {
         BucketStorageError(
             .inUse,
-            "[PSYNC_S1003] A service replicates into the bucket storage at \(place). Stop it first."
+            "A service replicates into the bucket storage at \(place). Stop it first."
         )
     }
 }

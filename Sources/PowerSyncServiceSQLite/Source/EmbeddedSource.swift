@@ -83,7 +83,7 @@ package final class EmbeddedSource: FileBacked {
     package func close() throws {
         try poll.close()
         // Whoever copies the file, and not the one beside it, should have everything.
-        _ = try? pool.writeWithoutTransaction { db in try db.checkpoint(.passive) }
+        _ = try? pool.writeWithoutTransaction { db in try db.checkpoint(.passive) }  // blocks: at the end
         try pool.close()
     }
 
@@ -161,20 +161,15 @@ package final class EmbeddedSource: FileBacked {
     /// - Returns: `false` when nothing has happened.
     /// - Throws: `CancellationError`, or an error of the database.
     func waitForCommit(after version: UInt64, dataVersion seen: Int64, polls: Int) async throws -> Bool {
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask { [signal] in
-                try await signal.wait(after: version)
-                return true
+        try await firstOf { [signal] in
+            try await signal.wait(after: version)
+            return true
+        } or: { [self] in
+            for _ in 0..<polls {
+                try await clock.sleep(for: Self.pollInterval)
+                if try await dataVersion() != seen { return true }
             }
-            group.addTask { [self] in
-                for _ in 0..<polls {
-                    try await clock.sleep(for: Self.pollInterval)
-                    if try await dataVersion() != seen { return true }
-                }
-                return false
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? false
+            return false
         }
     }
 }

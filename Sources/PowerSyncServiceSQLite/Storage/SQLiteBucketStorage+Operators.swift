@@ -7,6 +7,8 @@ package import PowerSyncServiceCore
 ///
 /// What they look at is as long as the tables, so it is read a slice at a time, until the task is cancelled.
 extension SQLiteBucketStorage {
+    package var fileBacked: (any FileBacked)? { self }
+
     package func buckets(
         of stream: ReplicationStreamID,
         search: String,

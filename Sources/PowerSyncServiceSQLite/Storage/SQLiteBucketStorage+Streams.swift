@@ -57,7 +57,7 @@ extension SQLiteBucketStorage: StreamTableStorage {
         _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result {
         guard leases.withLockedValue({ $0.insert(stream).inserted }) else {
-            throw BucketStorageError(.inUse, "[PSYNC_S1003] Replication stream \(stream) is written already.")
+            throw BucketStorageError(.inUse, "Replication stream \(stream) is written already.")
         }
         defer { leases.withLockedValue { _ = $0.remove(stream) } }
         var writer: any BucketStorageWriter = try await writer(of: stream)

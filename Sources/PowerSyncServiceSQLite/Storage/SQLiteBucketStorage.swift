@@ -122,9 +122,11 @@ package final class SQLiteBucketStorage: FileBacked {
     }
 
     package func size() async throws -> Int64 {
-        ["", "-wal", "-shm"].reduce(0) { size, suffix in
-            let attributes = try? FileManager.default.attributesOfItem(atPath: pool.path + suffix)
-            return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
+        try await BlockingWork.run { [path = pool.path] in
+            ["", "-wal", "-shm"].reduce(Int64(0)) { size, suffix in
+                let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix)
+                return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
+            }
         }
     }
 

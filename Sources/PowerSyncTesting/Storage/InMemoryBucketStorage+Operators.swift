@@ -4,6 +4,8 @@ package import PowerSyncServiceCore
 
 /// What operators see and do.
 extension InMemoryBucketStorage {
+    package var fileBacked: (any FileBacked)? { nil }
+
     package func buckets(
         of stream: ReplicationStreamID,
         search: String,

@@ -88,7 +88,7 @@ import Testing
             try await clock.nextTimerScheduled()
             #expect(job.sizes == nil)
             #expect(log.lines.count == 1)
-            #expect(log.lines.first?.contains("The size of the storage could not be measured. error=Hiccup()") == true)
+            #expect(log.lines.first?.contains("The size of the storage could not be measured error=Hiccup()") == true)
             clock.advance(by: StorageSizeJob.firstInterval)
             try await clock.nextTimerScheduled()
             #expect(job.sizes == Self.sizes)

@@ -14,7 +14,7 @@ import Testing
         """
 
     private func lines(_ columns: [DescribedTable.Column]) -> [String] {
-        let id = DescribedTable.Column(name: "id", type: "text", sqliteType: "text")
+        let id = DescribedTable.Column(name: "id", type: "text", clientType: "text")
         let table = DescribedTable(name: SourceTableName(schema: "public", name: "t"), columns: [id] + columns)
         return SyncConfig.parse(Self.config, schema: SourceSchema([table], defaultSchema: "public")).diagnostics
             .map { "\($0.line) \($0.code)" }
@@ -22,20 +22,20 @@ import Testing
 
     @Test func columnsOfPostgreSQLHaveTheirTypes() {
         let found = lines([
-            .init(name: "is_public", type: "boolean", sqliteType: "integer"),
-            .init(name: "owner_id", type: "bigint", sqliteType: "integer"),
-            .init(name: "price", type: "numeric(10,2)", sqliteType: "text"),
-            .init(name: "hash", type: "bytea", sqliteType: "blob"),
+            .init(name: "is_public", type: "boolean", clientType: "integer"),
+            .init(name: "owner_id", type: "bigint", clientType: "integer"),
+            .init(name: "price", type: "numeric(10,2)", clientType: "text"),
+            .init(name: "hash", type: "bytea", clientType: "blob"),
         ])
         #expect(found == ["3 filter.never", "4 filter.never", "5 filter.always", "6 filter.never"])
     }
 
     @Test func columnsOfSQLiteThatHoldAnythingSayNothing() {
         let found = lines([
-            .init(name: "is_public", type: "BOOLEAN", sqliteType: "numeric"),
-            .init(name: "owner_id", type: "INTEGER", sqliteType: "integer"),
-            .init(name: "price", type: "NUMERIC", sqliteType: "numeric"),
-            .init(name: "hash", type: "", sqliteType: "blob"),
+            .init(name: "is_public", type: "BOOLEAN", clientType: "numeric"),
+            .init(name: "owner_id", type: "INTEGER", clientType: "integer"),
+            .init(name: "price", type: "NUMERIC", clientType: "numeric"),
+            .init(name: "hash", type: "", clientType: "blob"),
         ])
         #expect(found == ["4 filter.never"])
     }

@@ -33,11 +33,11 @@ import Testing
     }
 
     private func replicating(_ body: @escaping @Sendable () async throws -> Void) async throws {
+        _ = try await storage.deploy(Self.config, plan: plan(Self.config))
         let replicator = Replicator(
             storage: storage,
             source: source,
-            content: Self.config,
-            plan: try plan(Self.config),
+            streamsChanged: ChangeSignal(),
             clock: clock,
             logger: log.logger
         )
@@ -67,7 +67,12 @@ import Testing
             _ = try await published()
         }
         #expect(try await storage.streams().count == 1)
-        #expect(log.lines.count { $0.contains("The source keeps too little.") } == 2)
+        let failures = log.lines.filter { $0.contains("The source keeps too little.") }
+        #expect(failures.count == 2)
+        for (index, line) in failures.enumerated() {
+            #expect(line.hasPrefix("error Replication failed, and is tried again attempt=\(index + 1) "), "\(line)")
+            #expect(line.hasSuffix(" pause_ms=60000.0 replication_stream=1"), "\(line)")
+        }
     }
 
     @Test("a stream that clients are served from is replaced by another one")

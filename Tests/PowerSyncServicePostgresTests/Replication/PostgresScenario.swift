@@ -71,21 +71,21 @@ struct PostgresScenario: ReplicationScenario, Sendable {
         )
     }
 
-    func replicator() throws -> Replicator { try replicator(touch: {}) }
+    func replicator() async throws -> Replicator { try await replicator(touch: {}) }
 
     /// What replicates the source into the storage.
     ///
     /// - Parameter touch: Called with each sign of life.
-    /// - Returns: A replicator with the log and config of the scenario.
+    /// - Returns: A replicator with the log of the scenario, whose config is deployed.
     /// - Throws: When the config has errors.
-    func replicator(touch: @escaping @Sendable () -> Void) throws -> Replicator {
+    func replicator(touch: @escaping @Sendable () -> Void) async throws -> Replicator {
         var plan = try plan(config)
         plan.defaultSchema = PostgresSource.defaultSchema
+        _ = try await storage.deploy(config, plan: plan)
         return Replicator(
             storage: storage,
             source: front ?? source,
-            content: config,
-            plan: plan,
+            streamsChanged: ChangeSignal(),
             logger: log.logger,
             touch: touch
         )

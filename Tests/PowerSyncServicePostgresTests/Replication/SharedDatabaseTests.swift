@@ -32,11 +32,11 @@ import Testing
         let touches = ChangeSignal()
         var plan = try plan(Self.config)
         plan.defaultSchema = PostgresSource.defaultSchema
+        _ = try await storage.deploy(Self.config, plan: plan)
         let replicator = Replicator(
             storage: storage,
             source: source,
-            content: Self.config,
-            plan: plan,
+            streamsChanged: ChangeSignal(),
             logger: log.logger,
             touch: { touches.advance() }
         )

@@ -80,11 +80,11 @@ import Testing
 
         /// Replicates while `body` runs.
         func replicating(_ body: @escaping @Sendable () async throws -> Void) async throws {
+            _ = try await storage.deploy(config, plan: plan(config))
             let replicator = Replicator(
                 storage: storage,
                 source: source,
-                content: config,
-                plan: try plan(config),
+                streamsChanged: ChangeSignal(),
                 clock: clock,
                 logger: PostgresStorageHome.logger,
                 report: { [failures] report, _ in

@@ -70,11 +70,11 @@ import Testing
             storage: scenario.storage,
             recording: "SELECT synced FROM op_sequence"
         )
+        _ = try await scenario.storage.deploy(scenario.config, plan: plan(scenario.config))
         let replicator = Replicator(
             storage: scenario.storage,
             source: source,
-            content: scenario.config,
-            plan: try plan(scenario.config),
+            streamsChanged: ChangeSignal(),
             logger: scenario.logger
         )
         try await withThrowingTaskGroup(of: Void.self) { group in

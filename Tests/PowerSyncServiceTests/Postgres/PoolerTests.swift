@@ -77,12 +77,12 @@ struct PoolerTests {
                 refusal = error as? ServiceError
             }
             guard let words = way.storage else {
-                #expect(findings.allSatisfy { $0.level != .error }, "\(findings)")
+                #expect(findings.allSatisfy { $0.severity != .error }, "\(findings)")
                 #expect(checked.isEmpty)
                 #expect(refusal == nil)
                 continue
             }
-            let said = findings.filter { $0.level == .error }
+            let said = findings.filter { $0.severity == .error }
             #expect(said.count == 1)
             #expect(said.first?.message.contains(words) == true, "\(findings)")
             #expect(checked.filter { $0.severity == .error }.map { $0.message.contains(words) } == [true], "\(checked)")
@@ -109,7 +109,7 @@ struct PoolerTests {
         }
         let errors = checked.filter { $0.severity == .error }.map(\.message)
         let findings = try await Doctor(logger: ServiceScenario.logger).examine(configuration)
-        let said = findings.filter { $0.level == .error && $0.area == .source }.map(\.message)
+        let said = findings.filter { $0.severity == .error && $0.area == .source }.map(\.message)
 
         // The start of `serve`, and a stream that is prepared without it.
         let source = PostgresSource(.init(connection: PostgresConnectionString(uri)), logger: CollectedLog().logger)

@@ -1,4 +1,4 @@
-import Logging
+package import Logging
 package import NIOCore
 import PowerSyncAuth
 package import PowerSyncProtocol
@@ -12,6 +12,10 @@ package struct SessionScenario {
     package let environment: SyncSession.Environment
     /// Whether lines are copied before they are written.
     package var copiesLines = false
+    /// Gets the lines of sessions.
+    package var logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+    /// The seconds since 1970 for the statistics of sessions.
+    package var now: @Sendable () -> Double = { Timing().seconds }
 
     package var dispatcher: CheckpointDispatcher { environment.dispatcher }
 
@@ -98,8 +102,8 @@ package struct SessionScenario {
             environment: environment,
             encoding: SyncSession.Encoding(format: format, isRawData: true),
             copiesLines: copiesLines,
-            statistics: StreamStatistics(),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+            statistics: StreamStatistics(now: now),
+            logger: logger
         )
     }
 

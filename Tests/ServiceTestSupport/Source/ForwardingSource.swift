@@ -10,6 +10,11 @@ package protocol ForwardingSource: ReplicationSource {
 }
 
 extension ForwardingSource {
+    package var described: (any DescribedSource)? { source.described }
+    package var writable: (any WritableSource)? { source.writable }
+    package var retainedLog: (any LogRetainingSource)? { source.retainedLog }
+    package var fileBacked: (any FileBacked)? { source.fileBacked }
+
     package func checkConfiguration() async throws { try await source.checkConfiguration() }
 
     package func head(having known: SourcePosition?) async throws -> SourcePosition {

@@ -335,6 +335,11 @@ package final class ModelSource: ReplicationSource {
 
     package func uninstall() async throws {}
 
+    package var described: (any DescribedSource)? { nil }
+    package var writable: (any WritableSource)? { nil }
+    package var retainedLog: (any LogRetainingSource)? { nil }
+    package var fileBacked: (any FileBacked)? { nil }
+
     package func close() throws {}
 }
 

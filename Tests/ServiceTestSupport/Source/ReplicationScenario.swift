@@ -11,8 +11,8 @@ package protocol ReplicationScenario: Sendable {
     /// What the replicator says.
     var log: CollectedLog { get }
 
-    /// What replicates the source into the storage.
-    func replicator() throws -> Replicator
+    /// What replicates the source into the storage, with the config deployed.
+    func replicator() async throws -> Replicator
 
     /// The position that a checkpoint has reached when it has everything that is committed to the source now.
     func head() async throws -> SourcePosition
@@ -23,7 +23,7 @@ extension ReplicationScenario {
     package func replicating<Result: Sendable>(
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        let replicator = try replicator()
+        let replicator = try await replicator()
         // What went wrong is known to the log only: the replicator tries again for ever.
         defer {
             for line in log.lines where line.hasPrefix("error ") { print(line) }

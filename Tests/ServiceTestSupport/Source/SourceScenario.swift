@@ -63,8 +63,14 @@ package struct SourceScenario: ReplicationScenario {
         return try DatabaseQueue(path: folder.path("source.db"), configuration: configuration)
     }
 
-    package func replicator() throws -> Replicator {
-        Replicator(storage: storage, source: source, content: config, plan: try plan(config), logger: logger)
+    package func replicator() async throws -> Replicator {
+        _ = try await storage.deploy(config, plan: plan(config))
+        return Replicator(
+            storage: storage,
+            source: source,
+            streamsChanged: ChangeSignal(),
+            logger: logger
+        )
     }
 
     package func head() async throws -> SourcePosition { try await source.head() }

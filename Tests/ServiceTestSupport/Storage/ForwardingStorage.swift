@@ -11,6 +11,8 @@ package protocol ForwardingStorage: BucketStorage {
 }
 
 extension ForwardingStorage {
+    package var fileBacked: (any FileBacked)? { storage.fileBacked }
+
     package func activeStream() async throws -> ActiveSyncStream? { try await storage.activeStream() }
 
     package func deploy(
@@ -111,7 +113,9 @@ extension ForwardingStorage {
 
     package func sizes(after version: Int64?) async throws -> StorageSizes? { try await storage.sizes(after: version) }
 
-    package func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws { try await storage.follow(look) }
+    package func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws {
+        try await storage.follow(look)
+    }
 
     package func database() async throws -> DatabaseID? { try await storage.database() }
 

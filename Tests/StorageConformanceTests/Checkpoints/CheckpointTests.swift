@@ -9,8 +9,6 @@ import Testing
 @testable import PowerSyncServiceSQLite
 
 /// When checkpoints are made, and which stream is served (docs/service.md "Checkpoints").
-///
-/// Case numbers in the names.
 @Suite struct CheckpointTests {
     private static let first = """
         config:

@@ -6,8 +6,6 @@ import Testing
 @testable import PowerSyncServiceSQLite
 
 /// Write checkpoints in the storage (docs/service.md "Write checkpoints of the service").
-///
-/// Case numbers in the names.
 @Suite struct WriteCheckpointTests {
     private static let config = """
         config:

@@ -8,8 +8,6 @@ import Testing
 @testable import PowerSyncServiceSQLite
 
 /// Checksums and chunks (docs/service.md "Reading buckets").
-///
-/// Case numbers in the names.
 @Suite struct BucketDataTests {
     private static let config = """
         config:

@@ -7,8 +7,6 @@ import Testing
 @testable import PowerSyncServiceSQLite
 
 /// The parameter index (docs/service.md "Parameter index").
-///
-/// Case numbers in the names.
 @Suite struct ParameterIndexTests {
     private static let config = """
         config:

@@ -83,7 +83,7 @@ struct DeploymentScenario: Sendable {
 
     /// Waits until the data of a replaced stream is deleted.
     func deleted(_ id: ReplicationStreamID) async throws {
-        _ = try await log.line(containing: "A replaced stream has been deleted", "ps.stream=\(id)")
+        _ = try await log.line(containing: "A replaced stream has been deleted", "replication_stream=\(id)")
     }
 
     /// What the streams are.

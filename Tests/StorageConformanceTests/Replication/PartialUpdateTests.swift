@@ -42,11 +42,11 @@ import TestSupport
 
         /// Replicates while `body` runs.
         func replicating(_ body: @escaping @Sendable () async throws -> Void) async throws {
+            _ = try await storage.deploy(config, plan: plan)
             let replicator = Replicator(
                 storage: storage,
                 source: source,
-                content: config,
-                plan: plan,
+                streamsChanged: ChangeSignal(),
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
                 touch: { progress.advance() }
             )

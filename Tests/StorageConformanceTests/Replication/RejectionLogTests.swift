@@ -32,8 +32,8 @@ import Testing
         #expect(collected.lines.count == 1)
         #expect(line.hasPrefix("warning A row cannot be evaluated"))
         #expect(line.contains("error=the value is not JSON text"))
-        #expect(line.contains("ps.table=main.test") && line.contains(#"ps.row_key=id="x""#))
-        #expect(line.contains("ps.target=buckets of a|0"))
+        #expect(line.contains("table=main.test") && line.contains(#"row_key=id="x""#))
+        #expect(line.contains("target=buckets of a|0"))
         try await scenario.commit()
         #expect(try await scenario.summary("b|0[]") == ["PUT x", "PUT z", "PUT y", "PUT z"])
     }
@@ -61,7 +61,7 @@ import Testing
         #expect(collected.lines.count == 1)
         #expect(line.hasPrefix("warning A row has no id, and is not sent"))
         #expect(line.contains("a || '-' || b AS id") && line.contains("user_id AS id"))
-        #expect(line.contains("ps.table=main.test") && line.contains("buckets of a|0, b|0"))
+        #expect(line.contains("table=main.test") && line.contains("buckets of a|0, b|0"))
         #expect(statistics.counts.rowsWithoutID == ["main.test": 2])
         try await scenario.commit()
         #expect(try await scenario.summary("a|0[]") == ["PUT n", "PUT n"])
@@ -101,7 +101,7 @@ import Testing
         )
         log.report([row, row])
         #expect(collected.lines.count == 2)
-        #expect(collected.lines.allSatisfy { $0.contains("ps.bytes=16000000") && $0.contains("ps.code=PSYNC_S1002") })
+        #expect(collected.lines.allSatisfy { $0.contains("bytes=16000000") && $0.contains("code=PSYNC_S1002") })
         #expect(collected.lines.allSatisfy { $0.contains("a|0[] and 1 more") })
     }
 }

@@ -54,7 +54,10 @@ import Testing
             try await scenario.expectState(at: try await scenario.settled(new))
             // Logged after the checkpoint, each by a task of its own.
             for stream in [old, new] {
-                _ = try await scenario.log.line(containing: "The replication stream is active", "ps.stream=\(stream)")
+                _ = try await scenario.log.line(
+                    containing: "The replication stream is active",
+                    "replication_stream=\(stream)"
+                )
             }
             let activations = scenario.log.lines.filter { $0.contains("The replication stream is active") }
             #expect(activations.count == 2)
@@ -71,7 +74,7 @@ import Testing
             let deployment = try await scenario.deployer.deploy(Scenario.first)
             #expect(deployment.outcome == .rolledBack)
             #expect(deployment.stream.id == old)
-            #expect(scenario.log.lines.contains { $0.contains("is abandoned") && $0.contains("ps.code=PSYNC_S1103") })
+            #expect(scenario.log.lines.contains { $0.contains("is abandoned") && $0.contains("code=PSYNC_S1103") })
             try await scenario.deleted(abandoned)
             scenario.source.release()
             scenario.model.write([.delete("items", id: "r1")])
@@ -110,8 +113,8 @@ import Testing
             #expect(try await scenario.deployer.reprocess().versionLabel == "2")
         }
         let lines = scenario.log.lines
-        #expect(lines.contains { $0.contains("is deployed") && $0.contains("ps.version_label=1") }, "\(lines)")
-        #expect(lines.count { $0.contains("another version label") && $0.contains("ps.version_label=2") } == 1)
+        #expect(lines.contains { $0.contains("is deployed") && $0.contains("version_label=1") }, "\(lines)")
+        #expect(lines.count { $0.contains("another version label") && $0.contains("version_label=2") } == 1)
     }
 
     @Test func aBrokenTextIsRememberedUntilAnotherIsDeployed() async throws {

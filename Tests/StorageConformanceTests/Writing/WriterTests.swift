@@ -8,8 +8,6 @@ import Testing
 @testable import PowerSyncServiceSQLite
 
 /// Operations that changes of the source become (docs/service.md "Rows and operations").
-///
-/// Case numbers in the names.
 @Suite struct WriterTests {
     /// A stream `g`, whose only bucket is `g|0[]`.
     private static let global = """

@@ -297,6 +297,9 @@ package protocol BucketStorage: Sendable {
     /// The bytes that the storage takes.
     func size() async throws -> Int64
 
+    /// Looks after the files of the storage; `nil` for a storage without files on this machine.
+    var fileBacked: (any FileBacked)? { get }
+
     /// Closes the storage. Calls that are running fail.
     func close() throws
 }

@@ -57,7 +57,7 @@ package final class WriterLease: Sendable {
             guard let taken else {
                 throw BucketStorageError(
                     .inUse,
-                    "[PSYNC_S1003] Replication stream \(streamID) is written by another process, or another task."
+                    "Replication stream \(streamID) is written by another process, or another task."
                 )
             }
             return taken
@@ -155,7 +155,7 @@ package final class WriterLease: Sendable {
         guard epoch == taken.epoch else {
             throw BucketStorageError(
                 .leaseLost,
-                "[PSYNC_S1003] Another process has begun to write replication stream \(streamID); this one has stopped."
+                "Another process has begun to write replication stream \(streamID); this one has stopped."
             )
         }
         guard record.state.isReplicated else { throw BucketStorageError.replaced(streamID) }

@@ -80,7 +80,7 @@ import Testing
                 token: VerifiedToken(payload: ["sub": "u1"], expiresAt: .infinity),
                 schedule: KeepaliveSchedule(expiresAt: .infinity),
                 format: .ndjson,
-                copiesLines: false,
+                transport: .http,
                 userAgent: "",
                 environment: environment,
                 logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -103,7 +103,7 @@ import Testing
                     token: VerifiedToken(payload: ["sub": "u1"], expiresAt: .infinity),
                     schedule: KeepaliveSchedule(expiresAt: .infinity),
                     format: .ndjson,
-                    copiesLines: false,
+                    transport: .http,
                     userAgent: "",
                     environment: timed,
                     logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
@@ -115,6 +115,46 @@ import Testing
         }
     }
 
+    @Test func theParametersOfAClientAreLoggedByTheirTypes() async throws {
+        try await SessionScenario.run(Self.config) { scenario in
+            var request = StreamingSyncRequest()
+            request.parameters = [
+                "region": "eu-secret", "year": 1971, "share": 0.125, "active": true, "nothing": nil,
+                "list": ["in-list"], "map": ["key": "in-map"],
+            ]
+            for transport in StreamTransport.allCases {
+                let log = CollectedLog()
+                let opened = try await OpenedSyncStream(
+                    request,
+                    token: VerifiedToken(payload: ["sub": "u1"], expiresAt: .infinity),
+                    schedule: KeepaliveSchedule(expiresAt: .infinity),
+                    format: .bson,
+                    transport: transport,
+                    userAgent: "",
+                    environment: scenario.environment,
+                    logger: log.logger
+                )
+                #expect(!opened.isOver)
+                let started = try #require(log.lines.first { $0.contains("Sync stream started") })
+                for (name, type) in [
+                    ("region", "text"), ("year", "integer"), ("share", "real"), ("active", "boolean"),
+                    ("nothing", "null"), ("list", "array"), ("map", "object"),
+                ] {
+                    #expect(
+                        started.contains("\"\(name)\": \"\(type)\"") || started.contains("\"\(name)\": \(type)"),
+                        "\(started)"
+                    )
+                }
+                // Over WebSocket there is no route and no choice of the format.
+                #expect(started.contains("bson=true") == (transport == .http))
+                #expect(started.contains("route=/sync/stream") == (transport == .http))
+                for value in ["eu-secret", "1971", "0.125", "in-list", "in-map"] {
+                    #expect(log.lines.allSatisfy { !$0.contains(value) }, "\(value)")
+                }
+            }
+        }
+    }
+
     @Test func whatAClientSaysOfItselfDoesNotFloodTheLog() async throws {
         try await SessionScenario.run(Self.config) { scenario in
             let log = CollectedLog()
@@ -122,12 +162,13 @@ import Testing
             var request = StreamingSyncRequest()
             request.clientID = long
             request.appMetadata = [long: "name", "value": long, "two\nlines": "two\r\nlines"]
+            for number in 0..<1000 { request.parameters["p\(number)"] = .string(long) }
             let opened = try await OpenedSyncStream(
                 request,
                 token: VerifiedToken(payload: ["sub": .string(long)], expiresAt: .infinity),
                 schedule: KeepaliveSchedule(expiresAt: .infinity),
                 format: .ndjson,
-                copiesLines: false,
+                transport: .http,
                 userAgent: long,
                 environment: scenario.environment,
                 logger: log.logger
