@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncProtocol
 import PowerSyncServiceSQLite
+import ServiceTestSupport
 import TestSupport
 import Testing
 
