@@ -58,7 +58,7 @@ import Testing
         #expect(secret == [1])
     }
 
-    @Test("spare bits of a secret are ignored, as other services do", arguments: ["AQI", "AQJ", "AQK", "AQL", "AQL="])
+    @Test(arguments: ["AQI", "AQJ", "AQK", "AQL", "AQL="])
     func secretsWithSpareBits(_ text: String) throws {
         let key = try JSONWebKey(members: ["kty": "oct", "alg": "HS256", "k": text])
         guard case .symmetric(let secret) = key.material else {
