@@ -480,7 +480,7 @@ let package = Package(
         tests(
             "PowerSyncServicePostgresTests",
             [
-                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
+                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore",
                 "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
                 "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
             ]

@@ -3,7 +3,6 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import NIOSSL
-import ServiceTestSupport
 import Testing
 import TestSupport
 

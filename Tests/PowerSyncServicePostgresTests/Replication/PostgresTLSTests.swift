@@ -3,7 +3,6 @@ import PostgresTestSupport
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
 @testable import PowerSyncServicePostgres
 
 /// Encrypted connections to a server that wants a certificate of its clients (docs/postgres.md "Configuration").
