@@ -458,8 +458,7 @@ let package = Package(
         tests(
             "PowerSyncAuthTests",
             [
-                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "ServiceTestSupport", .jwtKit,
-                .nioConcurrencyHelpers,
+                "PowerSyncAuth", "PowerSyncProtocol", "ServiceTestSupport", .jwtKit, .nioConcurrencyHelpers,
             ]
         ),
         tests(
@@ -481,7 +480,7 @@ let package = Package(
         tests(
             "PowerSyncServicePostgresTests",
             [
-                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
+                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore",
                 "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
                 "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
             ]
