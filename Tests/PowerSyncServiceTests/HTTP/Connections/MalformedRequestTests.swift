@@ -1,4 +1,5 @@
 import HTTPConnections
+import NIOHTTP1
 import PowerSyncProtocol
 import ServiceTestSupport
 import TestSupport
