@@ -119,12 +119,13 @@ docs: packages
 	$(DEBUG)
 	scripts/docs
 
-## lint: check the formatting, what comments and pages refer to, code for single platforms, and accesses to SQLite on servers
+## lint: check the formatting, what comments and pages refer to, code for single platforms, accesses to SQLite on servers, and names of databases
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
 	scripts/check-references
 	scripts/check-platforms
 	scripts/check-accesses
+	scripts/check-databases
 	scripts/check-errors
 
 ## format: apply the formatting

@@ -269,7 +269,7 @@ let package = Package(
             "PowerSyncServiceCore",
             [
                 "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncUpload", .crypto, .logging,
-                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing,
+                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing, .yams,
             ]
         ),
         module(
@@ -284,7 +284,7 @@ let package = Package(
         module(
             "PowerSyncServicePostgres",
             [
-                "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .logging,
+                "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .crypto, .logging,
                 .nioConcurrencyHelpers, .nioCore,
             ]
         ),
@@ -315,7 +315,7 @@ let package = Package(
         // What commands print, on terminals and in logs: texts of others are escaped.
         module("PowerSyncTerminal", [.logging, .nioConcurrencyHelpers]),
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
-        module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdb]),
+        module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
         executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
         .plugin(
             name: "GenerateSwift",
@@ -358,13 +358,18 @@ let package = Package(
         // Databases of their own for tests of the PostgreSQL source.
         testSupport(
             "PostgresTestSupport",
-            ["CLibPQ", "PowerSyncServicePostgres", "TestSupport", .nioConcurrencyHelpers]
+            [
+                "CLibPQ", "PowerSyncServiceCore", "PowerSyncServicePostgres", "ServiceTestSupport", "TestSupport",
+                .logging, .nioConcurrencyHelpers,
+            ]
         ),
+        // Sources and storages for tests of the service, without HTTP and without a server.
         testSupport(
             "ServiceTestSupport",
             [
-                "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
-                "TestSupport", .grdb, .logging, .nioConcurrencyHelpers,
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "TestSupport", .crypto, .grdb, .jwtKit,
+                .logging, .nioConcurrencyHelpers, .nioCore,
             ]
         ),
 
@@ -451,15 +456,26 @@ let package = Package(
         ),
         tests("PowerSyncSyncConfigTests", ["PowerSyncProtocol", "PowerSyncSyncConfig", "TestSupport", .grdb]),
         tests(
-            "PowerSyncServiceTests",
+            "PowerSyncAuthTests",
             [
-                "BackendTestSupport", "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol",
-                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
-                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "RSocket",
-                "ServiceTestSupport", "TestSupport", .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird,
-                .hummingbirdTesting, .jwtKit,
-                .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression,
-                .nioPosix, .nioSSL, .prometheus,
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "ServiceTestSupport", .jwtKit,
+                .nioConcurrencyHelpers,
+            ]
+        ),
+        tests(
+            "PowerSyncServiceCoreTests",
+            [
+                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport", "TestSupport",
+                .grdb, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .prometheus, .serviceLifecycle,
+            ]
+        ),
+        tests(
+            "PowerSyncServiceSQLiteTests",
+            [
+                "BackendTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport",
+                "TestSupport", .grdb, .logging, .nioConcurrencyHelpers,
             ]
         ),
         tests(
@@ -468,6 +484,35 @@ let package = Package(
                 "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
                 "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
                 "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
+            ]
+        ),
+        // What every storage does, and what sessions, replication and deployment do over each of them.
+        tests(
+            "StorageConformanceTests",
+            [
+                "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore",
+                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
+                "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
+            ]
+        ),
+        // What every source does.
+        tests(
+            "SourceConformanceTests",
+            [
+                "PostgresTestSupport", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport", .grdb, .logging,
+            ]
+        ),
+        // What goes through the service: its configuration, HTTP and WebSocket.
+        tests(
+            "PowerSyncServiceTests",
+            [
+                "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
+                "PowerSyncTesting", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
+                .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .logging, .metrics,
+                .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL,
+                .prometheus,
             ]
         ),
         tests(
@@ -493,7 +538,8 @@ let package = Package(
             "PowerSyncCLITests",
             [
                 "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport", .argumentParser, .grdb,
+                "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport",
+                .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ]
         ),
         tests(

@@ -34,7 +34,8 @@ struct ConfigurationOptions: ParsableArguments {
             argument: file,
             text: text,
             syncConfig: syncConfig,
-            environment: ProcessInfo.processInfo.environment
+            environment: ProcessInfo.processInfo.environment,
+            modules: CommandModules.current
         )
     }
 

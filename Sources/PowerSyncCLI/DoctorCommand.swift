@@ -3,6 +3,7 @@ import Foundation
 import Logging
 import PowerSyncTerminal
 import PowerSyncService
+import PowerSyncServiceCore
 
 /// `powersync doctor`: looks for everything that keeps a service from starting, working or being reached.
 struct DoctorCommand: AsyncParsableCommand {
@@ -35,8 +36,7 @@ struct DoctorCommand: AsyncParsableCommand {
     @Option(help: "The authorities whose certificates --service may have, as a PEM file.", completion: .file())
     var authority: String?
 
-    @Flag(help: "Print one JSON object.")
-    var json = false
+    @OptionGroup var output: OutputOptions
 
     func validate() throws {
         if service == nil, token != nil || authority != nil {
@@ -51,7 +51,10 @@ struct DoctorCommand: AsyncParsableCommand {
         var report = DoctorReport()
         if let location { report.findings = try await doctor.examine(location, as: process.role) }
         if let address { report.findings += try await doctor.examine(address) }
-        if json { try StandardOutput.print(report.json()) } else { try StandardOutput.print(lines: report.lines) }
+        switch output.format {
+        case .text: try StandardOutput.print(lines: report.lines)
+        case .json: try StandardOutput.print(report.json())
+        }
         guard report.errors == 0 else { throw ExitCode.failure }
     }
 
@@ -70,12 +73,12 @@ struct DoctorReport: Encodable {
     }
 
     /// In the order of the looks.
-    var findings: [DoctorFinding] = []
+    var findings: [Finding] = []
 
     /// How many errors there are.
-    var errors: Int { findings.filter { $0.level == .error }.count }
+    var errors: Int { findings.filter { $0.severity == .error }.count }
     /// How many warnings there are.
-    var warnings: Int { findings.filter { $0.level == .warning }.count }
+    var warnings: Int { findings.filter { $0.severity == .warning }.count }
 
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
@@ -92,13 +95,13 @@ struct DoctorReport: Encodable {
     var lines: [String] {
         var lines: [String] = []
         for finding in findings {
-            let level = finding.level.rawValue.padding(toLength: 9, withPad: " ", startingAt: 0)
+            let level = finding.severity.rawValue.padding(toLength: 9, withPad: " ", startingAt: 0)
             let area = finding.area.rawValue.replacing("_", with: " ").padding(
                 toLength: 15,
                 withPad: " ",
                 startingAt: 0
             )
-            let place = finding.place.map { "\($0): " } ?? ""
+            let place = finding.place.description.isEmpty ? "" : "\(finding.place): "
             let code = finding.code.map { " [\($0)]" } ?? ""
             let message = finding.message.split(separator: "\n", omittingEmptySubsequences: false)
             lines.append("\(level)\(area)\(place)\(message.first ?? "")\(code)")

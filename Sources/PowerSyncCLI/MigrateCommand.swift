@@ -9,7 +9,7 @@ struct MigrateCommand: AsyncParsableCommand {
         abstract: "Make the storage of a service, or bring it to the version of this command.",
         discussion: """
             A service does this by itself when it starts, unless migrations.disable_auto_migration is on in its \
-            configuration. No service may run on a SQLite file meanwhile; a storage in PostgreSQL may be in use. There is \
+            configuration. No service may run on a storage in a file meanwhile; one that is a server may be in use. There is \
             no way back to an older version: copy the storage before.
 
             Exits with 0 when the storage has the version of this command afterwards, with 1 when it cannot. With --check, \

@@ -1,17 +1,22 @@
 import ArgumentParser
 import Foundation
+import PowerSyncServiceCore
 import PowerSyncTerminal
 
 /// Runs the command of a program, and prints an error as everything else is printed: without what a terminal would obey.
 extension AsyncParsableCommand {
     /// Parses the arguments, runs the command, and ends the process.
-    static func runAndExit() async -> Never {
+    ///
+    /// - Parameter modules: The databases that the command knows.
+    static func runAndExit(modules: Modules) async -> Never {
         do {
-            var command = try parseAsRoot()
-            if var command = command as? any AsyncParsableCommand {
-                try await command.run()
-            } else {
-                try command.run()
+            try await CommandModules.$current.withValue(modules) {
+                var command = try parseAsRoot()
+                if var command = command as? any AsyncParsableCommand {
+                    try await command.run()
+                } else {
+                    try command.run()
+                }
             }
         } catch {
             let (text, code) = (fullMessage(for: error), exitCode(for: error))

@@ -2,6 +2,8 @@ import ArgumentParser
 import PowerSyncDemo
 import PowerSyncInspection
 import PowerSyncProtocol
+import PowerSyncService
+import PowerSyncServiceCore
 
 /// The `powersync` command.
 @main
@@ -19,5 +21,5 @@ struct PowerSyncCommand: AsyncParsableCommand {
         ]
     )
 
-    static func main() async { await runAndExit() }
+    static func main() async { await runAndExit(modules: .all) }
 }

@@ -7,7 +7,7 @@ struct ProcessOptions: ParsableArguments {
         name: [.customLong("role"), .customShort("r")],
         help: """
             What this process does: "unified" replicates and serves clients, "api" serves clients, "sync" replicates. Several \
-            processes share a storage in PostgreSQL; one of those that may replicate does.
+            processes share a storage that is a server; one of those that may replicate does.
             """,
         transform: { name in
             guard let role = ServiceConfiguration.Role(name) else {

@@ -1,6 +1,8 @@
 import Logging
 import Metrics
+import PowerSync
 import PowerSyncService
+import PowerSyncServiceCore
 import Prometheus
 import ServiceLifecycle
 import UnixSignals
@@ -36,8 +38,18 @@ struct ServiceRun {
         var services: [ServiceGroupConfiguration.ServiceConfiguration] = []
         if let port = configuration.metricsPort {
             let registry = PrometheusCollectorRegistry()
-            MetricsSystem.bootstrap(PrometheusMetricsFactory(registry: registry))
-            services.append(.init(service: MetricsEndpoint(port: port, registry: registry, logger: logger)))
+            var factory = PrometheusMetricsFactory(registry: registry)
+            factory.valueHistogramBuckets[ReplicationStatistics.publicationLabel] =
+                ReplicationStatistics.publicationBuckets
+            MetricsSystem.bootstrap(factory)
+            ServiceMetrics.shared.recordBuild(version: UserAgent.version)
+            let endpoint = MetricsEndpoint(
+                host: configuration.metricsHost,
+                port: port,
+                registry: registry,
+                logger: logger
+            )
+            services.append(.init(service: endpoint))
         }
         configuration.raiseOpenFileLimit()
         FreedMemory.giveBackLargeBlocks()

@@ -3,7 +3,7 @@ import Foundation
 import Logging
 import PowerSyncTerminal
 import PowerSyncService
-import PowerSyncServicePostgres
+import PowerSyncServiceCore
 
 /// `powersync slots`: shows replication slots that nobody needs, for which the server keeps its log, and drops them.
 struct SlotsCommand: AsyncParsableCommand {
@@ -29,8 +29,7 @@ struct SlotsCommand: AsyncParsableCommand {
     @Argument(help: "The slots to drop; needed when there is no storage to tell which are unused.")
     var names: [String] = []
 
-    @Option(help: "Print text, or one JSON object.")
-    var format: OutputFormat = .text
+    @OptionGroup var output: OutputOptions
 
     func validate() throws {
         if !names.isEmpty, !drop { throw ValidationError("names are for --drop") }
@@ -41,7 +40,7 @@ struct SlotsCommand: AsyncParsableCommand {
         let slots: SlotReport?
         do {
             slots = try await SyncService.slots(of: configuration)
-        } catch let error as PostgresError {
+        } catch let error as SourceUnreachable {
             printToStandardError("\(error)")
             throw TestConnectionCommand.unreachable
         }
@@ -50,7 +49,7 @@ struct SlotsCommand: AsyncParsableCommand {
             return
         }
         let report = SlotListing(slots)
-        switch format {
+        switch output.format {
         case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(String(decoding: JSONEncoder.forReports.encode(report), as: UTF8.self))
         }
@@ -61,7 +60,7 @@ struct SlotsCommand: AsyncParsableCommand {
         }
         let chosen = try choice(among: unused, slots)
         try await SyncService.dropSlots(chosen, of: configuration, logger: .ofCommand)
-        if format == .text {
+        if output.format == .text {
             try StandardOutput.print(lines: [
                 chosen.isEmpty ? "Nothing to drop." : "Dropped: \(chosen.joined(separator: ", "))"
             ])
@@ -110,7 +109,7 @@ struct SlotListing: Encodable {
                 isUnused: entry.isUnused,
                 isActive: entry.slot.isActive,
                 retainedBytes: entry.slot.retainedBytes,
-                walStatus: entry.slot.walStatus
+                walStatus: entry.slot.state
             )
         }
     }

@@ -122,6 +122,26 @@ struct SourceDatabase {
     }
 }
 
+extension DatabaseQueue {
+    /// The tables with their columns, whose types mean what SQLite means by them.
+    fileprivate func sourceSchema() throws -> SourceSchema {
+        do {
+            return try SourceSchema(database: path)
+        } catch {
+            throw DatabaseError(resultCode: ResultCode(rawValue: error.code), message: error.description)
+        }
+    }
+}
+
+extension Error {
+    /// What SQLite says, in one line without the statement; what another error says.
+    fileprivate var sqliteMessage: String {
+        guard let error = self as? DatabaseError else { return "\(self)" }
+        let message = error.message ?? "SQLite error \(error.resultCode.rawValue)"
+        return String(message.prefix { !$0.isNewline }.prefix(120))
+    }
+}
+
 extension SQLiteValue {
     fileprivate init(_ value: DatabaseValue) {
         switch value.storage {

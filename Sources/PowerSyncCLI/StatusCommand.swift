@@ -30,8 +30,7 @@ struct StatusCommand: AsyncParsableCommand {
     @Option(help: "The address of a service elsewhere, such as https://sync.example.com.")
     var url: String?
 
-    @Option(help: "Print text, or one JSON object.")
-    var format: OutputFormat = .text
+    @OptionGroup var output: OutputOptions
 
     func run() async throws {
         let (address, token, isLocal) = try target()
@@ -46,7 +45,7 @@ struct StatusCommand: AsyncParsableCommand {
             throw Self.unreachable
         }
         let report = StatusReport(answer)
-        switch format {
+        switch output.format {
         case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(answer.text)
         }
@@ -143,7 +142,7 @@ struct StatusReport {
     init(_ data: JSONObject) {
         for connection in data.objects("connections") {
             let state = connection["connected"] == .bool(true) ? "connected" : "not connected"
-            lines.append("source    \(connection.string("postgres_uri")), \(state)")
+            lines.append("source    \(connection.string(EstablishedName.sourceURI)), \(state)")
             addFindings(of: connection)
         }
         if case .object(let storage) = data["storage"] {

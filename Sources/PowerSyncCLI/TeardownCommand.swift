@@ -1,5 +1,6 @@
 import ArgumentParser
 import Logging
+import PowerSyncProtocol
 import PowerSyncTerminal
 import PowerSyncService
 
@@ -28,7 +29,7 @@ struct TeardownCommand: AsyncParsableCommand {
         guard confirmation == "TEARDOWN" else {
             try Self.describe(try await SyncService.teardownPlan(of: configuration))
             printToStandardError(
-                "[PSYNC_S0102] Nothing was dropped; to drop all of it: \(config.command("teardown TEARDOWN"))"
+                "[\(ErrorCode.unconfirmed)] Nothing was dropped; to drop all of it: \(config.command("teardown TEARDOWN"))"
             )
             throw ExitCode.failure
         }

@@ -12,15 +12,14 @@ struct TestCommand: AsyncParsableCommand {
         discussion: """
             Each file has a config, tables with rows, and cases: who asks, what they must receive, and what must never \
             arrive. Prints every case and how it differs, with the reason of each row. Exits with 0 when everything is as \
-            expected, with 1 when it is not or when a config cannot be deployed.
+            expected, with 1 when it is not or when a config cannot be deployed. --format json prints a line of JSON for each file.
             """
     )
 
     @Argument(help: "Tests, as YAML or JSON.", completion: .file(extensions: ["yaml", "yml", "json"]))
     var files: [String]
 
-    @Option(help: "Print text, or a line of JSON for each file.")
-    var format: OutputFormat = .text
+    @OptionGroup var output: OutputOptions
 
     @Flag(help: "List every row that a client receives, with its reason.")
     var verbose = false
@@ -29,9 +28,9 @@ struct TestCommand: AsyncParsableCommand {
         var isSuccess = true
         for file in files {
             let test = ConfigTestFile(path: file)
-            let result = await test.run(reasons: verbose && format == .text)
+            let result = await test.run(reasons: verbose && output.format == .text)
             isSuccess = isSuccess && result.isSuccess
-            switch format {
+            switch output.format {
             case .text:
                 try StandardOutput.print(
                     result.text(file: file, config: test.configName, showsRows: verbose),
@@ -44,11 +43,6 @@ struct TestCommand: AsyncParsableCommand {
         }
         guard isSuccess else { throw ExitCode.failure }
     }
-}
-
-/// How a command prints what it found.
-enum OutputFormat: String, ExpressibleByArgument, CaseIterable {
-    case text, json
 }
 
 /// A test with the files that it refers to.

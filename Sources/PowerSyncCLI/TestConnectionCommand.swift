@@ -1,10 +1,10 @@
 import ArgumentParser
 import Foundation
 import Logging
-import PowerSyncTerminal
 import PowerSyncProtocol
+import PowerSyncTerminal
 import PowerSyncService
-import PowerSyncServicePostgres
+import PowerSyncServiceCore
 
 /// `powersync test-connection --config powersync.yaml`: tells whether the source can be replicated, and what is missing.
 struct TestConnectionCommand: AsyncParsableCommand {
@@ -12,7 +12,7 @@ struct TestConnectionCommand: AsyncParsableCommand {
         commandName: "test-connection",
         abstract: "Check that the source of a service can be replicated.",
         discussion: """
-            Connects to the source as the service would, and to a storage in PostgreSQL, and prints what is missing on the \
+            Connects to the source as the service would, and to a storage that is a server, and prints what is missing on the \
             server, with the statement that mends it. Changes nothing. Exits with 0 when the source can be replicated (warnings are allowed), with 1 when \
             something is missing or the configuration cannot be used, with 2 when there is no connection.
             """
@@ -23,14 +23,13 @@ struct TestConnectionCommand: AsyncParsableCommand {
 
     @OptionGroup var config: ConfigurationOptions
 
-    @Option(help: "Print text, or one JSON object.")
-    var format: OutputFormat = .text
+    @OptionGroup var output: OutputOptions
 
     func run() async throws {
         let configuration = try config.read()
         let source = try await SyncService.checkSource(of: configuration, logger: .ofCommand)
         let report = ConnectionReport(source.adding(try await SyncService.storageErrors(of: configuration)))
-        switch format {
+        switch output.format {
         case .text: try StandardOutput.print(lines: report.lines)
         case .json: try StandardOutput.print(report.json())
         }
@@ -41,14 +40,6 @@ struct TestConnectionCommand: AsyncParsableCommand {
 
 /// What was found out, for people and for tools.
 struct ConnectionReport: Encodable {
-    /// One finding.
-    struct Finding: Encodable {
-        var level: String
-        var code: String?
-        var message: String
-        var remedy: String?
-    }
-
     /// The source, without secrets.
     var source: String
     /// The version of the server.
@@ -66,29 +57,19 @@ struct ConnectionReport: Encodable {
         switch report.outcome {
         case .checked(let findings):
             isReachable = true
-            canReplicate = !findings.contains { $0.severity == .error }
-            self.findings = findings.map { finding in
-                Finding(
-                    level: finding.severity.rawValue,
-                    code: finding.code?.rawValue,
-                    message: finding.message,
-                    remedy: finding.remedy
-                )
-            }
-        case .unreachable(let message, let remedy):
+            canReplicate = !findings.hasErrors
+            self.findings = findings
+        case .unreachable(let finding):
             isReachable = false
             canReplicate = false
-            findings = [Finding(level: "error", code: nil, message: message, remedy: remedy)]
+            findings = [finding]
         }
     }
 
     /// One line for the source, then the findings, then what they mean.
     var lines: [String] {
         var lines = [source + (serverVersion.map { ", version \($0)" } ?? "")]
-        for finding in findings {
-            lines.append("\(finding.level): \(finding.message)\(finding.code.map { " [\($0)]" } ?? "")")
-            if let remedy = finding.remedy { lines.append("  \(remedy)") }
-        }
+        lines += findings.map(\.description)
         if !isReachable {
             lines.append("There is no connection.")
         } else if !canReplicate {

@@ -45,8 +45,7 @@ struct ValidateCommand: AsyncParsableCommand {
     @OptionGroup(title: "What a user gets")
     var client: ClientOptions
 
-    @Option(help: "Print text, or one JSON object.")
-    var format: OutputFormat = .text
+    @OptionGroup var output: OutputOptions
 
     func validate() throws {
         if client.user != nil, source == nil {
@@ -74,7 +73,7 @@ struct ValidateCommand: AsyncParsableCommand {
                 report.client = try await ClientReport(user, try client.request(), of: plan, from: database)
             }
         }
-        switch format {
+        switch output.format {
         case .text:
             for diagnostic in result.diagnostics { try StandardOutput.print(lines: diagnostic.lines(file: config)) }
             for explanation in report.explanations ?? [] { try StandardOutput.print(lines: explanation.lines) }

@@ -1,4 +1,3 @@
-import GRDB
 import PowerSyncTerminal
 
 /// A file of statements that make the tables of a source, as far as SQLite runs them.
@@ -15,22 +14,16 @@ struct SchemaText {
     /// Runs the statements one after the other.
     ///
     /// - Throws: ``UnreadableFile`` with the line on which the statement begins that cannot be run, and nothing else of the text.
-    func run(in db: Database) throws {
-        var place = sql.startIndex
+    func run(in database: SQLiteFile) throws(UnreadableFile) {
+        var offset = 0
         do {
-            let statements = try db.allStatements(sql: sql)
-            while let statement = try statements.next() {
-                let range = sql[place...].firstRange(of: statement.sql)
-                place = range?.lowerBound ?? place
-                try statement.execute()
-                place = range?.upperBound ?? place
-            }
-        } catch let error as DatabaseError {
-            throw UnreadableFile(message(of: error, after: place))
+            try database.run(sql, willRun: { offset = $0 })
+        } catch {
+            throw UnreadableFile(message(of: error, after: sql.utf8.index(sql.startIndex, offsetBy: offset)))
         }
     }
 
-    private func message(of error: DatabaseError, after place: String.Index) -> String {
+    private func message(of error: SQLiteFailure, after place: String.Index) -> String {
         let firstNumber = sql[..<place].count { $0.isNewline } + 1
         let lines = sql[place...].split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
         let offset = lines.firstIndex { line in
@@ -39,7 +32,7 @@ struct SchemaText {
         }
         let line = (offset.map { lines[$0] } ?? "").drop { $0.isWhitespace || $0 == ";" }
         return """
-            line \(firstNumber + (offset ?? 0)), which begins with “\(line.prefix(60))”, is not for SQLite (\(error.sqliteMessage)): give the \
+            line \(firstNumber + (offset ?? 0)), which begins with “\(line.prefix(60))”, is not for SQLite (\(error)): give the \
             CREATE TABLE statements alone, or the database itself with --source
             """
     }
@@ -77,14 +70,5 @@ struct SchemaText {
             let word = rest.prefix { $0.isLetter || $0.isNumber || $0 == "_" }
             return word.isEmpty ? rest.prefix(1) : word
         }
-    }
-}
-
-extension Error {
-    /// What SQLite says, in one line without the statement; what another error says.
-    package var sqliteMessage: String {
-        guard let error = self as? DatabaseError else { return "\(self)" }
-        let message = error.message ?? "SQLite error \(error.resultCode.rawValue)"
-        return String(message.prefix { !$0.isNewline }.prefix(120))
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-package import GRDB
 package import PowerSyncSyncConfig
 import PowerSyncTerminal
 
@@ -10,7 +9,7 @@ extension SourceSchema {
     /// - Throws: ``UnreadableFile`` when it is neither.
     package init(contentsOf path: String) throws {
         switch try SchemaFile(path) {
-        case .database(let database): self = try database.sourceSchema()
+        case .database(let database): self = SourceSchema(sqlite: try database.declaredTables())
         case .statements(let text): self = try SchemaFile.naming(path) { try SourceSchema(statements: text) }
         }
     }
@@ -22,6 +21,18 @@ extension SourceSchema {
     package init(statements: String) throws {
         self.init(try DeclaredTable.all(madeBy: statements)) { ColumnType(postgres: $0) }
         defaultSchemaAliases = Self.aliases
+    }
+
+    /// The tables of a SQLite database, whose types mean what SQLite means by them.
+    ///
+    /// - Parameter path: The file.
+    /// - Throws: ``SQLiteFailure``
+    package init(database path: String) throws(SQLiteFailure) {
+        self.init(sqlite: try SQLiteFile(path).declaredTables())
+    }
+
+    private init(sqlite tables: [DeclaredTable]) {
+        self.init(tables) { ColumnType(sqlite: $0) }
     }
 
     /// The default schema of the sources for which people write statements down.
@@ -47,10 +58,9 @@ extension DeclaredTable {
     /// - Returns: The tables.
     /// - Throws: ``UnreadableFile`` when they cannot be executed.
     static func all(madeBy statements: String) throws -> [DeclaredTable] {
-        let queue = try DatabaseQueue()
-        let text = SchemaText(statements)
-        try queue.write { db in try text.run(in: db) }
-        return try queue.declaredTables()
+        let database = try SQLiteFile(nil)
+        try SchemaText(statements).run(in: database)
+        return try database.declaredTables()
     }
 
     /// The tables of an embedded source: those of its file, and those that the next start of a service makes in it.
@@ -59,11 +69,11 @@ extension DeclaredTable {
     ///   - path: The file, which need not be there.
     ///   - statements: `CREATE` statements.
     /// - Returns: The tables, in the order of their names.
-    /// - Throws: `DatabaseError` when the file cannot be read, ``UnreadableFile`` when the statements cannot be executed.
+    /// - Throws: ``SQLiteFailure`` when the file cannot be read, ``UnreadableFile`` when the statements cannot be executed.
     package static func all(inEmbeddedSource path: String, statements: [String]) throws -> [DeclaredTable] {
         var tables: [DeclaredTable] = []
         if FileManager.default.fileExists(atPath: path) {
-            tables = try DatabaseQueue(path: path, configuration: .readOnly).declaredTables()
+            tables = try SQLiteFile(path).declaredTables()
                 // What begins so is the service's own.
                 .filter { !$0.name.name.hasPrefix("_ps_") }
         }
@@ -78,7 +88,7 @@ extension DeclaredTable {
 
 /// What a file for `--schema` is.
 private enum SchemaFile {
-    case database(DatabaseQueue)
+    case database(SQLiteFile)
     case statements(String)
 
     /// Looks into a file.
@@ -92,12 +102,12 @@ private enum SchemaFile {
             throw UnreadableFile("\(path) does not exist")
         }
         do {
-            if let database = try DatabaseQueue.existing(at: path) {
+            if let database = try SQLiteFile.existing(at: path) {
                 self = .database(database)
                 return
             }
         } catch {
-            throw UnreadableFile("\(path) cannot be read as a SQLite database: \(error.sqliteMessage)")
+            throw UnreadableFile("\(path) cannot be read as a SQLite database: \(error)")
         }
         guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
             throw UnreadableFile("\(path) is neither a SQLite database nor UTF-8 text that may be read")
@@ -115,53 +125,17 @@ private enum SchemaFile {
     }
 }
 
-extension Configuration {
-    fileprivate static var readOnly: Configuration {
-        var configuration = Configuration()
-        configuration.readonly = true
-        return configuration
-    }
-}
-
-extension DatabaseQueue {
-    /// The database in a file, or `nil` when the file is none.
-    fileprivate static func existing(at path: String) throws -> DatabaseQueue? {
-        guard let queue = try? DatabaseQueue(path: path, configuration: .readOnly), try queue.isSQLite() else {
+extension SQLiteFile {
+    /// The database in a file, or `nil` when the file is none, or empty.
+    fileprivate static func existing(at path: String) throws(SQLiteFailure) -> SQLiteFile? {
+        guard let database = try? SQLiteFile(path) else { return nil }
+        var isEmpty = true
+        do {
+            try database.run("SELECT 1 FROM sqlite_schema LIMIT 1", row: { _ in isEmpty = false })
+        } catch {
+            guard error.isNoDatabase else { throw error }
             return nil
         }
-        return queue
-    }
-
-    /// The tables with their columns, whose types mean what SQLite means by them.
-    package func sourceSchema() throws -> SourceSchema {
-        SourceSchema(try declaredTables()) { SourceSchema.ColumnType(sqlite: $0) }
-    }
-
-    /// The tables with their columns.
-    func declaredTables() throws -> [DeclaredTable] {
-        try read { db in
-            let names = try String.fetchAll(
-                db,
-                sql:
-                    "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
-            )
-            return try names.map { name in
-                DeclaredTable(
-                    name: SourceTableName(schema: "main", name: name),
-                    columns: try db.columns(in: name).map { column in
-                        DeclaredTable.Column(name: column.name, type: column.type, isNotNull: column.isNotNull)
-                    }
-                )
-            }
-        }
-    }
-
-    /// Whether the file is a database: SQLite opens any file, and looks into it later.
-    fileprivate func isSQLite() throws -> Bool {
-        do {
-            return try read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema") ?? 0 } > 0
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_NOTADB {
-            return false
-        }
+        return isEmpty ? nil : database
     }
 }

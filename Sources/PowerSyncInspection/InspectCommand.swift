@@ -20,8 +20,7 @@ package struct InspectCommand: AsyncParsableCommand {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
-    @Flag(help: "Print one JSON document.")
-    var json = false
+    @OptionGroup var output: OutputOptions
 
     @Flag(help: "Show writes of the upload queue with their values, as they are stored.")
     var rows = false
@@ -33,15 +32,18 @@ package struct InspectCommand: AsyncParsableCommand {
         do {
             report = try Inspection.report(of: ClientFile(path: file), showsRows: rows)
         } catch let error as ClientFileError {
-            if json {
+            switch output.format {
+            case .text: printToStandardError(TerminalText.line("Error: \(error.message)."))
+            case .json:
                 let document = try JSONEncoder.forReports.encode(["error": error])
                 try StandardOutput.print(String(decoding: document, as: UTF8.self))
-            } else {
-                printToStandardError(TerminalText.line("Error: \(error.message)."))
             }
             throw Self.unreadable
         }
-        if json { try StandardOutput.print(report.json()) } else { try StandardOutput.print(lines: report.lines) }
+        switch output.format {
+        case .text: try StandardOutput.print(lines: report.lines)
+        case .json: try StandardOutput.print(report.json())
+        }
         guard !report.isDamaged else { throw ExitCode.failure }
     }
 }

@@ -20,6 +20,8 @@ extension ErrorCode {
     package static let invalidSyncConfig = ErrorCode("PSYNC_R0001")
     /// An assertion inside the service failed.
     package static let internalAssertion = ErrorCode("PSYNC_S0001")
+    /// Nothing was deleted, as the word that confirms it is missing.
+    package static let unconfirmed = ErrorCode("PSYNC_S0102")
     /// A row exceeds the size limit.
     package static let rowTooLarge = ErrorCode("PSYNC_S1002")
     /// Another process replicates this stream.
@@ -88,6 +90,8 @@ extension ErrorCode {
     package static let storageTimeout = ErrorCode("PSYNC_S2403")
     /// A query of the storage failed.
     package static let storageQuery = ErrorCode("PSYNC_S2404")
+    /// The keys of a source or of a storage in the configuration cannot be used.
+    package static let moduleKeys = ErrorCode("PSYNC_S3201")
     /// The address of a key set is not a URL.
     package static let keySetURL = ErrorCode("PSYNC_S3102")
     /// The address of a key set has a scheme or a host that is not allowed.

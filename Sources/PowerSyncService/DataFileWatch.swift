@@ -1,5 +1,6 @@
 import Logging
 import PowerSyncServiceCore
+import PowerSyncSQLite
 import ServiceLifecycle
 
 /// Notices what happens to files under a running service, each second.
@@ -12,23 +13,19 @@ struct DataFileWatch: Service {
     private let clock: any Clock<Duration>
     private let logger: Logger
 
-    /// Watches those of these that are files.
-    init(_ databases: [any Sendable], probes: Probes, clock: any Clock<Duration> = ContinuousClock(), logger: Logger) {
-        self.databases = databases.compactMap { $0 as? any FileBacked }
+    /// Watches databases.
+    init(_ databases: [any FileBacked], probes: Probes, clock: any Clock<Duration> = ContinuousClock(), logger: Logger)
+    {
+        self.databases = databases
         self.probes = probes
         self.clock = clock
         self.logger = logger
     }
 
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown {
-                while true {
-                    try await clock.sleep(for: Self.interval)
-                    look()
-                }
-            }
-        } catch is CancellationError {}
+        try await PeriodicJob(every: Self.interval, after: Self.interval, clock: clock) {
+            try await BlockingWork.run { look() }
+        }.run()
     }
 
     private func look() {
@@ -44,11 +41,11 @@ struct DataFileWatch: Service {
             if probes.solved(.files) { logger.notice("The database files are there again") }
         } else if probes.found(.files) {
             logger.critical(
-                """
-                Database files are gone, were replaced, cut short or made read-only: what is written will be lost. Put them back, or \
-                restart
-                """,
-                metadata: ["files": "\(found.map { "\($0.path) \($0.problem)" }.joined(separator: ", "))"]
+                "Database files are gone, were replaced, cut short or made read-only: what is written will be lost",
+                metadata: [
+                    LogKey.files: "\(found.map { "\($0.path) \($0.problem)" }.joined(separator: ", "))",
+                    LogKey.remedy: "put them back, or restart the service",
+                ]
             )
         }
     }

@@ -22,7 +22,8 @@ extension SyncService {
                 id: configuration.source.id,
                 tag: configuration.source.tag,
                 uri: configuration.sourceDescription,
-                defaultSchema: configuration.defaultSchema
+                defaultSchema: configuration.defaultSchema,
+                patternRefusal: configuration.patternRefusal
             ),
             deployer: deployer,
             isConfigured: syncConfigText != nil,
@@ -80,21 +81,17 @@ extension SyncService {
 
 extension ServiceConfiguration {
     /// The source, without secrets.
-    var sourceDescription: String {
-        switch source.kind {
-        case .embedded(let path, _): "embedded source \(path)"
-        case .postgres(let settings): settings.description
-        }
-    }
+    var sourceDescription: String { source.module.description }
 
     /// The endpoint of a service with this configuration, for programs on the same machine.
     package var localURL: String { BoundAddress(host: host, port: port, isEncrypted: tls != nil).url }
 
     /// The bytes that the files of the storage take; `nil` for one that has none.
     var storageSize: Int64? {
-        guard case .sqlite(let path) = storage.kind else { return nil }
-        return ["", "-wal", "-shm"].reduce(0) { size, suffix in
-            let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix)
+        let files = storage.module.files
+        guard !files.isEmpty else { return nil }
+        return files.flatMap(\.allPaths).reduce(0) { size, path in
+            let attributes = try? FileManager.default.attributesOfItem(atPath: path)
             return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
         }
     }

@@ -14,7 +14,7 @@ extension SyncService {
     /// Opens everything, and runs it until it ends.
     func start() async throws {
         for warning in configuration.warnings {
-            logger.warning("The configuration has a warning", metadata: ["warning": "\(warning)"])
+            logger.warning("The configuration has a warning", metadata: [LogKey.warning: "\(warning)"])
         }
         configuration.checkConnections(possible: connectionLimits.connectionCount, logger: logger)
         try await configuration.authentication.checkKeys()
@@ -28,10 +28,15 @@ extension SyncService {
         let source = try configuration.openSource(logger: logger)
         defer { close("source") { try source.close() } }
 
-        StreamStatistics.register()
+        ServiceMetrics.register()
         let probes = Probes(timing)
         let signs = SignsOfLife(probes: probes, replicates: role.replicates, logger: logger, now: timing.now)
-        let deployer = SyncConfigDeployer(storage: storage, now: timing.now, logger: logger)
+        let deployer = SyncConfigDeployer(
+            storage: storage,
+            patternRefusal: configuration.patternRefusal,
+            now: timing.now,
+            logger: logger
+        )
         if role.replicates, let syncConfigText {
             do {
                 try await deployer.deploy(syncConfigText, versionLabel: configuration.syncConfigVersionLabel)
@@ -68,9 +73,9 @@ extension SyncService {
             try await wait.run { probes.didStart() }
             probes.didStart()
             transition(to: .ready(address))
-            logger.notice("The service is ready", metadata: ["url": "\(address.url)"])
+            logger.notice("The service is ready", metadata: [LogKey.url: "\(address.url)"])
         }
-        let (authentication, tokenSigner) = makeTokenSigner()
+        let (authentication, tokenSigner) = makeTokenSigner(isWritable: source.writable != nil)
         let keys = authentication.keySources(clock: timing.clock)
         let sessions = makeSessions(storage: storage, dispatcher: dispatcher)
         let sizes = StorageSizeJob(storage: storage, logger: logger)
@@ -108,7 +113,11 @@ extension SyncService {
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
         let compaction = CompactionJob(storage: storage, status: compactionStatus, logger: logger)
-        let files = DataFileWatch([source, storage], probes: probes, logger: logger)
+        let files = DataFileWatch(
+            [source.fileBacked, storage.fileBacked].compactMap(\.self),
+            probes: probes,
+            logger: logger
+        )
         let watch = certificate.map {
             CertificateWatch($0, looks: certificateLooks, now: timing.now, logger: logger)
         }
@@ -116,7 +125,7 @@ extension SyncService {
         if let watch { services.append(watch) }
         if role.replicates {
             services.append(compaction)
-            if let source = source as? any LogRetainingSource { services.append(RetainedLogJob(source: source)) }
+            if let log = source.retainedLog { services.append(RetainedLogJob(source: log)) }
         }
         let heartbeat = Heartbeat(progress: signs.work, clock: timing.clock) { probes.touch() }
         let memory = FreedMemoryJob(endedStreams: { sessions.userStreams.endedCount })
@@ -183,7 +192,7 @@ extension SyncService {
             ),
             probes: probes,
             probeOptions: configuration.probes,
-            writableSource: configuration.development.writeEndpoint ? source as? any WritableSource : nil,
+            writableSource: configuration.development.writeEndpoint ? source.writable : nil,
             tokenSigner: tokenSigner,
             developmentAccess: DevelopmentAccess(host: configuration.host),
             admin: admin,
@@ -218,7 +227,7 @@ extension SyncService {
                     isEncrypted: certificate != nil
                 )
                 transition(to: .listening(address))
-                logger.notice("Running on port \(address.port)")
+                logger.notice("Running on port", metadata: [LogKey.port: .stringConvertible(address.port)])
             },
             logger: logger
         )
@@ -230,7 +239,10 @@ extension SyncService {
         do {
             try body()
         } catch {
-            logger.error("A database cannot be closed", metadata: ["database": "\(name)", "error": "\(error)"])
+            logger.error(
+                "A database cannot be closed",
+                metadata: [LogKey.database: "\(name)", LogKey.error: "\(error)"]
+            )
         }
     }
 }
@@ -239,13 +251,13 @@ extension SyncService {
 
 extension SyncService {
     /// The signer of the token endpoint, and the authentication with its key.
-    private func makeTokenSigner() -> (ClientAuthentication, SyncTokenSigner?) {
+    private func makeTokenSigner(isWritable: Bool) -> (ClientAuthentication, SyncTokenSigner?) {
         var authentication = configuration.authentication
-        if configuration.development.writeEndpoint, case .embedded = configuration.source.kind {
-            logger.warning("Clients may write every row of the source: POST /dev/write is on")
+        if configuration.development.writeEndpoint, isWritable {
+            logger.warning("Clients may write every row of the source", metadata: [LogKey.endpoint: "POST /dev/write"])
         }
         guard configuration.development.tokenEndpoint else { return (authentication, nil) }
-        logger.warning("Anybody gets a token for any user: POST /dev/token is on")
+        logger.warning("Anybody gets a token for any user", metadata: [LogKey.endpoint: "POST /dev/token"])
         if authentication.audience.isEmpty { authentication.audience = ["powersync-dev"] }
         if SyncTokenSigner(authentication) == nil {
             var random = SystemRandomNumberGenerator()
@@ -265,11 +277,9 @@ private struct Readiness: Service {
     }
 
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await becomeReady() }
-        } catch is CancellationError {
-            return
+        try await untilShutdown {
+            try await becomeReady()
+            try await gracefulShutdown()
         }
-        try await gracefulShutdown()
     }
 }

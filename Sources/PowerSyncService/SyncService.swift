@@ -82,7 +82,7 @@ public final class SyncService: Service {
             throw ServiceError(.invalidConfiguration, "\(configuration.port) is not a port", key: "port")
         }
         if let (text, file) = try configuration.readSyncConfigText() {
-            let result = SyncConfig.parse(text)
+            let result = SyncConfig.parse(text, patternRefusal: configuration.patternRefusal)
             let diagnostics = result.diagnostics.map { $0.formatted(file: file) }
             hasBrokenSyncConfig = !result.isUsable
             if hasBrokenSyncConfig {
@@ -95,11 +95,11 @@ public final class SyncService: Service {
                 guard !configuration.exitsOnSyncConfigError else { throw error }
                 logger.error(
                     "The sync config cannot be deployed; what was deployed before is served",
-                    metadata: ["error": "\(error)"]
+                    metadata: [LogKey.error: "\(error)"]
                 )
             } else {
                 for diagnostic in diagnostics {
-                    logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(diagnostic)"])
+                    logger.warning("The sync config has a warning", metadata: [LogKey.diagnostic: "\(diagnostic)"])
                 }
             }
             syncConfigText = text

@@ -3,8 +3,9 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import NIOSSL
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import HTTPConnections
 

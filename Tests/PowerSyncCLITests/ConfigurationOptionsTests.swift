@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PowerSyncService
+import PowerSyncServiceCore
 import Testing
 
 @testable import PowerSyncCLI
@@ -44,6 +45,17 @@ import Testing
         #expect(try configuration.readSyncConfigText()?.text == "streams: {}")
         let other = try #require(try PowerSyncCommand.parseAsRoot(Array(words.prefix(3))) as? ServeCommand)
         #expect(try other.config.read().readSyncConfigText()?.text == "streams: {a: {}}")
+    }
+
+    @Test func commandsKnowTheDatabasesOfTheirEntryPoint() throws {
+        let command = try #require(
+            try PowerSyncCommand.parseAsRoot(["serve", "-c64", Self.base64(Self.yaml)]) as? ServeCommand
+        )
+        let none = Modules(sources: Modules.all.sources, storages: [])
+        let error = CommandModules.$current.withValue(none) {
+            #expect(throws: ServiceError.self) { try command.config.read() }
+        }
+        #expect(error?.key == "storage.type")
     }
 
     private static func base64(_ text: String) -> String { Data(text.utf8).base64EncodedString() }

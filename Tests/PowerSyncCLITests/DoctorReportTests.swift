@@ -1,4 +1,5 @@
-import PowerSyncService
+import PowerSyncProtocol
+import PowerSyncServiceCore
 import Testing
 
 @testable import PowerSyncCLI
@@ -6,15 +7,15 @@ import Testing
 /// What `powersync doctor` prints.
 @Suite struct DoctorReportTests {
     private static let findings = [
-        DoctorFinding(level: .ok, area: .ports, message: "port 8080 is free"),
-        DoctorFinding(
-            level: .warning,
-            area: .syncConfig,
-            place: "sync.yaml:4",
-            message: "odd",
+        Finding(.ok, .ports, "port 8080 is free"),
+        Finding(
+            .warning,
+            .syncConfig,
+            place: .init(location: "sync.yaml", line: 4),
+            "odd",
             remedy: "Write something else."
         ),
-        DoctorFinding(level: .error, area: .source, message: "two lines\n  of it", code: "PSYNC_S1141"),
+        Finding(.error, .source, code: .connectionLimit, "two lines\n  of it"),
     ]
 
     @Test func peopleGetALineForEachFindingAndWhatToDoBelow() {
@@ -23,7 +24,7 @@ import Testing
                 "ok       ports          port 8080 is free",
                 "warning  sync config    sync.yaml:4: odd",
                 "         Write something else.",
-                "error    source         two lines [PSYNC_S1141]",
+                "error    source         two lines [PSYNC_S2304]",
                 "           of it",
                 "Errors: 1, warnings: 1.",
             ]

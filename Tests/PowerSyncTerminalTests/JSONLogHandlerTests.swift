@@ -40,15 +40,15 @@ import Testing
     @Test func anEntryHasItsTimeItsLevelItsLoggerAndItsMessage() throws {
         #expect(
             try Self.text()
-                == #"{"level":"info","logger":"powersync","message":"It happened","time":"2026-01-01T00:00:00.250Z"}"#
+                == #"{"level":"info","logger":"powersync","message":"It happened","timestamp":"2026-01-01T00:00:00.250Z"}"#
         )
     }
 
-    @Test("levels have their names", arguments: Logger.Level.allCases)
+    @Test("levels have the names of the established service", arguments: Logger.Level.allCases)
     func level(_ level: Logger.Level) throws {
         let names: [Logger.Level: String] = [
-            .trace: "trace", .debug: "debug", .info: "info", .notice: "notice", .warning: "warning", .error: "error",
-            .critical: "critical",
+            .trace: "silly", .debug: "debug", .info: "info", .notice: "info", .warning: "warn", .error: "error",
+            .critical: "error",
         ]
         let entry = try JSONObject(parsing: try Self.text(level: level))
         #expect(Self.string(entry, "level") == names[level])
@@ -76,17 +76,36 @@ import Testing
         let text = try Self.text(
             metadata: [
                 "counts": ["put": "1", "move": ["a\"b": "2"]], "names": ["x", ["y", "z"], ["k": "v"]],
-                "number": .stringConvertible(7), "nothing": [:],
+                "nothing": [:],
             ]
         )
         #expect(
             text.contains(
                 #"""
-                "metadata":{"counts":{"move":{"a\"b":"2"},"put":"1"},"names":["x",["y","z"],{"k":"v"}],"nothing":{},"number":"7"}
+                "metadata":{"counts":{"move":{"a\"b":"2"},"put":"1"},"names":["x",["y","z"],{"k":"v"}],"nothing":{}}
                 """#
             ),
             "\(text)"
         )
+    }
+
+    /// A value of metadata, and its JSON.
+    private static let values: [(Logger.MetadataValue, String)] = [
+        (.stringConvertible(7), "7"), (.stringConvertible(-1 as Int8), "-1"),
+        (.stringConvertible(Int64.min), "-9223372036854775808"),
+        (.stringConvertible(UInt64.max), "18446744073709551615"),
+        (.stringConvertible(1.5), "1.5"), (.stringConvertible(Float(0.25)), "0.25"),
+        (.stringConvertible(Double.nan), #""nan""#), (.stringConvertible(-Double.infinity), #""-inf""#),
+        (.stringConvertible(true), "true"), (.stringConvertible(false), "false"),
+        (.stringConvertible("7"), #""7""#), ("7", #""7""#), ("true", #""true""#),
+        (["total": .stringConvertible(3)], #"{"total":3}"#),
+        ([.stringConvertible(1), "1"], #"[1,"1"]"#),
+    ]
+
+    @Test("numbers and booleans are those of JSON, texts are texts", arguments: values)
+    func value(_ value: Logger.MetadataValue, _ json: String) throws {
+        let text = try Self.text(metadata: ["value": value])
+        #expect(text.contains(#""metadata":{"value":\#(json)}"#), "\(text)")
     }
 
     @Test func metadataOfTheLoggerIsThereUnlessTheEntryHasAnother() throws {

@@ -128,23 +128,26 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
         if let schema { return try DeclaredSource(contentsOf: schema) }
         if let source {
             var settings = try SourceArgument.settings(source)
-            if let publication = configuration?.source.postgresSettings?.publication {
+            if let publication = (configuration?.source.module as? PostgresSourceModule)?.settings.publication {
                 settings.publication = publication
             }
             return try await postgres(settings, of: nil)
         }
         let configuration = try configuration ?? readConfiguration()
-        if let settings = configuration.source.postgresSettings {
+        if let settings = (configuration.source.module as? PostgresSourceModule)?.settings {
             return try await postgres(settings, of: SyncConfig.parse(yaml).plan)
         }
-        return try embedded(configuration.source)
+        guard let source = configuration.source.module as? EmbeddedSourceModule else {
+            throw UnreadableFile("the tables of \(configuration.source.module) cannot be read; give --schema")
+        }
+        return try embedded(source)
     }
 
-    private func embedded(_ source: ServiceConfiguration.Source) throws -> DeclaredSource {
-        let path = source.embeddedPath ?? ""
+    private func embedded(_ source: EmbeddedSourceModule) throws -> DeclaredSource {
+        let path = source.path
         do {
             return DeclaredSource(
-                try DeclaredTable.all(inEmbeddedSource: path, statements: source.embeddedStatements),
+                try DeclaredTable.all(inEmbeddedSource: path, statements: source.statements),
                 defaultSchema: "main",
                 name: "The embedded source \(path)",
                 remedy: "Add it to tables of the source, or correct the sync config; names are case sensitive."
@@ -192,7 +195,7 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
     ) async throws {
         let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
         for finding in try await check.findings(on: connection, plan: plan) {
-            guard finding.table != nil, finding.severity == .error || finding.leavesTableOut else { continue }
+            guard finding.place.table != nil, finding.leavesRowsOut else { continue }
             let code = finding.code.map { " [\($0.rawValue)]" } ?? ""
             let remedy = finding.remedy.map { " \($0)" } ?? ""
             printToStandardError("warning: \(finding.message)\(remedy)\(code)")

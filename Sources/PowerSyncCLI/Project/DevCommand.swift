@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PowerSyncService
+import PowerSyncServiceCore
 
 /// `powersync dev`: a service for development, with rows, tokens for anybody, and an endpoint that takes uploads.
 struct DevCommand: AsyncParsableCommand {
@@ -14,7 +15,7 @@ struct DevCommand: AsyncParsableCommand {
             is printed, shows what it does. Rows of the seed are inserted when all tables of the source are empty. Changes of the sync config are \
             deployed as they are saved.
 
-            It needs the embedded source; a PostgreSQL server has rows and a backend of its own: powersync serve.
+            It needs the embedded source; a database server has rows and a backend of its own: powersync serve.
             """
     )
 
@@ -32,9 +33,9 @@ struct DevCommand: AsyncParsableCommand {
     func run() async throws {
         let location = config.location
         var configuration = try location.read()
-        guard let path = configuration.source.embeddedPath else {
+        guard let source = configuration.source.module.development else {
             throw ValidationError(
-                "\(location.name): replication.connections[0]: powersync dev needs the type embedded; use powersync serve"
+                "\(location.name): replication.connections[0]: powersync dev needs the type \(CommandModules.current.starterSources); use powersync serve"
             )
         }
         configuration.host = "127.0.0.1"
@@ -46,9 +47,8 @@ struct DevCommand: AsyncParsableCommand {
         let environment = location.environment
         let run = ServiceRun(configuration: configuration, file: location.file, environment: environment) {
             [configuration] service, address in
-            let source = try DevelopmentSource(path: path)
             var lines = ["", "The service is ready, for development."]
-            if let seed, try await source.insert(seed) { lines.append("  rows       those of \(seed.path)") }
+            if let seed, try await seed.insert(into: source) { lines.append("  rows       those of \(seed.path)") }
             lines.append("  endpoint   \(address.url)")
             if let dashboard = service.dashboardURL(at: address) { lines.append("  dashboard  \(dashboard)") }
             for user in users {

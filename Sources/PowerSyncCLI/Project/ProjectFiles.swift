@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncSQLite
+import PowerSyncServiceCore
 
 /// The files with which a service begins: configuration, sync config, sample rows.
 struct ProjectFiles {
@@ -23,6 +24,8 @@ struct ProjectFiles {
 
     /// The port of the service.
     var port: Int
+    /// The databases that there are.
+    var modules = CommandModules.current
     /// What development tokens are signed with: 32 bytes.
     var secret: [UInt8]
 
@@ -81,22 +84,41 @@ struct ProjectFiles {
             .replacing("+", with: "-").replacing("/", with: "_").replacing("=", with: "")
     }
 
+    private static let tables = [
+        "CREATE TABLE lists(id TEXT PRIMARY KEY NOT NULL, owner_id TEXT, name TEXT)",
+        "CREATE TABLE todos(id TEXT PRIMARY KEY NOT NULL, list_id TEXT, title TEXT, done INTEGER)",
+    ]
+
+    /// The entry of the source, with those that could be written instead.
+    private var source: String {
+        var lines: [String] = []
+        for module in modules.sources {
+            guard let keys = module.starter(tables: Self.tables), lines.isEmpty else { continue }
+            let summary = (module.summary ?? module.type).firstUppercased
+            let others = modules.sources.filter { $0.type != module.type }.map { $0.example }
+            lines.append(
+                "# \(summary) that the service watches. For an existing server: \(others.joined(separator: ", "))"
+            )
+            lines += keys.enumerated().map { index, key in (index == 0 ? "- " : "  ") + key }
+        }
+        return lines.map { "    " + $0 }.joined(separator: "\n")
+    }
+
+    private var storage: String {
+        let keys = modules.storages.lazy.compactMap { $0.starter }.first ?? []
+        return keys.map { "  " + $0 }.joined(separator: "\n")
+    }
+
     private var configuration: String {
         """
         # A sync service. For development: powersync dev. In production: powersync serve.
         # Paths are relative to this file. Everything the service keeps is in data/; delete that folder to start again.
         replication:
           connections:
-            # A SQLite file that the service watches. For an existing PostgreSQL server: type: postgresql, uri: …
-            - type: embedded
-              path: data/source.db
-              tables:
-                - CREATE TABLE lists(id TEXT PRIMARY KEY NOT NULL, owner_id TEXT, name TEXT)
-                - CREATE TABLE todos(id TEXT PRIMARY KEY NOT NULL, list_id TEXT, title TEXT, done INTEGER)
+        \(source)
 
         storage:
-          type: sqlite
-          path: data/buckets.db
+        \(storage)
 
         sync_config:
           path: sync.yaml
@@ -144,4 +166,9 @@ struct ProjectFiles {
             ('report', 'work', 'Write the report', 0);
 
         """
+}
+
+extension String {
+    /// The text with its first letter in upper case.
+    fileprivate var firstUppercased: String { prefix(1).uppercased() + dropFirst() }
 }

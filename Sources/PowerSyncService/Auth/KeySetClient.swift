@@ -72,15 +72,12 @@ struct KeySetClient: Sendable {
     /// alone, a server could send a byte every now and then for days, and nobody would ask again meanwhile. A resolver that is
     /// asked for an address takes the time that it has been given, as it cannot be interrupted.
     private func documentInTime() async throws -> Document {
-        try await withThrowingTaskGroup(of: Document.self) { group in
-            group.addTask { try await document() }
-            group.addTask {
-                try await clock.sleep(for: Self.timeout)
-                throw AuthorizationError.keySetRequest("\(url.shown): no complete answer within \(Self.timeout)")
-            }
-            defer { group.cancelAll() }
-            guard let document = try await group.next() else { throw CancellationError() }
-            return document
+        try await withTimeout(
+            Self.timeout,
+            clock: clock,
+            throwing: AuthorizationError.keySetRequest("\(url.shown): no complete answer within \(Self.timeout)")
+        ) {
+            try await document()
         }
     }
 

@@ -81,17 +81,16 @@ final class RemoteKeySet: KeySource, Service {
     }
 
     private func waitForAnswer(after seen: UInt64) async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { [answered] in try? await answered.wait(after: seen) }
-            group.addTask { [clock] in try? await clock.sleep(for: Self.patience) }
-            await group.next()
-            group.cancelAll()
+        try? await firstOf { [answered] in
+            try await answered.wait(after: seen)
+        } or: { [clock] in
+            try await clock.sleep(for: Self.patience)
         }
     }
 
     /// Fetches the keys whenever they are asked for, until it is cancelled or the process shuts down.
     func run() async throws {
-        try? await cancelWhenGracefulShutdown { try await self.answer() }
+        try await untilShutdown { try await self.answer() }
     }
 
     private func answer() async throws {

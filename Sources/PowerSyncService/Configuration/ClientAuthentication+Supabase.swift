@@ -39,7 +39,7 @@ extension ClientAuthentication {
 extension ServiceConfiguration.Source {
     /// The Supabase project whose database it is; `nil` for others.
     var supabaseProject: String? {
-        guard case .postgres(let settings) = kind, let host = settings.keywords?["host"] else { return nil }
+        guard let host = module.host else { return nil }
         return ClientAuthentication.supabaseProject(ofHost: host)
     }
 }

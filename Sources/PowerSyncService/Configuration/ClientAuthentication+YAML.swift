@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncAuth
+import PowerSyncServiceCore
 
 /// Reads `client_auth` of a configuration file.
 extension ClientAuthentication {

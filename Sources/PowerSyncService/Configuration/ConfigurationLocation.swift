@@ -1,3 +1,5 @@
+package import PowerSyncServiceCore
+
 /// Where the configuration of a service is: in a file, or in a variable of the environment.
 ///
 /// The first of these that is given: an argument of a command, with all of it in base64 or with the path of a file;
@@ -14,6 +16,7 @@ package struct ConfigurationLocation: Sendable {
     package static let usualFile = "powersync.yaml"
 
     private let place: Place
+    private let modules: Modules
     /// The variables, with what arguments replace.
     package let environment: [String: String]
     /// Whether somebody has said where it is.
@@ -26,12 +29,15 @@ package struct ConfigurationLocation: Sendable {
     ///   - text: The text in base64 that a command was given.
     ///   - syncConfig: The text of the sync config in base64 that a command was given.
     ///   - environment: The variables; also those for `!env PS_NAME`.
+    ///   - modules: The databases that a configuration may name.
     package init(
         argument: String?,
         text: String? = nil,
         syncConfig: String? = nil,
-        environment: [String: String]
+        environment: [String: String],
+        modules: Modules = .all
     ) {
+        self.modules = modules
         var environment = environment
         if let text { environment[ConfigurationVariable.textArgument] = text }
         if let syncConfig { environment[ConfigurationVariable.syncConfigArgument] = syncConfig }
@@ -80,6 +86,6 @@ package struct ConfigurationLocation: Sendable {
         case .variable(let name):
             yaml = try ConfigurationVariable.decodedText(of: name, in: environment) ?? ""
         }
-        return try ServiceConfiguration(yaml: yaml, file: name, environment: environment)
+        return try ServiceConfiguration(yaml: yaml, file: name, environment: environment, modules: modules)
     }
 }

@@ -1,6 +1,7 @@
 import HTTPConnections
 import Foundation
 import Logging
+import PowerSyncServiceCore
 
 /// The files that a process has to have open, and the limit that the system has for them.
 extension ServiceConfiguration {
@@ -33,13 +34,12 @@ extension ServiceConfiguration {
     func checkConnections(possible: Int, logger: Logger) {
         guard role.servesClients, possible < limits.maxConcurrentConnections else { return }
         logger.warning(
-            """
-            The limit of open files is too low for max_concurrent_connections: raise it with ulimit -n, or with LimitNOFILE= \
-            in a unit of systemd
-            """,
+            "The limit of open files is too low for max_concurrent_connections",
             metadata: [
-                "max_concurrent_connections": "\(limits.maxConcurrentConnections)",
-                "possible_connections": "\(possible)", "needed_open_files": "\(neededOpenFiles)",
+                LogKey.maximumConnections: .stringConvertible(limits.maxConcurrentConnections),
+                LogKey.possibleConnections: .stringConvertible(possible),
+                LogKey.neededOpenFiles: .stringConvertible(neededOpenFiles),
+                LogKey.remedy: "raise it with ulimit -n, or with LimitNOFILE= in a unit of systemd",
             ]
         )
     }

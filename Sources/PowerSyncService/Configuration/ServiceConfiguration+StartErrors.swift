@@ -2,7 +2,6 @@ import Foundation
 import NIOCore
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncServicePostgres
 import PowerSyncAuth
 
 /// What keeps a service from starting, in the words for whoever started it.
@@ -29,9 +28,16 @@ extension ServiceConfiguration {
         case let error as IOError where error.errnoCode == EADDRNOTAVAIL: hostError
         case is SocketAddressError: hostError
         case let error as ReplicationSourceError where error.code == .configuration:
-            ServiceError(sourceErrorCode, error.message, key: "replication.connections[0]")
-        case is BucketStorageError, is ReplicationSourceError:
-            ServiceError(.storage, "\(error)", underlyingError: error)
+            ServiceError(
+                source.module.configurationErrorCode,
+                error.message,
+                key: "replication.connections[0]",
+                catalogueCode: error.catalogueCode
+            )
+        case let error as BucketStorageError:
+            ServiceError(.storage, error.message, underlyingError: error, catalogueCode: error.catalogueCode)
+        case let error as ReplicationSourceError:
+            ServiceError(.storage, error.message, underlyingError: error, catalogueCode: error.catalogueCode)
         default:
             error
         }
@@ -43,31 +49,6 @@ extension ServiceConfiguration {
             "\"\(host)\" is not an address of this machine, or a name of one; write 0.0.0.0 for all interfaces, or 127.0.0.1",
             key: "host"
         )
-    }
-
-    /// The error of a storage in PostgreSQL, for whoever started the service, or maintains its storage.
-    func storageError(_ error: any Error) -> any Error {
-        guard case .postgres(let settings, _) = storage.kind else { return error }
-        switch error {
-        case let error as BucketStorageError:
-            return ServiceError(
-                .storage,
-                error.message,
-                key: "storage",
-                underlyingError: error.underlyingError,
-                catalogueCode: error.catalogueCode
-            )
-        case let error as PostgresError:
-            let remedy = PostgresCheck.remedy(for: error).map { " \($0)" } ?? ""
-            return ServiceError(
-                .storage,
-                "the bucket storage, \(settings), cannot be used.\(remedy)",
-                key: "storage",
-                underlyingError: error
-            )
-        default:
-            return error
-        }
     }
 }
 
@@ -89,9 +70,4 @@ extension ClientAuthentication {
             }
         }
     }
-}
-
-extension BucketStorageError {
-    /// The code of the error catalogue, if there is one.
-    var catalogueCode: ErrorCode? { code == .unsupportedVersion ? .unsupportedStorageVersion : nil }
 }

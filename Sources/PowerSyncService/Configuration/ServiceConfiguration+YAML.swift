@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PowerSyncProtocol
+public import PowerSyncServiceCore
 
 extension ServiceConfiguration {
     /// Reads a configuration file.
@@ -38,62 +39,48 @@ extension ServiceConfiguration {
     ///   - environment: As there.
     /// - Throws: `ServiceError` as ``init(contentsOf:environment:)``.
     public init(yaml: String, file: String, environment: [String: String]) throws(ServiceError) {
+        try self.init(yaml: yaml, file: file, environment: environment, modules: .all)
+    }
+
+    /// Reads a configuration with other kinds of databases; see ``init(contentsOf:environment:)``.
+    package init(
+        yaml: String,
+        file: String,
+        environment: [String: String],
+        modules: Modules
+    ) throws(ServiceError) {
         var root = try YAMLSection(yaml: yaml, document: .init(file: file, environment: environment))
         let findings = root.document.findings
         if let hosted = root.hostedServiceFile {
-            throw ServiceError(.invalidConfiguration, hosted.message, file: file)
+            throw ServiceError(.invalidConfiguration, hosted.message(modules), file: file)
         }
         if let kind = root.string("_type"), kind != "self-hosted" {
             root.fail("_type", "\"\(kind)\" is not a kind of file; write self-hosted, or leave it out")
         }
         // Read in any case: all that is wrong with the file is said.
-        let source = Self.readSource(&root)
-        let storage = Self.readStorage(&root)
+        let source = Self.readSource(&root, modules)
+        let storage = Self.readStorage(&root, modules)
         let (limits, admin) = Self.readAPI(&root)
         let syncConfig = Self.readSyncConfig(&root, hasAdminAPI: !admin.tokens.isEmpty)
-        // Of what has a finding already, the rest is read with this one.
-        self.init(
-            source: source ?? .embedded(path: "", statements: []),
-            storage: storage ?? .sqlite(path: ""),
-            syncConfig: syncConfig.source
-        )
-        (self.limits, self.admin) = (limits, admin)
+        let process = ProcessSettings(&root, source: source, environment)
+        root.finish()
+        guard let source, let storage, findings.error == nil else {
+            // What could not be read has a finding.
+            throw findings.error ?? ServiceError(.invalidConfiguration, "cannot be read", file: file)
+        }
+        self.init(source: source, storage: storage, syncConfig: syncConfig.source)
+        (self.limits, self.admin, self.modules) = (limits, admin, modules)
         exitsOnSyncConfigError = syncConfig.exitsOnError
         syncConfigVersionLabel = syncConfig.versionLabel
-        host = Self.readHost(&root) ?? host
-        port = root.integer("port", in: 1...65535, .notAPort) ?? port
-        authentication = ClientAuthentication(
-            &root,
-            supabaseProject: self.source.supabaseProject,
-            knowsSource: source != nil
-        )
-        probes = Self.readProbes(&root)
-        logging = Self.readLogging(&root, environment)
-        if var section = root.section("development") {
-            development.writeEndpoint = section.boolean("write_endpoint") ?? development.writeEndpoint
-            development.tokenEndpoint = section.boolean("token_endpoint") ?? development.tokenEndpoint
-            development.dashboard = section.boolean("dashboard") ?? development.dashboard
-            section.finish()
-        }
-        if var section = root.section("telemetry") {
-            metricsPort = section.integer("prometheus_port", in: 1...65535, .notAPort)
-            if metricsPort == port {
-                section.fail("prometheus_port", "the port of the service; choose another one")
-            }
-            section.finish()
-        }
-        if var section = root.section("migrations") {
-            migratesAutomatically = section.boolean("disable_auto_migration") != true
-            section.finish()
-        }
-        if var section = root.section("tls") {
-            let certificate = Self.requiredPath("certificate", in: &section)
-            let privateKey = Self.requiredPath("private_key", in: &section)
-            if let certificate, let privateKey { tls = TLSFiles(certificate: certificate, privateKey: privateKey) }
-            section.finish()
-        }
-        root.finish()
-        if let error = findings.error { throw error }
+        if let named = process.host { (host, metricsHost) = (named, named) }
+        port = process.port ?? port
+        authentication = process.authentication
+        probes = process.probes
+        logging = process.logging
+        development = process.development
+        metricsPort = process.metricsPort
+        migratesAutomatically = process.migratesAutomatically
+        tls = process.tls
         warnings = findings.warnings
     }
 }
@@ -101,7 +88,7 @@ extension ServiceConfiguration {
 // MARK: Sections
 
 extension ServiceConfiguration {
-    private static func readSource(_ root: inout YAMLSection) -> Source? {
+    private static func readSource(_ root: inout YAMLSection, _ modules: Modules) -> Source? {
         guard var replication = root.section("replication") else {
             root.fail("replication", "missing; say where rows come from with replication.connections")
             return nil
@@ -115,46 +102,16 @@ extension ServiceConfiguration {
             replication.fail("connections", "only one connection is possible, not \(connections.count)")
             return nil
         }
-        let (id, tag) = (connection.string("id", as: .name), connection.string("tag", as: .name))
-        var source: Source?
-        switch connection.string("type") {
-        case "embedded":
-            let path = requiredPath("path", in: &connection)
-            let statements = (connection.strings("tables") ?? []) + (connection.strings("schema") ?? [])
-            source = path.map { .embedded(path: $0, statements: statements) }
-            connection.finish()
-        case "postgresql":
-            let file = connection.document.file
-            source = PostgresSettings(&connection, path: { absolutePath($0, file) }).map { .postgresql($0) }
-        case nil:
-            connection.fail("type", "missing; use \"postgresql\" or \"embedded\"")
-        case .some(let other):
-            connection.fail("type", DatabaseKind.source.refusal(of: other))
-        }
-        if let id { source?.id = id }
-        if let tag { source?.tag = tag }
-        return source
+        return modules.source(&connection)
     }
 
-    private static func readStorage(_ root: inout YAMLSection) -> Storage? {
+    private static func readStorage(_ root: inout YAMLSection, _ modules: Modules) -> Storage? {
         guard var section = root.section("storage") else {
-            root.fail("storage", "missing; say where buckets are kept: {type: sqlite, path: data/buckets.db}")
+            let example = modules.storages.first.map { ": \($0.example)" } ?? ""
+            root.fail("storage", "missing; say where buckets are kept\(example)")
             return nil
         }
-        switch section.string("type") {
-        case "sqlite":
-            let path = requiredPath("path", in: &section)
-            section.finish()
-            return path.map { .sqlite(path: $0) }
-        case "postgresql":
-            let file = section.document.file
-            return PostgresSettings.storage(&section, path: { absolutePath($0, file) })
-        case nil:
-            section.fail("type", "missing; use \"sqlite\" or \"postgresql\"")
-        case .some(let other):
-            section.fail("type", DatabaseKind.storage.refusal(of: other))
-        }
-        return nil
+        return modules.storage(&section)
     }
 
     /// What a file says of the sync config.
@@ -197,13 +154,61 @@ extension ServiceConfiguration {
         guard variable == nil else { return settings }
         switch (path, content) {
         case (let path?, _):
-            settings.source = .file(absolutePath(path, section.document.file))
+            settings.source = .file(section.document.absolutePath(path))
             if hasContent { section.warn("content", "no effect beside path, which counts") }
         case (nil, let content?): settings.source = .content(content)
         case (nil, nil) where hasContent || section.contains("path"): break
         case (nil, nil): section.fail(nil, "needs path or content")
         }
         return settings
+    }
+
+    /// What a file says of the process itself.
+    private struct ProcessSettings {
+        var host: String?
+        var port: Int?
+        var authentication: ClientAuthentication
+        var probes: ProbeOptions
+        var logging: LoggingOptions
+        var development = DevelopmentEndpoints()
+        var metricsPort: Int?
+        var migratesAutomatically = true
+        var tls: TLSFiles?
+
+        init(_ root: inout YAMLSection, source: Source?, _ environment: [String: String]) {
+            host = ServiceConfiguration.readHost(&root)
+            port = root.integer("port", in: 1...65535, .notAPort)
+            authentication = ClientAuthentication(
+                &root,
+                supabaseProject: source?.supabaseProject,
+                knowsSource: source != nil
+            )
+            probes = ServiceConfiguration.readProbes(&root)
+            logging = ServiceConfiguration.readLogging(&root, environment)
+            if var section = root.section("development") {
+                development.writeEndpoint = section.boolean("write_endpoint") ?? development.writeEndpoint
+                development.tokenEndpoint = section.boolean("token_endpoint") ?? development.tokenEndpoint
+                development.dashboard = section.boolean("dashboard") ?? development.dashboard
+                section.finish()
+            }
+            if var section = root.section("telemetry") {
+                metricsPort = section.integer("prometheus_port", in: 1...65535, .notAPort)
+                if let metricsPort, metricsPort == port ?? ServiceConfiguration.defaultPort {
+                    section.fail("prometheus_port", "the port of the service; choose another one")
+                }
+                section.finish()
+            }
+            if var section = root.section("migrations") {
+                migratesAutomatically = section.boolean("disable_auto_migration") != true
+                section.finish()
+            }
+            if var section = root.section("tls") {
+                let certificate = section.requiredPath("certificate")
+                let privateKey = section.requiredPath("private_key")
+                if let certificate, let privateKey { tls = TLSFiles(certificate: certificate, privateKey: privateKey) }
+                section.finish()
+            }
+        }
     }
 
     private static func readHost(_ root: inout YAMLSection) -> String? {
@@ -276,41 +281,6 @@ extension ServiceConfiguration {
         )
         system?.finish()
         return options
-    }
-
-    private static func requiredPath(_ key: String, in section: inout YAMLSection) -> String? {
-        let path = section.string(key, as: .name)
-        // What is there and wrong has been said.
-        if path == nil { section.fail(key, "missing; give a file") }
-        return path.map { absolutePath($0, section.document.file) }
-    }
-
-    private static func absolutePath(_ path: String, _ file: String) -> String {
-        URL(filePath: path, relativeTo: URL(filePath: file).deletingLastPathComponent()).standardizedFileURL.path(
-            percentEncoded: false
-        )
-    }
-}
-
-/// What a database is for, with what this service has for that.
-private enum DatabaseKind {
-    case source, storage
-
-    /// What to say of a type that there is not.
-    func refusal(of type: String) -> String {
-        switch (self, type) {
-        case (.source, "mongodb"), (.source, "mssql"), (.source, "convex"), (.source, "mysql"):
-            "\(type) cannot be replicated by this version; its sources are \"postgresql\", and \"embedded\", a SQLite file"
-        case (.source, _):
-            "\"\(type)\" is not a known type; use \"postgresql\" or \"embedded\""
-        case (.storage, "mongodb"):
-            """
-            buckets are not kept in mongodb here; use "postgresql", or "sqlite" for one process: buckets are made anew from the source at \
-            the first start, and clients download them again
-            """
-        case (.storage, _):
-            "\"\(type)\" is not a known type; use \"sqlite\" or \"postgresql\""
-        }
     }
 }
 

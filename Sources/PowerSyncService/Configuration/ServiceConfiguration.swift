@@ -1,4 +1,5 @@
 public import Logging
+public import PowerSyncServiceCore
 
 /// Everything a ``SyncService`` needs to know before it starts.
 ///
@@ -40,7 +41,7 @@ public struct ServiceConfiguration: Sendable {
     /// All interfaces when not set otherwise.
     public var host = "0.0.0.0"
     /// The port to listen on, or 0 for any free port; the system may keep those below 1024 for administrators.
-    public var port = 8080
+    public var port = defaultPort
     /// The certificate with which the service speaks TLS on its port; `nil` for plain HTTP.
     public var tls: TLSFiles?
     /// Whether a start makes the storage, or brings it to the version of this service.
@@ -57,6 +58,10 @@ public struct ServiceConfiguration: Sendable {
     public var logging = LoggingOptions()
     /// The port of `GET /metrics`, which the executable serves; `nil` for none.
     public var metricsPort: Int?
+    /// The address that ``metricsPort`` listens on.
+    ///
+    /// A file that has the key `host` sets it to the same; otherwise only this machine can read metrics.
+    public var metricsHost = "127.0.0.1"
     /// The admin API.
     public var admin = AdminOptions()
     /// Endpoints for development.
@@ -67,6 +72,8 @@ public struct ServiceConfiguration: Sendable {
     ///
     /// Log them at start.
     public var warnings: [String] = []
+    /// The kinds of databases that there are.
+    package var modules = Modules.all
 
     /// Creates a configuration with the default for everything else.
     ///
@@ -82,75 +89,14 @@ public struct ServiceConfiguration: Sendable {
 }
 
 extension ServiceConfiguration {
+    /// The port to listen on when nothing is said of it.
+    static let defaultPort = 8080
+
     /// Where rows come from.
-    public struct Source: Sendable, Equatable {
-        enum Kind: Equatable {
-            case embedded(path: String, statements: [String])
-            case postgres(PostgresSettings)
-        }
-
-        let kind: Kind
-        /// What the admin API calls it.
-        var id = "default"
-        /// The tag of the connection that the admin API shows.
-        var tag = "default"
-
-        /// A SQLite file that the service watches.
-        ///
-        /// - Parameters:
-        ///   - path: The file. It and its folder are created when missing.
-        ///   - statements: `CREATE TABLE` statements, each run at start unless its table exists.
-        /// - Returns: The source.
-        public static func embedded(path: String, statements: [String]) -> Source {
-            Source(kind: .embedded(path: path, statements: statements))
-        }
-
-        /// The file of an embedded source; `nil` for others.
-        package var embeddedPath: String? {
-            if case .embedded(let path, _) = kind { path } else { nil }
-        }
-
-        /// The statements that make what the file of an embedded source has; none for others.
-        package var embeddedStatements: [String] {
-            if case .embedded(_, let statements) = kind { statements } else { [] }
-        }
-
-        /// Where a PostgreSQL database is; `nil` for other sources.
-        package var postgresSettings: PostgresSettings? {
-            if case .postgres(let settings) = kind { settings } else { nil }
-        }
-    }
+    public typealias Source = SourceConfiguration
 
     /// Where buckets are kept.
-    public struct Storage: Sendable, Equatable {
-        enum Kind: Equatable {
-            case sqlite(path: String)
-            case postgres(PostgresSettings, schema: String)
-        }
-
-        let kind: Kind
-
-        /// A SQLite file of the service.
-        ///
-        /// - Parameter path: The file. It and its folder are created when missing.
-        /// - Returns: The storage.
-        public static func sqlite(path: String) -> Storage {
-            Storage(kind: .sqlite(path: path))
-        }
-
-        /// A schema of a PostgreSQL database, for any number of processes of the service.
-        ///
-        /// - Parameters:
-        ///   - settings: Where the database is, and how many connections there are for reading. The publication and the other
-        ///     settings of a source have no effect.
-        ///   - schema: The name of the schema: lower case letters, digits and `_`. It is created when missing.
-        /// - Returns: The storage.
-        public static func postgresql(_ settings: PostgresSettings, schema: String = "powersync_storage") -> Storage {
-            var settings = settings
-            settings.key = "storage"
-            return Storage(kind: .postgres(settings, schema: schema))
-        }
-    }
+    public typealias Storage = StorageConfiguration
 
     /// What a process of the service does; several may share a storage in PostgreSQL.
     public struct Role: Sendable, Hashable, CustomStringConvertible {

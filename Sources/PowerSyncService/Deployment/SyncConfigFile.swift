@@ -41,7 +41,14 @@ package struct SyncConfigFile: Sendable {
             guard let serviceFile else { return nil }
             path = serviceFile
             readContent = { () throws(ServiceError) in
-                try Content(try ServiceConfiguration(contentsOf: serviceFile, environment: environment))
+                try Content(
+                    try ServiceConfiguration(
+                        yaml: try ServiceConfiguration.read(serviceFile, what: "the service configuration"),
+                        file: serviceFile,
+                        environment: environment,
+                        modules: configuration.modules
+                    )
+                )
             }
         }
     }

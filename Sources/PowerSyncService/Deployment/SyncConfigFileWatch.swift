@@ -1,4 +1,5 @@
 package import Logging
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// Deploys the sync config of a running service when its file changes, and when it is asked to
@@ -68,9 +69,7 @@ package final class SyncConfigFileWatch: Service {
 
     /// Watches until shutdown or cancellation.
     package func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await self.watch() }
-        } catch is CancellationError {}
+        try await untilShutdown { try await self.watch() }
     }
 
     private func watch() async throws {
@@ -84,7 +83,7 @@ package final class SyncConfigFileWatch: Service {
             case .reportMissing where !isAsked:
                 logger.warning(
                     "The file of the sync config is gone; the present config goes on",
-                    metadata: ["file": "\(file.path)"]
+                    metadata: [LogKey.file: "\(file.path)"]
                 )
             case .none where !isAsked: break
             case .read, .none, .reportMissing:
@@ -131,15 +130,21 @@ package final class SyncConfigFileWatch: Service {
 
     private func log(_ deployment: SyncConfigDeployment) {
         for warning in deployment.warnings {
-            logger.warning("The sync config has a warning", metadata: ["diagnostic": "\(warning)"])
+            logger.warning("The sync config has a warning", metadata: [LogKey.diagnostic: "\(warning)"])
         }
         logger.notice(
             "The file of the sync config has been read",
-            metadata: ["outcome": "\(deployment.outcome)", "ps.stream": "\(deployment.streamID)"]
+            metadata: [
+                LogKey.outcome: "\(deployment.outcome)",
+                LogKey.replicationStream: .stringConvertible(deployment.streamID),
+            ]
         )
     }
 
     private func log(_ error: ServiceError) {
-        logger.error("The sync config cannot be deployed; the present one goes on", metadata: ["error": "\(error)"])
+        logger.error(
+            "The sync config cannot be deployed; the present one goes on",
+            metadata: [LogKey.error: "\(error)"]
+        )
     }
 }

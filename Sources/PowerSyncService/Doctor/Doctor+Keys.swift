@@ -11,7 +11,7 @@ extension Doctor {
     private static let clockNoise = 5.0
 
     /// Looks at the keys that clients' tokens are checked with.
-    func checkKeys(_ authentication: ClientAuthentication, _ findings: inout DoctorFindings) async throws {
+    func checkKeys(_ authentication: ClientAuthentication, _ findings: inout [Finding]) async throws {
         do {
             try await authentication.checkKeys()
         } catch {
@@ -61,7 +61,7 @@ extension Doctor {
         }
     }
 
-    private func describe(_ key: JSONWebKey, _ place: String, _ findings: inout DoctorFindings) {
+    private func describe(_ key: JSONWebKey, _ place: String, _ findings: inout [Finding]) {
         let name = [key.algorithm?.rawValue ?? key.type.rawValue, key.id.map { "kid \($0)" } ?? "without kid"]
             .joined(separator: ", ")
         if let bits = key.tooShortModulus {
@@ -82,7 +82,7 @@ extension Doctor {
     ///   - text: The `Date` header of an answer that has just come.
     ///   - server: Who has sent it.
     ///   - findings: Gets what is wrong.
-    func checkClock(against text: String, of server: String, _ findings: inout DoctorFindings) {
+    func checkClock(against text: String, of server: String, _ findings: inout [Finding]) {
         let now = now().timeIntervalSince1970
         guard let date = HTTPDate(text, now: Int64(now)) else { return }
         let difference = now - TimeInterval(date.seconds)

@@ -12,7 +12,7 @@ extension Doctor {
     ///   - findings: Gets what is wrong.
     /// - Returns: Whether the service seems to run: its port is in use, and so is its storage, or a service answers there.
     /// - Throws: `CancellationError`.
-    func checkPorts(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) async throws -> Bool {
+    func checkPorts(_ configuration: ServiceConfiguration, _ findings: inout [Finding]) async throws -> Bool {
         // A number that is none has been reported.
         guard (0...65535).contains(configuration.port) else { return false }
         var isRunning = false
@@ -20,13 +20,13 @@ extension Doctor {
             try PortProbe.take(configuration.host, configuration.port)
             findings.ok(.ports, "port \(configuration.port) is free")
         } catch {
-            switch configuration.storage.kind {
-            case .sqlite:
+            switch type(of: configuration.storage.module).sharing {
+            case .oneProcess:
                 isRunning = await Self.isStorageInUse(configuration)
                 if isRunning {
                     findings.ok(.ports, "port \(configuration.port) and the storage are in use: the service is running")
                 }
-            case .postgres:
+            case .anyNumber:
                 // Any number of services may use it, so that its being in use would tell nothing.
                 isRunning = await Self.isAnswering(configuration)
                 if isRunning { findings.ok(.ports, "a service answers on port \(configuration.port): it is running") }
@@ -35,8 +35,9 @@ extension Doctor {
         }
         guard let port = configuration.metricsPort, !isRunning else { return isRunning }
         do {
-            try PortProbe.take(MetricsEndpoint.defaultHost, port)
-            findings.ok(.ports, "port \(port) for metrics is free")
+            let host = configuration.metricsHost
+            try PortProbe.take(host, port)
+            findings.ok(.ports, "port \(port) for metrics is free on \(host), the address that it listens on")
         } catch {
             findings.fail(.ports, MetricsEndpoint.portError(port, error))
         }
@@ -45,7 +46,7 @@ extension Doctor {
 
     private static func isStorageInUse(_ configuration: ServiceConfiguration) async -> Bool {
         do {
-            try await configuration.storageMaintenance.checkOpening(migrates: true)
+            try await configuration.storage.module.maintenance.checkOpening(migrates: true)
             return false
         } catch {
             return (error as? BucketStorageError)?.code == .inUse

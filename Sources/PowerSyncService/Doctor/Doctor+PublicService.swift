@@ -4,6 +4,7 @@ import NIOCore
 import NIOHTTP1
 import PowerSyncHTTP
 import PowerSyncProtocol
+package import PowerSyncServiceCore
 
 /// A running service, looked at from where its clients are.
 extension Doctor {
@@ -14,11 +15,11 @@ extension Doctor {
     /// - Parameter service: The service.
     /// - Returns: The findings, in the order of the looks.
     /// - Throws: `CancellationError`.
-    package func examine(_ service: PublicService) async throws -> [DoctorFinding] {
+    package func examine(_ service: PublicService) async throws -> [Finding] {
         try await service.withClient { client in
-            var findings = DoctorFindings()
+            var findings: [Finding] = []
             checkScheme(of: service, &findings)
-            guard try await checkProbes(of: service, client, &findings) else { return findings.all }
+            guard try await checkProbes(of: service, client, &findings) else { return findings }
             try await look(at: "/sync/stream", of: service, &findings) { findings in
                 try await checkAuthorization(of: service, client, &findings)
             }
@@ -33,7 +34,7 @@ extension Doctor {
                     try await checkStream(of: service, token, client, &findings)
                 }
             }
-            return findings.all
+            return findings
         }
     }
 
@@ -41,8 +42,8 @@ extension Doctor {
     private func look(
         at what: String,
         of service: PublicService,
-        _ findings: inout DoctorFindings,
-        _ body: (inout DoctorFindings) async throws -> Void
+        _ findings: inout [Finding],
+        _ body: (inout [Finding]) async throws -> Void
     ) async throws {
         do {
             try await body(&findings)
@@ -59,7 +60,7 @@ extension Doctor {
         }
     }
 
-    private func checkScheme(of service: PublicService, _ findings: inout DoctorFindings) {
+    private func checkScheme(of service: PublicService, _ findings: inout [Finding]) {
         guard let url = URL(string: service.url), url.scheme?.lowercased() == "http",
             let host = url.host(percentEncoded: false), !["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
         else { return }
@@ -79,7 +80,7 @@ extension Doctor {
     private func checkProbes(
         of service: PublicService,
         _ client: HTTPClient,
-        _ findings: inout DoctorFindings
+        _ findings: inout [Finding]
     ) async throws -> Bool {
         let reply: PublicService.Reply
         do {
@@ -125,7 +126,7 @@ extension Doctor {
     private func checkAuthorization(
         of service: PublicService,
         _ client: HTTPClient,
-        _ findings: inout DoctorFindings
+        _ findings: inout [Finding]
     ) async throws {
         // No token, so that nobody could use it.
         let reply = try await service.send(.POST, "/sync/stream", authorization: "Token no.real.token", client)
@@ -160,7 +161,7 @@ extension Doctor {
     private func checkStreaming(
         of service: PublicService,
         _ client: HTTPClient,
-        _ findings: inout DoctorFindings
+        _ findings: inout [Finding]
     ) async throws {
         let request = service.request(.GET, "/sync/stream?probe=streaming")
         let response = try await client.execute(request, timeout: PublicService.timeout)
@@ -193,7 +194,7 @@ extension Doctor {
         findings.ok(.service, "lines of streams arrive when they are sent", place: service.url)
     }
 
-    private func checkWebSocket(of service: PublicService, _ findings: inout DoctorFindings) async throws {
+    private func checkWebSocket(of service: PublicService, _ findings: inout [Finding]) async throws {
         let (line, redirect) = try await UpgradeProbe.answer(of: service)
         if line.split(separator: " ").dropFirst().first == "101" {
             return findings.ok(.service, "WebSockets can be opened", place: service.url)
@@ -214,7 +215,7 @@ extension Doctor {
         of service: PublicService,
         _ token: String,
         _ client: HTTPClient,
-        _ findings: inout DoctorFindings
+        _ findings: inout [Finding]
     ) async throws {
         let request = service.request(.POST, "/sync/stream", "Token \(token)")
         let response = try await client.execute(request, timeout: PublicService.timeout)
@@ -233,18 +234,14 @@ extension Doctor {
         }
         let envelope = ErrorEnvelope(json: ByteBuffer(string: first))
         let redirect = service.redirect("/sync/stream", response.status, response.headers)
-        findings.add(
-            DoctorFinding(
-                level: .error,
-                area: .service,
-                place: service.url,
-                message:
-                    "the stream of the token is refused: \(envelope?.description ?? "status \(response.status.code)")"
-                    + Self.addition(redirect),
-                remedy: response.status == .unauthorized
-                    ? "The log of the service says why: key, audience, expiry." : "Look into the log of the service.",
-                code: envelope?.code.rawValue
-            )
+        findings.fail(
+            .service,
+            "the stream of the token is refused: \(envelope?.description ?? "status \(response.status.code)")"
+                + Self.addition(redirect),
+            place: service.url,
+            remedy: response.status == .unauthorized
+                ? "The log of the service says why: key, audience, expiry." : "Look into the log of the service.",
+            code: envelope?.code
         )
     }
 

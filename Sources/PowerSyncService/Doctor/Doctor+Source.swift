@@ -1,5 +1,5 @@
 import PowerSyncProtocol
-import PowerSyncServicePostgres
+import PowerSyncServiceCore
 
 extension Doctor {
     /// Looks at the source: what `powersync test-connection` says, and slots that nobody needs.
@@ -12,33 +12,23 @@ extension Doctor {
     func checkSource(
         _ configuration: ServiceConfiguration,
         hasStorage: Bool,
-        _ findings: inout DoctorFindings
+        _ findings: inout [Finding]
     ) async throws {
         do {
             let report = try await SyncService.checkSource(of: configuration, logger: logger)
             switch report.outcome {
-            case .unreachable(let message, let remedy):
-                findings.fail(
-                    .source,
-                    message,
-                    place: report.source,
-                    remedy: remedy ?? "Check that the server runs and lets the service in; its log may say more."
-                )
+            case .unreachable(var finding):
+                finding.place.location = report.source
+                finding.remedy =
+                    finding.remedy ?? "Check that the server runs and lets the service in; its log may say more."
+                findings.append(finding)
                 return
             case .checked(let found):
-                for finding in found {
-                    findings.add(
-                        DoctorFinding(
-                            level: finding.severity == .error ? .error : .warning,
-                            area: .source,
-                            place: report.source,
-                            message: finding.message,
-                            remedy: finding.remedy,
-                            code: finding.code?.rawValue
-                        )
-                    )
+                for var finding in found {
+                    finding.place.location = finding.place.location ?? report.source
+                    findings.append(finding)
                 }
-                guard !found.contains(where: { $0.severity == .error }) else { break }
+                guard !found.hasErrors else { break }
                 let version = report.serverVersion.map { ", version \($0)" } ?? ""
                 findings.ok(.source, "can be replicated", place: report.source + version)
             }
@@ -50,7 +40,7 @@ extension Doctor {
         }
     }
 
-    private func checkSlots(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) async throws {
+    private func checkSlots(_ configuration: ServiceConfiguration, _ findings: inout [Finding]) async throws {
         guard let report = try await SyncService.slots(of: configuration) else { return }
         let unused = report.entries.filter(\.isUnused).map(\.slot.name)
         guard !unused.isEmpty else {

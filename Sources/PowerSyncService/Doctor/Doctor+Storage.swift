@@ -20,16 +20,15 @@ extension Doctor {
     func checkStorage(
         _ configuration: ServiceConfiguration,
         isRunning: Bool,
-        _ findings: inout DoctorFindings
+        _ findings: inout [Finding]
     ) async throws -> Bool {
-        let maintenance = configuration.storageMaintenance
+        let maintenance = configuration.storage.module.maintenance
         var isUsable = true
         do {
             try configuration.checkFiles()
             // A service that runs has a file for itself; a server is there for all.
-            var isFree = !isRunning
-            if case .postgres = configuration.storage.kind { isFree = true }
-            if isFree { try await configuration.checkStorage() }
+            let isShared = type(of: configuration.storage.module).sharing == .anyNumber
+            if !isRunning || isShared { try await configuration.checkStorage() }
             let version = try await configuration.maintaining { try await maintenance.version() }
             let size = configuration.storageSize.map { ", \(ByteCount.text($0))" } ?? ""
             if let found = version.found {
@@ -44,19 +43,19 @@ extension Doctor {
             findings.fail(.storage, error)
             isUsable = false
         }
-        let folders = Set(configuration.files.map { URL(filePath: $0).deletingLastPathComponent() })
+        let folders = Set(configuration.files.map { URL(filePath: $0.path).deletingLastPathComponent() })
         for folder in folders.map({ $0.path(percentEncoded: false) }).sorted() { checkDisk(at: folder, &findings) }
-        if case .sqlite(let path) = configuration.storage.kind { checkLog(path + "-wal", &findings) }
+        for log in configuration.storage.module.files.compactMap(\.log) { checkLog(log, &findings) }
         for file in configuration.files { checkReaders(of: file, &findings) }
         return isUsable
     }
 
     /// Looks whether others can read a database, or change it: a service makes it for itself alone, and leaves those alone that are there.
-    func checkReaders(of database: String, _ findings: inout DoctorFindings) {
-        let folder = URL(filePath: database).deletingLastPathComponent().path(percentEncoded: false)
+    func checkReaders(of database: DatabaseFile, _ findings: inout [Finding]) {
+        let folder = URL(filePath: database.path).deletingLastPathComponent().path(percentEncoded: false)
         // Nobody else gets to the file through such a folder.
         guard (FileStamp.permissions(of: folder) ?? 0) & 0o001 != 0 else { return }
-        let files = ["", "-wal", "-shm"].map { database + $0 }.filter {
+        let files = database.allPaths.filter {
             (FileStamp.permissions(of: $0) ?? 0) & 0o007 != 0
         }
         guard let first = files.first else { return }
@@ -69,7 +68,7 @@ extension Doctor {
         )
     }
 
-    private func checkDisk(at folder: String, _ findings: inout DoctorFindings) {
+    private func checkDisk(at folder: String, _ findings: inout [Finding]) {
         guard let free = freeBytes(folder) else { return }
         let message = "\(ByteCount.text(free)) are free on the disk"
         let remedy = "Make room, or put the file on a larger disk; without room nothing is replicated any more."
@@ -87,14 +86,14 @@ extension Doctor {
     }
 
     /// Looks at the length of a write-ahead log.
-    func checkLog(_ path: String, _ findings: inout DoctorFindings) {
+    func checkLog(_ path: String, _ findings: inout [Finding]) {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         guard let size = (attributes?[.size] as? NSNumber)?.int64Value, size > Self.longLogBytes else { return }
         findings.warn(
             .storage,
             "the write-ahead log has \(ByteCount.text(size)): something keeps it from being copied into the database",
             place: path,
-            remedy: "End programs that read the file for long (sqlite3, backups), or restart the service."
+            remedy: "End programs that read the file for long (shells, backups), or restart the service."
         )
     }
 }

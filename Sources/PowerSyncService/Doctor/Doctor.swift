@@ -1,6 +1,7 @@
 package import Foundation
 package import Logging
 import PowerSyncSyncConfig
+package import PowerSyncServiceCore
 import PowerSyncAuth
 
 /// Looks for everything that keeps a service from starting, from working, or from being reached
@@ -40,7 +41,7 @@ package struct Doctor: Sendable {
     ///   - environment: Where `!env` finds values.
     /// - Returns: The findings, in the order of the looks.
     /// - Throws: `CancellationError`.
-    package func examine(file: String, environment: [String: String]) async throws -> [DoctorFinding] {
+    package func examine(file: String, environment: [String: String]) async throws -> [Finding] {
         try await examine(ConfigurationLocation(argument: file, environment: environment))
     }
 
@@ -54,8 +55,8 @@ package struct Doctor: Sendable {
     package func examine(
         _ location: ConfigurationLocation,
         as role: ServiceConfiguration.Role = .unified
-    ) async throws -> [DoctorFinding] {
-        var findings = DoctorFindings()
+    ) async throws -> [Finding] {
+        var findings: [Finding] = []
         var configuration: ServiceConfiguration
         do {
             configuration = try location.read()
@@ -63,7 +64,7 @@ package struct Doctor: Sendable {
         } catch {
             findings.fail(.configuration, error)
             for warning in error.warnings { findings.warn(.configuration, warning, remedy: Self.fileRemedy) }
-            return findings.all
+            return findings
         }
         findings.ok(
             .configuration,
@@ -71,7 +72,7 @@ package struct Doctor: Sendable {
             place: location.name
         )
         checkPermissions(of: location.file, configuration, &findings)
-        return findings.all + (try await examine(configuration))
+        return findings + (try await examine(configuration))
     }
 
     /// Examines a service by its configuration.
@@ -79,8 +80,8 @@ package struct Doctor: Sendable {
     /// - Parameter configuration: The configuration.
     /// - Returns: The findings, in the order of the looks.
     /// - Throws: `CancellationError`.
-    package func examine(_ configuration: ServiceConfiguration) async throws -> [DoctorFinding] {
-        var findings = DoctorFindings()
+    package func examine(_ configuration: ServiceConfiguration) async throws -> [Finding] {
+        var findings: [Finding] = []
         for warning in configuration.warnings {
             findings.warn(.configuration, warning, remedy: Self.fileRemedy)
         }
@@ -92,7 +93,7 @@ package struct Doctor: Sendable {
         let hasStorage = try await checkStorage(configuration, isRunning: running, &findings)
         // The tables to check are those of the sync config.
         if isUsable { try await checkSource(configuration, hasStorage: hasStorage, &findings) }
-        return findings.all
+        return findings
     }
 
     // MARK: Configuration
@@ -103,7 +104,7 @@ package struct Doctor: Sendable {
     func checkPermissions(
         of file: String?,
         _ configuration: ServiceConfiguration,
-        _ findings: inout DoctorFindings
+        _ findings: inout [Finding]
     ) {
         var files = [file].compactMap(\.self).map { ($0, containsSecret($0, configuration)) }
         if let key = configuration.tls?.privateKey { files.append((key, true)) }
@@ -141,7 +142,7 @@ package struct Doctor: Sendable {
     private static let warningRemedy = "Change what the warning is about; until then the sync config is used as it is."
 
     /// Whether the sync config can be deployed.
-    private func checkSyncConfig(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) -> Bool {
+    private func checkSyncConfig(_ configuration: ServiceConfiguration, _ findings: inout [Finding]) -> Bool {
         do {
             // What a start says: it opens nothing.
             _ = try SyncService(configuration: configuration, logger: Logger.silent)
@@ -150,11 +151,9 @@ package struct Doctor: Sendable {
                 return true
             }
             for diagnostic in SyncConfig.parse(text).diagnostics {
-                findings.warn(
-                    .syncConfig,
-                    diagnostic.formatted(file: file),
-                    remedy: diagnostic.hint ?? Self.warningRemedy
-                )
+                var finding = Finding(diagnostic, file: file)
+                finding.remedy = finding.remedy ?? Self.warningRemedy
+                findings.append(finding)
             }
             findings.ok(.syncConfig, "can be deployed", place: file)
             return true
@@ -166,7 +165,7 @@ package struct Doctor: Sendable {
 
     // MARK: Certificate
 
-    private func checkCertificate(_ configuration: ServiceConfiguration, _ findings: inout DoctorFindings) {
+    private func checkCertificate(_ configuration: ServiceConfiguration, _ findings: inout [Finding]) {
         guard let files = configuration.tls else { return }
         do {
             let validity = try ServerCertificate.load(files, now: now()).validity
@@ -204,21 +203,6 @@ extension FileStamp {
     }
 }
 
-extension PostgresSettings {
-    /// The password, as it is and as it stands in a URI, and a line of the private key.
-    fileprivate var secrets: [String] {
-        var secrets: [String] = []
-        if let password = keywords?["password"] {
-            secrets.append(password)
-            secrets += [password.addingPercentEncoding(withAllowedCharacters: .alphanumerics)].compactMap { $0 }
-        }
-        if let key = clientPrivateKey, key.contains("PRIVATE KEY") {
-            secrets += key.split(whereSeparator: \.isNewline).dropFirst().prefix(1).map { String($0) }
-        }
-        return secrets
-    }
-}
-
 extension ServiceConfiguration {
     /// Everything in it that nobody else should know, as it would stand in a file.
     fileprivate var secrets: [String] {
@@ -230,8 +214,7 @@ extension ServiceConfiguration {
                     .replacing("=", with: "")
             )
         }
-        if case .postgres(let settings) = source.kind { secrets += settings.secrets }
-        if case .postgres(let settings, _) = storage.kind { secrets += settings.secrets }
+        secrets += source.module.secrets + storage.module.secrets
         return secrets.filter { !$0.isEmpty }
     }
 }

@@ -1,6 +1,5 @@
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncServicePostgres
 
 /// What to do about what keeps a service from starting, for those who read no more than a report.
 extension ServiceError {
@@ -8,9 +7,9 @@ extension ServiceError {
     ///
     /// - Parameter area: What was looked at.
     /// - Returns: One or two sentences.
-    func remedy(in area: DoctorFinding.Area) -> String {
+    func remedy(in area: Finding.Area) -> String {
         switch underlyingError {
-        case let error as PostgresError where code == .storage && error.code != .server:
+        case let error as any ServerError where code == .storage && error.isUnanswered:
             // Nothing is known to be wrong with the storage: it could not even be asked.
             "Wait until the server is up, or correct \(key ?? "storage"): the storage itself is left as it is."
         case let error as BucketStorageError where error.code == .corrupted:
@@ -24,14 +23,14 @@ extension ServiceError {
     ///
     /// - Parameter area: What was looked at.
     /// - Returns: One or two sentences.
-    static func remedyForOthers(in area: DoctorFinding.Area) -> String {
+    static func remedyForOthers(in area: Finding.Area) -> String {
         switch area {
         case .storage, .source, .slots: remedy(for: .storage, key: nil, in: area)
         default: "Look at what the message names; the log of the service may say more."
         }
     }
 
-    private static func remedy(for code: Code, key: String?, in area: DoctorFinding.Area) -> String {
+    private static func remedy(for code: Code, key: String?, in area: Finding.Area) -> String {
         switch code {
         case .invalidConfiguration where key == nil:
             "Correct the configuration, or name another file with --config; powersync init writes one to begin with."

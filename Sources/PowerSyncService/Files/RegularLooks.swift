@@ -24,11 +24,10 @@ struct RegularLooks: Sendable {
     /// - Returns: Whether somebody has asked.
     /// - Throws: `CancellationError`.
     func next(after seen: inout UInt64) async throws -> Bool {
-        try await withThrowingTaskGroup(of: Void.self) { [seen] group in
-            defer { group.cancelAll() }
-            group.addTask { try await clock.sleep(for: interval) }
-            group.addTask { try await requests.wait(after: seen) }
-            _ = try await group.next()
+        try await firstOf {
+            try await clock.sleep(for: interval)
+        } or: { [seen] in
+            try await requests.wait(after: seen)
         }
         let version = requests.version
         defer { seen = version }

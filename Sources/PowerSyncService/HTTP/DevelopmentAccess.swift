@@ -3,7 +3,8 @@ import Hummingbird
 import NIOCore
 import PowerSyncProtocol
 
-/// Who may use the endpoints for development: programs, and web pages of this machine (docs/service.md "The embedded source").
+/// Allows requests to the endpoints for development: those of programs, and of web pages of this machine
+/// (docs/service.md "The embedded source").
 ///
 /// They give all rows to whoever reaches them, and every page that a developer visits reaches what listens on 127.0.0.1. So pages of
 /// other places are refused, which browsers name in `Origin`; and so are names of strangers in `Host`, which lead to this machine when

@@ -52,7 +52,7 @@ extension ErrorEnvelope {
         )
     }
 
-    /// 503: what is written could be lost.
+    /// 503: a file of the service is damaged or gone, so that writes could be lost.
     static func unhealthy(_ problem: String) -> ErrorEnvelope {
         ErrorEnvelope(code: .unavailable, status: 503, description: problem, name: "ServiceError")
     }
@@ -71,7 +71,7 @@ extension ErrorEnvelope {
         name: "ServiceError"
     )
 
-    /// How important the error is for who reads the log: that the service ends, or has not begun to serve, is nothing that went wrong.
+    /// The level of the log line: a service that shuts down, or has no sync config yet, is no error.
     var logLevel: Logger.Level { [.shuttingDown, .noSyncConfig].contains(self) ? .info : .error }
 
     /// Any error as the client is told about it.
@@ -150,5 +150,12 @@ extension Response {
     /// A successful response: `{"data": …}`.
     init(data: JSONObject) {
         self.init(json: ["data": .object(data)])
+    }
+}
+
+extension LineQueue.End {
+    /// The code of the error that ended the lines; `nil` when none did.
+    var code: ErrorCode? {
+        if case .failed(let error) = self { ErrorEnvelope(error).code } else { nil }
     }
 }

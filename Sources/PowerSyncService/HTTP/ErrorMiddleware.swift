@@ -5,11 +5,15 @@ import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncAuth
 
-/// Gives every request an id and a log entry, and turns errors into responses
+/// Gives every request an id and one log line, counts its answer, and turns errors into responses
 /// (docs/protocol.md "Requests and responses").
+///
+/// Probes and what went well are logged at `debug`. A stream has no line here: its own lines say when it begins and ends.
 struct ErrorMiddleware: RouterMiddleware {
     typealias Context = ServiceRequestContext
 
+    /// Counts answers and refused tokens.
+    var metrics = ServiceMetrics.shared
     /// Makes ids of requests.
     let makeRequestID: @Sendable () -> String
 
@@ -19,56 +23,70 @@ struct ErrorMiddleware: RouterMiddleware {
         next: @concurrent (Request, ServiceRequestContext) async throws -> Response
     ) async throws -> Response {
         var context = context
-        context.logger[metadataKey: "rid"] = "h/\(makeRequestID())"
+        context.logger[metadataKey: LogKey.requestID] = "h/\(makeRequestID())"
         let start = ContinuousClock.now
-        var response: Response
+        func log(_ response: Response, _ level: Logger.Level, _ message: Logger.Message, _ more: Logger.Metadata = [:])
+        {
+            let metadata: Logger.Metadata = [
+                LogKey.method: "\(request.method)", LogKey.path: "\(StreamClient.shown(request.uri.path))",
+                LogKey.status: .stringConvertible(response.status.code),
+                LogKey.duration: .stringConvertible((ContinuousClock.now - start).loggedMilliseconds),
+            ]
+            context.logger.log(level: level, message, metadata: metadata.merging(more) { $1 })
+        }
         do {
-            response = try await next(request, context)
+            let response = try await next(request, context)
+            metrics.didAnswer(status: response.status.code)
+            // A stream logs its own beginning and end.
+            guard response.body.contentLength != nil else { return response }
+            let isExpected = response.status.code < 400 || request.uri.path.hasPrefix("/probes/")
+            log(response, isExpected ? .debug : .info, "Request complete")
+            return response
         } catch let error as CancellationError {
             throw error
         } catch let failure as ConcurrencyQueue.Failure {
-            context.logger.warning(
-                "Request refused, queue overflow",
-                metadata: [
-                    "queue_overflow": "true", "status": "429", "method": "\(request.method)",
-                    "path": "\(StreamClient.shown(request.uri.path))",
-                    "reason": "\(failure)",
-                ]
-            )
             // An empty body, not the envelope.
-            return Response(status: .tooManyRequests, headers: [.retryAfter: ErrorEnvelope.retryDelay])
+            let response = Response(status: .tooManyRequests, headers: [.retryAfter: ErrorEnvelope.retryDelay])
+            metrics.didAnswer(status: response.status.code)
+            log(
+                response,
+                .warning,
+                "Request refused, queue overflow",
+                [LogKey.queueOverflow: .stringConvertible(true), LogKey.reason: "\(failure)"]
+            )
+            return response
+        } catch let error as any HTTPResponseError where error.status == .notFound {
+            let envelope = ErrorEnvelope.routeNotFound(method: request.method.rawValue, path: request.uri.path)
+            let response = Self.response(envelope, to: request)
+            metrics.didAnswer(status: response.status.code)
+            log(response, .info, "Request complete")
+            return response
         } catch {
-            response = Self.response(to: error, request: request, logger: context.logger)
-            // A client would take it for the next response.
-            if request.method == .head { response.body = ResponseBody() }
+            let envelope = ErrorEnvelope(error)
+            let response = Self.response(envelope, to: request)
+            metrics.didAnswer(status: response.status.code)
+            if let error = error as? AuthorizationError { metrics.didRefuseToken(error.code) }
+            log(response, envelope.logLevel, "Request failed", Self.metadata(of: error, envelope))
+            return response
         }
-        // What went well is said by who did it, if at all: a stream has a line for its beginning and its end.
-        context.logger.log(
-            level: response.status.code < 400 ? .debug : .info,
-            "Request complete",
-            metadata: [
-                "method": "\(request.method)", "path": "\(StreamClient.shown(request.uri.path))",
-                "status": "\(response.status.code)",
-                "duration_ms": "\((ContinuousClock.now - start) / .milliseconds(1))",
-            ]
-        )
+    }
+
+    private static func response(_ envelope: ErrorEnvelope, to request: Request) -> Response {
+        var response = envelope.response
+        // A client would take the body for the next response.
+        if request.method == .head { response.body = ResponseBody() }
         return response
     }
 
-    private static func response(to error: any Error, request: Request, logger: Logger) -> Response {
-        if let error = error as? any HTTPResponseError, error.status == .notFound {
-            return ErrorEnvelope.routeNotFound(method: request.method.rawValue, path: request.uri.path).response
-        }
-        let envelope = ErrorEnvelope(error)
+    private static func metadata(of error: any Error, _ envelope: ErrorEnvelope) -> Logger.Metadata {
         var metadata: Logger.Metadata = [
-            "code": "\(envelope.code)", "status": "\(envelope.httpStatus)", "description": "\(envelope.description)",
+            LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
         ]
         if let error = error as? AuthorizationError {
-            metadata["details"] = "\(error.logDetails ?? "")"
+            metadata[LogKey.details] = "\(error.logDetails ?? "")"
         } else if !(error is ErrorEnvelope) {
             metadata.add(error)
         }
-        logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
-        return envelope.response
+        return metadata
     }
 }

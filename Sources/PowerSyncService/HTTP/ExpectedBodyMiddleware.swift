@@ -3,10 +3,10 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Tells clients that keep their body until somebody wants it (`Expect: 100-continue`, RFC 9110, 10.1.1) that somebody does.
+/// Answers `Expect: 100-continue` (RFC 9110, 10.1.1) with `100 Continue`.
 ///
-/// They are told when a route begins to read, so that a request that is refused without its body never has one. Other expectations have
-/// no effect, which the RFC allows.
+/// The answer is sent when a route begins to read the body, so that a client never sends the body of a request that is
+/// refused before. Other expectations have no effect, which the RFC allows.
 struct ExpectedBodyMiddleware: RouterMiddleware {
     typealias Context = ServiceRequestContext
 

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// The parameters of a request: query string and JSON body together, the body wins.
@@ -123,24 +124,16 @@ struct RequestParameters: Sendable {
         _ timeLimit: Duration,
         _ clock: any Clock<Duration>
     ) async throws -> (Request, ByteBuffer) {
-        try await withThrowingTaskGroup(of: (Request, ByteBuffer).self) { group in
-            group.addTask {
+        try await withTimeout(timeLimit, clock: clock, throwing: ErrorEnvelope.bodyTooSlow(limit: timeLimit)) {
+            try await firstOf {
                 var request = request
                 let body = try await request.collectBody(upTo: limit)
                 return (request, body)
-            }
-            group.addTask {
-                try await clock.sleep(for: timeLimit)
-                throw ErrorEnvelope.bodyTooSlow(limit: timeLimit)
-            }
-            group.addTask {
+            } or: {
                 // The process does not end before its requests do.
                 try await gracefulShutdown()
                 throw ErrorEnvelope.shuttingDown
             }
-            defer { group.cancelAll() }
-            guard let collected = try await group.next() else { throw CancellationError() }
-            return collected
         }
     }
 

@@ -13,11 +13,35 @@ extension ServiceRoutes {
     ///
     /// The head is sent with it, so a failure up to there has a status of its own.
     func openStream(_ request: Request, _ context: ServiceRequestContext) async throws -> Response {
-        let slot = try await streamQueue.acquire()
-        guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
-        let token = try await authorize(request)
+        do {
+            return try await makeStream(request, context)
+        } catch {
+            if !(error is CancellationError) {
+                let code = error is ConcurrencyQueue.Failure ? .connectionLimit : ErrorEnvelope(error).code
+                StreamStatistics.didRefuse(code, over: .http)
+            }
+            throw error
+        }
+    }
+
+    private func makeStream(_ request: Request, _ context: ServiceRequestContext) async throws -> Response {
         // Before the body, which may take its time: the places are not for one user.
-        let reservation = try sessions.userStreams.reserve(token.userID)
+        let client = try await Admission(connections: streamQueue, tokens: tokens, sessions: sessions).admit {
+            request.headers[.authorization]
+        }
+        do {
+            return try await openStream(request, context, for: client)
+        } catch {
+            client.leave()
+            throw error
+        }
+    }
+
+    private func openStream(
+        _ request: Request,
+        _ context: ServiceRequestContext,
+        for client: Admission.Client
+    ) async throws -> Response {
         var request = request
         let parameters = try await parameters(
             of: &request,
@@ -31,12 +55,11 @@ extension ServiceRoutes {
             [sessions, logger = context.logger] in
             try await OpenedSyncStream(
                 syncRequest,
-                token: token,
-                reservation: reservation,
-                schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
+                token: client.token,
+                reservation: client.reservation,
+                schedule: KeepaliveSchedule(expiresAt: client.token.expiresAt),
                 format: format,
-                // A part at a time, over TLS or compressed.
-                copiesLines: false,
+                transport: .http,
                 userAgent: userAgent,
                 environment: sessions,
                 logger: logger
@@ -47,6 +70,7 @@ extension ServiceRoutes {
         // A stream ends when its token does, or the client leaves: the connection has no use after it.
         response.headers[.connection] = "close"
         guard !opened.isOver else {
+            client.leave()
             response.body = ResponseBody(byteBuffer: opened.takeFirstLine())
             return response
         }
@@ -55,7 +79,7 @@ extension ServiceRoutes {
             opened: opened,
             channel: context.channel,
             isCompressed: coding == .gzip,
-            slot: slot
+            slot: client.slot
         )
         if coding == .gzip { response.headers[.contentEncoding] = coding.rawValue }
         response.body = ResponseBody { writer in try await stream.write(to: &writer) }
@@ -78,5 +102,6 @@ extension ServiceRoutes {
 
 extension HTTPField.Name {
     /// Tells a proxy to pass on every line at once.
-    fileprivate static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering") ?? .via
+    // swift-format-ignore: NeverForceUnwrap
+    fileprivate static let xAccelBuffering = HTTPField.Name("X-Accel-Buffering")!
 }

@@ -40,7 +40,7 @@ extension ServiceRoutes {
             guard let place = try? checkpointArrivalsOfUsers.reserve(token.userID) else {
                 throw ConcurrencyQueue.Failure.overflow
             }
-            defer { withExtendedLifetime(place) {} }
+            defer { place.release() }
             var request = request
             // Two short texts.
             let parameters = try await parameters(

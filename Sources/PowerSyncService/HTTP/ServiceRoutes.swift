@@ -34,9 +34,9 @@ struct ServiceRoutes: Sendable {
     var writableSource: (any WritableSource)?
     /// Signs tokens, if there is `POST /dev/token`.
     var tokenSigner: SyncTokenSigner?
-    /// Who may use these two endpoints.
+    /// The check of requests to these two endpoints.
     var developmentAccess = DevelopmentAccess()
-    /// What operators may ask and do.
+    /// The routes of the admin API.
     var admin: AdminRoutes?
     /// The dashboard, if somebody may see it.
     var dashboard: DashboardRoutes?
@@ -50,7 +50,7 @@ struct ServiceRoutes: Sendable {
     var checkpointArrivalsOfUsers = UserStreams(limit: 100)
     /// Slots of write checkpoints.
     var checkpointQueue = ConcurrencyQueue(maximumRunning: 100, maximumWaiting: 100)
-    /// Slots of the probe of streaming, which anybody may ask for.
+    /// The semaphore of the streaming probe, which needs no token.
     var probeQueue = ConcurrencyQueue(maximumRunning: 4, maximumWaiting: 0)
     /// Slots of everything else.
     var apiQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20)

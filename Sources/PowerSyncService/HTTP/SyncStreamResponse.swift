@@ -18,14 +18,14 @@ struct SyncStreamResponse: Sendable {
     let channel: any Channel
     /// Whether the bytes are compressed on their way; then ``SentBodyHandler`` counts them.
     let isCompressed: Bool
-    /// The place among the concurrent streams, free when the stream has ended.
+    /// The slot of the semaphore for concurrent streams, released when the stream has ended.
     let slot: ConcurrencyQueue.Slot
 
-    /// How much is written before the network is waited for: as much as a connection keeps without saying that it is not writable.
+    /// The bytes that are written before the response waits for the network: the high watermark of a connection.
     private static let watermark = 64 * 1024
     /// How much of a long line is written at once: 256 KiB.
     ///
-    /// Who takes that within ``ReadAheadBudget/patience`` reads.
+    /// A client that takes as much within ``ReadAheadBudget/patience`` is not stalled.
     private static let sliceBytes = 256 * 1024
     /// The same of one that is compressed: 64 KiB, as that happens on an event loop with other connections.
     private static let compressedSliceBytes = 64 * 1024
@@ -43,7 +43,13 @@ struct SyncStreamResponse: Sendable {
         let beginning = opened.statistics.didStart()
         defer {
             slot.release()
-            opened.statistics.didEnd(lines.end, begun: beginning, logger: opened.logger)
+            opened.statistics.didEnd(
+                lines.end,
+                code: lines.end?.code,
+                over: .http,
+                begun: beginning,
+                logger: opened.logger
+            )
         }
         try await withGracefulShutdownHandler {
             DepartureHandler.whenClientLeaves(channel) { lines.finish(.clientClosed) }

@@ -27,8 +27,8 @@ struct FirstCheckpointWait: Sendable {
                 if !isFailing {
                     isFailing = true
                     logger.warning(
-                        "The bucket storage does not say whether clients can be served, and is asked again.",
-                        metadata: [ReplicationLogKey.error: "\(error)"]
+                        "The bucket storage does not say whether clients can be served, and is asked again",
+                        metadata: [LogKey.error: "\(error)"]
                     )
                 }
             }

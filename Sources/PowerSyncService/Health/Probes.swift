@@ -4,7 +4,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncServiceCore
 
-/// What health checks are told (docs/service.md "Requests").
+/// The state that answers health checks: startup, readiness, liveness (docs/service.md "Requests").
 final class Probes: Sendable {
     /// The three questions.
     enum Question: String, CaseIterable, Sendable {
@@ -14,11 +14,11 @@ final class Probes: Sendable {
     /// Without a touch for this long, the process does not count as alive.
     static let livenessLimit = Duration.seconds(10)
 
-    /// What keeps a service that runs from being ready.
+    /// The reasons for which a service that runs is not ready.
     enum Problem: String, Hashable, Sendable {
-        /// What is written is gone with the process.
+        /// Database files are damaged or gone: writes would be lost with the process.
         case files = "A database file of the service is gone or was replaced, cut short or made read-only"
-        /// Clients do not get what is new.
+        /// The storage cannot be written: clients get no new checkpoints.
         case storage = "The bucket storage cannot be written"
     }
 

@@ -40,7 +40,7 @@ struct ReplicationFailures {
         failures.append(
             Failure(
                 stream: stream,
-                shown: AdminRoutes.Failure(message: "\(error)", date: date),
+                shown: AdminRoutes.Failure(finding: Finding(.source, error), date: date),
                 includesStorage: !isOfStreamOnly && (Self.isOfStorage(error) || last?.includesStorage == true),
                 isOfStreamOnly: isOfStreamOnly
             )

@@ -3,15 +3,14 @@ import Logging
 import NIOConcurrencyHelpers
 import PowerSyncServiceCore
 
-/// What replication and looks at the storage tell about a process: whether it is alive, and what keeps it from being
-/// ready.
+/// Turns reports of replication and looks at the storage into liveness, and into the problems that keep the process from being ready.
 struct SignsOfLife: Sendable {
-    /// Gets what is found out.
+    /// Gets the problems.
     let probes: Probes
     /// Whether the process is there to replicate.
     let replicates: Bool
     let logger: Logger
-    /// Tells the date of an error.
+    /// The time, for the date of an error.
     var now: @Sendable () -> Date = { Date() }
     private let failures = NIOLockedValueBox(ReplicationFailures())
     /// Advanced by replication, and by each look at the storage, also one that has failed.
@@ -32,7 +31,7 @@ struct SignsOfLife: Sendable {
     /// What is wrong with replication, for operators.
     var failure: AdminRoutes.Failure? { failures.withLockedValue(\.newest) }
 
-    /// Takes what replication tells.
+    /// Takes a report of replication.
     ///
     /// - Parameters:
     ///   - report: What has happened.

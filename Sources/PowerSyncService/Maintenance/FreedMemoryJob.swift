@@ -33,19 +33,12 @@ struct FreedMemoryJob: Service {
 
     /// Looks every minute until shutdown or cancellation.
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown {
-                var seen = endedStreams()
-                while true {
-                    try await clock.sleep(for: Self.interval)
-                    let ended = endedStreams()
-                    guard ended - seen >= Self.threshold else { continue }
-                    seen = ended
-                    await giveBack()
-                }
-            }
-        } catch is CancellationError {
-            return
-        }
+        let (pause, before) = (Self.interval, endedStreams())
+        try await PeriodicJob(every: pause, after: pause, clock: clock, startingWith: before) { seen in
+            let ended = endedStreams()
+            guard ended - seen >= Self.threshold else { return }
+            seen = ended
+            await giveBack()
+        }.run()
     }
 }

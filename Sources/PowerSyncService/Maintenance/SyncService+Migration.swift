@@ -21,7 +21,7 @@ extension SyncService {
     /// - Returns: The versions.
     /// - Throws: ``ServiceError`` with code `storage`, also for a storage that is newer than this service.
     package static func migrationReport(of configuration: ServiceConfiguration) async throws -> MigrationReport {
-        let maintenance = configuration.storageMaintenance
+        let maintenance = configuration.storage.module.maintenance
         return try await configuration.maintaining {
             let version = try await maintenance.version()
             return MigrationReport(
@@ -40,8 +40,8 @@ extension SyncService {
     /// - Throws: ``ServiceError`` with code `storage`, while a service runs on it, and for one that is newer than this service.
     package static func migrate(_ configuration: ServiceConfiguration) async throws -> MigrationReport {
         let report = try await migrationReport(of: configuration)
-        try configuration.prepareStoragePlace()
-        try await configuration.maintaining { try await configuration.storageMaintenance.migrate() }
+        try configuration.storage.module.preparePlace()
+        try await configuration.maintaining { try await configuration.storage.module.maintenance.migrate() }
         return report
     }
 }
@@ -54,10 +54,8 @@ extension ServiceConfiguration {
     func maintaining<Result>(_ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()
-        } catch let error as BucketStorageError {
-            throw ServiceError(.storage, error.message, key: "storage", catalogueCode: error.catalogueCode)
         } catch {
-            throw storageError(error)
+            throw storage.module.error(error, while: .maintaining)
         }
     }
 }

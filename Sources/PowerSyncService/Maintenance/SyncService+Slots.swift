@@ -1,13 +1,12 @@
 package import Logging
-import PowerSyncServiceCore
-package import PowerSyncServicePostgres
+package import PowerSyncServiceCore
 
 /// The replication slots of a source whose names begin as those of the service, for `powersync slots`.
 package struct SlotReport: Sendable {
     /// A slot, and whether the service needs it.
     package struct Entry: Sendable, Equatable {
         /// The slot as the server describes it.
-        package let slot: PostgresSlot
+        package let slot: SourceSlot
         /// Whether a stream of the storage needs it.
         package let isNeeded: Bool
 
@@ -39,19 +38,17 @@ extension SyncService {
     ///
     /// - Parameter configuration: Names source and storage.
     /// - Returns: The slots; `nil` for a source without slots.
-    /// - Throws: ``ServiceError``, or `PostgresError` when the source does not answer.
+    /// - Throws: ``ServiceError``, or ``SourceUnreachable``.
     package static func slots(of configuration: ServiceConfiguration) async throws -> SlotReport? {
-        guard case .postgres(let settings) = configuration.source.kind else { return nil }
-        let connection = try await PostgresConnection.open(try settings.connectionString())
-        defer { connection.close() }
+        let source = configuration.source.module
         // In this order: a stream is stored before its slot is made.
-        let slots = try await connection.slots(withPrefix: settings.slotNamePrefix)
-        let maintenance = configuration.storageMaintenance
+        guard let slots = try await source.slots() else { return nil }
+        let maintenance = configuration.storage.module.maintenance
         return try await configuration.maintaining {
             let needed = try await maintenance.slotNames()
             return SlotReport(
-                source: settings.description,
-                prefix: settings.slotNamePrefix,
+                source: source.description,
+                prefix: source.slotPrefix,
                 storage: maintenance.place,
                 hasStorage: try await maintenance.isThere(),
                 entries: slots.map { SlotReport.Entry(slot: $0, isNeeded: needed.contains($0.name)) }

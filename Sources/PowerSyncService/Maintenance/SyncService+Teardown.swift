@@ -18,7 +18,7 @@ extension SyncService {
     /// - Returns: What would be dropped.
     /// - Throws: ``ServiceError`` with code `storage` when there is no storage that can be read.
     package static func teardownPlan(of configuration: ServiceConfiguration) async throws -> TeardownPlan {
-        let maintenance = configuration.storageMaintenance
+        let maintenance = configuration.storage.module.maintenance
         return try await configuration.maintaining {
             configuration.teardownPlan(try await maintenance.slotNames(), maintenance)
         }
@@ -40,7 +40,7 @@ extension SyncService {
         logger: Logger,
         willErase: (TeardownPlan) -> Void
     ) async throws {
-        let maintenance = configuration.storageMaintenance
+        let maintenance = configuration.storage.module.maintenance
         // It comes back through the storage, and is none of its errors: both may be PostgreSQL servers.
         var sourceError: (any Error)?
         do {
@@ -70,7 +70,7 @@ extension ServiceConfiguration {
     /// Makes the source forget streams, and what was made for them if there are no others.
     func release(_ slots: [String], logger: Logger) async throws {
         // A source that is gone has forgotten everything; opening it would make it again.
-        if let path = source.embeddedPath, FileStamp(path: path) == nil { return }
+        guard source.module.isThere else { return }
         let source = try openSource(logger: logger)
         defer { try? source.close() }
         for slot in slots { try await source.dropStream(slot) }

@@ -10,8 +10,6 @@ import ServiceLifecycle
 /// What it shows is what the process records through swift-metrics: whoever starts the process gives `MetricsSystem` a
 /// `PrometheusMetricsFactory` with the same registry.
 package struct MetricsEndpoint: Service {
-    /// Where it listens: on all interfaces, as scrapers are usually elsewhere.
-    static let defaultHost = "0.0.0.0"
     /// What its connections may take: as those of clients, but few of them, as they are taken from the same open files.
     static let limits: HTTPConnectionLimits = {
         var limits = HTTPConnectionLimits()
@@ -29,13 +27,13 @@ package struct MetricsEndpoint: Service {
     /// Creates an endpoint.
     ///
     /// - Parameters:
-    ///   - host: The address to listen on; `nil` for all.
+    ///   - host: The address to listen on.
     ///   - port: The port.
     ///   - registry: What is shown.
     ///   - logger: For what the server logs.
     ///   - didListen: Called with the port when the listener is open.
     package init(
-        host: String? = nil,
+        host: String,
         port: Int,
         registry: PrometheusCollectorRegistry,
         logger: Logger,
@@ -46,14 +44,14 @@ package struct MetricsEndpoint: Service {
 
     /// Does the same with other limits of its connections.
     init(
-        host: String? = nil,
+        host: String,
         port: Int,
         registry: PrometheusCollectorRegistry,
         limits: HTTPConnectionLimits,
         logger: Logger,
         didListen: @escaping @Sendable (Int) async -> Void = { _ in }
     ) {
-        self.host = host ?? Self.defaultHost
+        self.host = host
         self.port = port
         self.registry = registry
         self.limits = limits

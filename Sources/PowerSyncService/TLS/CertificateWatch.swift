@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import PowerSyncServiceCore
 import ServiceLifecycle
 
 /// Takes up a certificate that was renewed, and says in time when one has to be (docs/operating.md "TLS").
@@ -37,9 +38,7 @@ struct CertificateWatch: Service {
     }
 
     func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await watch() }
-        } catch is CancellationError {}
+        try await untilShutdown { try await watch() }
     }
 
     private func watch() async throws {
@@ -55,7 +54,8 @@ struct CertificateWatch: Service {
                 logger.error(
                     "A file of the certificate is gone; the present one stays",
                     metadata: [
-                        "certificate": "\(certificate.files.certificate)", "key": "\(certificate.files.privateKey)",
+                        LogKey.certificate: "\(certificate.files.certificate)",
+                        LogKey.privateKey: "\(certificate.files.privateKey)",
                     ]
                 )
             case .none where !isAsked: break
@@ -76,7 +76,7 @@ struct CertificateWatch: Service {
             try certificate.reload(now: now())
             logger.notice(
                 "The certificate has been read",
-                metadata: ["not_after": "\(certificate.current.validity.endText)"]
+                metadata: [LogKey.notAfter: "\(certificate.current.validity.endText)"]
             )
             return nil
         } catch {
@@ -84,7 +84,7 @@ struct CertificateWatch: Service {
             if problem != lastProblem {
                 logger.error(
                     "The new certificate cannot be used; the present one stays",
-                    metadata: ["error": "\(problem)"]
+                    metadata: [LogKey.error: "\(problem)"]
                 )
             }
             return problem
@@ -108,8 +108,8 @@ struct CertificateWatch: Service {
         warned = Warning(state: state, date: now)
         switch state {
         case .valid: break
-        case .endsSoon: logger.warning("The certificate has to be renewed", metadata: ["warning": "\(problem)"])
-        case .ended, .notBegun: logger.error("The certificate is not valid", metadata: ["error": "\(problem)"])
+        case .endsSoon: logger.warning("The certificate has to be renewed", metadata: [LogKey.warning: "\(problem)"])
+        case .ended, .notBegun: logger.error("The certificate is not valid", metadata: [LogKey.error: "\(problem)"])
         }
     }
 }

@@ -44,6 +44,7 @@ package final class SyncConfigDeployer: Sendable {
     /// Advanced after the set of streams has changed.
     package let streamsChanged = ChangeSignal()
     private let storage: any BucketStorage
+    private let patternRefusal: SyncConfig.PatternRefusal?
     private let now: @Sendable () -> Date
     private let logger: Logger
     private let lastRejection = NIOLockedValueBox<Rejection?>(nil)
@@ -54,10 +55,17 @@ package final class SyncConfigDeployer: Sendable {
     ///
     /// - Parameters:
     ///   - storage: Where deployed configs are recorded.
+    ///   - patternRefusal: What the source cannot do; `nil` for a source that can do all.
     ///   - now: Tells the time for diagnostics.
     ///   - logger: Gets what was deployed at `notice`.
-    package init(storage: any BucketStorage, now: @escaping @Sendable () -> Date = { Date() }, logger: Logger) {
+    package init(
+        storage: any BucketStorage,
+        patternRefusal: SyncConfig.PatternRefusal? = nil,
+        now: @escaping @Sendable () -> Date = { Date() },
+        logger: Logger
+    ) {
         self.storage = storage
+        self.patternRefusal = patternRefusal
         self.now = now
         self.logger = logger
     }
@@ -77,7 +85,7 @@ package final class SyncConfigDeployer: Sendable {
     /// - Throws: ``SyncConfigDeploymentError/rejected(_:)``, or an error of the storage.
     @discardableResult
     package func deploy(_ content: String, versionLabel: String? = nil) async throws -> Deployment {
-        let result = SyncConfig.parse(content)
+        let result = SyncConfig.parse(content, patternRefusal: patternRefusal)
         guard let plan = result.plan else {
             lastRejection.withLockedValue { [date = now()] rejection in
                 rejection = Rejection(content: content, findings: result.diagnostics, date: date)
@@ -104,19 +112,19 @@ package final class SyncConfigDeployer: Sendable {
         let abandoned = before.filter { $0.state == .processing && $0.id != stream.id && !alive.contains($0.id) }
         for other in abandoned {
             logger.notice(
-                "A sync config that was being copied is abandoned.",
+                "A sync config that was being copied is abandoned",
                 metadata: [
-                    ReplicationLogKey.stream: "\(other.id)",
-                    ReplicationLogKey.code: "\(ErrorCode.copyStopped)",
+                    LogKey.replicationStream: .stringConvertible(other.id.rawValue),
+                    LogKey.code: "\(ErrorCode.copyStopped)",
                 ]
             )
         }
         let earlier = before.first { $0.id == stream.id }
         let isRelabelled = earlier.map { $0.versionLabel != stream.versionLabel } ?? false
         if earlier == nil {
-            logger.notice("A sync config is deployed.", metadata: metadata(of: stream))
+            logger.notice("A sync config is deployed", metadata: metadata(of: stream))
         } else if isRelabelled {
-            logger.notice("The sync config has another version label.", metadata: metadata(of: stream))
+            logger.notice("The sync config has another version label", metadata: metadata(of: stream))
         }
         if earlier == nil || !abandoned.isEmpty { streamsChanged.advance() }
         let outcome: Deployment.Outcome =
@@ -131,8 +139,8 @@ package final class SyncConfigDeployer: Sendable {
     }
 
     private func metadata(of stream: ReplicationStream) -> Logger.Metadata {
-        var metadata: Logger.Metadata = [ReplicationLogKey.stream: "\(stream.id)"]
-        if let label = stream.versionLabel { metadata[ReplicationLogKey.versionLabel] = "\(label)" }
+        var metadata: Logger.Metadata = [LogKey.replicationStream: .stringConvertible(stream.id.rawValue)]
+        if let label = stream.versionLabel { metadata[LogKey.versionLabel] = "\(label)" }
         return metadata
     }
 
@@ -150,7 +158,7 @@ package final class SyncConfigDeployer: Sendable {
             guard let active = streams.last(where: { $0.state.isServed }) else {
                 throw SyncConfigDeploymentError.noActiveConfig
             }
-            let result = SyncConfig.parse(active.content)
+            let result = SyncConfig.parse(active.content, patternRefusal: patternRefusal)
             guard let plan = result.plan else { throw SyncConfigDeploymentError.rejected(result.diagnostics) }
             let stream = try await storage.deploy(
                 active.content,
@@ -158,7 +166,7 @@ package final class SyncConfigDeployer: Sendable {
                 plan: plan,
                 mode: .again
             )
-            logger.notice("The source is copied again for the active sync config.", metadata: metadata(of: stream))
+            logger.notice("The source is copied again for the active sync config", metadata: metadata(of: stream))
             streamsChanged.advance()
             return stream
         }

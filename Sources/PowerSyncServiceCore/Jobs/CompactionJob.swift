@@ -40,22 +40,14 @@ package struct CompactionJob: Service {
     ///
     /// A run that fails is logged, and goes on with the next one.
     package func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await run(on: clock) }
-        } catch is CancellationError {
-            return
-        }
-    }
-
-    private func run(on clock: some Clock<Duration>) async throws {
-        var next = clock.now.advanced(by: Self.firstDelay)
-        while true {
-            try await clock.sleep(for: Self.sealingInterval)
+        let stopwatch = Stopwatch(clock)
+        let (pause, firstRun) = (Self.sealingInterval, Self.firstDelay)
+        try await PeriodicJob(every: pause, after: pause, clock: clock, startingWith: firstRun) { nextRun in
             try await seal()
-            guard clock.now >= next else { continue }
+            guard stopwatch.elapsed >= nextRun else { return }
             try await compact()
-            next = clock.now.advanced(by: Self.interval)
-        }
+            nextRun = stopwatch.elapsed + Self.interval
+        }.run()
     }
 
     private func seal() async throws {
@@ -64,8 +56,8 @@ package struct CompactionJob: Service {
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             logger.error(
-                "Operations could not be sealed.",
-                metadata: [ReplicationLogKey.error: "\(error)"]
+                "Operations could not be sealed",
+                metadata: [LogKey.error: "\(error)"]
             )
         }
     }
@@ -84,18 +76,20 @@ package struct CompactionJob: Service {
             let result = try await Self.compact(storage)
             status.didEnd(result)
             logger.notice(
-                "The bucket storage has been compacted.",
+                "The bucket storage has been compacted",
                 metadata: [
-                    "ps.moved": "\(result.movedOperations)", "ps.cleared": "\(result.clearedOperations)",
-                    "ps.entries": "\(result.deletedEntries)", "ps.requests": "\(result.deletedRequests)",
+                    LogKey.movedOperations: .stringConvertible(result.movedOperations),
+                    LogKey.clearedOperations: .stringConvertible(result.clearedOperations),
+                    LogKey.deletedEntries: .stringConvertible(result.deletedEntries),
+                    LogKey.deletedRequests: .stringConvertible(result.deletedRequests),
                 ]
             )
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             status.didEnd(nil, error: "\(error)")
             logger.error(
-                "Compaction failed, and goes on a day later.",
-                metadata: [ReplicationLogKey.error: "\(error)"]
+                "Compaction failed, and goes on a day later",
+                metadata: [LogKey.error: "\(error)"]
             )
         }
     }

@@ -34,27 +34,14 @@ package struct RetainedLogJob: Service {
 
     /// Looks until shutdown or cancellation.
     package func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown {
-                var gauges = Gauges(factory: self.factory)
-                while true {
-                    do {
-                        gauges.show(try await self.source.retainedLogs())
-                    } catch {
-                        // What keeps the source from answering is told by whoever replicates it.
-                        gauges.show([])
-                        try Task.checkCancellation()
-                    }
-                    try await self.clock.sleep(for: Self.interval)
-                }
-            }
-        } catch is CancellationError {
-            return
-        }
+        try await PeriodicJob(every: Self.interval, clock: clock, startingWith: Gauges(factory: factory)) { gauges in
+            // What keeps the source from answering is told by whoever replicates it.
+            gauges.show((try? await source.retainedLogs()) ?? [])
+        }.run()
     }
 
     /// A metric for each number that is known, and none for what is not.
-    private struct Gauges {
+    private struct Gauges: Sendable {
         private struct Key: Hashable {
             var label: String
             var slotName: String

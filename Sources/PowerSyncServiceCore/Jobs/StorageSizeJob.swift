@@ -41,34 +41,35 @@ package final class StorageSizeJob: Service {
 
     /// Measures until shutdown or cancellation.
     package func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown {
-                var pause = Self.firstInterval
-                while true {
-                    let stopwatch = Stopwatch(self.clock)
-                    try await self.measure()
-                    try await self.clock.sleep(for: max(pause, stopwatch.elapsed * Self.share))
-                    pause = min(pause * 2, Self.interval)
-                }
-            }
-        } catch is CancellationError {
-            return
+        try await PeriodicJob(
+            pausing: \.pause,
+            clock: clock,
+            startingWith: Pace(),
+            failure: (logger, "The size of the storage could not be measured")
+        ) { pace in
+            let stopwatch = Stopwatch(self.clock)
+            defer { pace.didMeasure(in: stopwatch.elapsed) }
+            try await self.measure()
+        }.run()
+    }
+
+    /// When to measure.
+    private struct Pace {
+        private var next = StorageSizeJob.firstInterval
+        /// The time until the next measurement.
+        private(set) var pause = Duration.zero
+
+        mutating func didMeasure(in time: Duration) {
+            pause = max(next, time * StorageSizeJob.share)
+            next = min(next * 2, StorageSizeJob.interval)
         }
     }
 
     private func measure() async throws {
-        do {
-            guard let sizes = try await storage.sizes(after: sizes?.version) else { return }
-            measured.withLockedValue { $0 = sizes }
-            rows.record(sizes.rows)
-            operations.record(sizes.operations)
-            parameters.record(sizes.parameters)
-        } catch {
-            if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            logger.error(
-                "The size of the storage could not be measured.",
-                metadata: [ReplicationLogKey.error: "\(error)"]
-            )
-        }
+        guard let sizes = try await storage.sizes(after: sizes?.version) else { return }
+        measured.withLockedValue { $0 = sizes }
+        rows.record(sizes.rows)
+        operations.record(sizes.operations)
+        parameters.record(sizes.parameters)
     }
 }

@@ -37,29 +37,4 @@ package struct Timing: Sendable {
             try await clock.sleep(for: .seconds(min(left, Self.longestSleep)))
         }
     }
-
-    /// Runs an operation, and cancels it when it takes too long.
-    ///
-    /// - Parameters:
-    ///   - limit: How long it may take.
-    ///   - failure: Is thrown when it takes longer, as soon as it has ended.
-    ///   - operation: Ends soon when it is cancelled.
-    /// - Returns: What `operation` returns.
-    /// - Throws: `failure`, or what `operation` throws.
-    func limiting<Result: Sendable>(
-        to limit: Duration,
-        _ failure: any Error,
-        _ operation: @escaping @Sendable () async throws -> Result
-    ) async throws -> Result {
-        try await withThrowingTaskGroup(of: Result.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await operation() }
-            group.addTask { [clock] in
-                try await clock.sleep(for: limit)
-                throw failure
-            }
-            guard let result = try await group.next() else { throw failure }
-            return result
-        }
-    }
 }

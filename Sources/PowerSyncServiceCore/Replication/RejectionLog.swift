@@ -30,35 +30,30 @@ final class RejectionLog: Sendable {
             case .tooLarge(let bytes, let limit, let buckets):
                 let others = buckets.count > 1 ? " and \(buckets.count - 1) more" : ""
                 logger.warning(
-                    "A row is too large for some buckets: clients keep what they have of it. At most \(limit) bytes are synced.",
+                    "A row is too large for some buckets: clients keep what they have of it",
                     metadata: metadata(of: row).merging([
-                        ReplicationLogKey.code: "\(ErrorCode.rowTooLarge.rawValue)",
-                        ReplicationLogKey.bytes: "\(bytes)",
-                        ReplicationLogKey.target: "\(buckets.first?.rawValue ?? "")\(others)",
+                        LogKey.code: "\(ErrorCode.rowTooLarge.rawValue)",
+                        LogKey.bytes: .stringConvertible(bytes), LogKey.limitBytes: .stringConvertible(limit),
+                        LogKey.target: "\(buckets.first?.rawValue ?? "")\(others)",
                     ]) { $1 }
                 )
             case .notEvaluated(let error):
                 guard isNew(.notEvaluated(error)) else { continue }
                 logger.warning(
-                    """
-                    A row cannot be evaluated, and is left out of what is named here. Other rows of the table with the same \
-                    problem are not logged.
-                    """,
+                    "A row cannot be evaluated; other rows of the table with the same error are not logged",
                     metadata: metadata(of: row).merging([
-                        ReplicationLogKey.target: "\(error.target)",
-                        ReplicationLogKey.error: "\(error.underlyingError)",
+                        LogKey.target: "\(error.target)",
+                        LogKey.error: "\(error.underlyingError)",
                     ]) { $1 }
                 )
             case .withoutID(let definitions):
                 statistics.didLeaveOut(row.table)
                 guard isNew(.withoutID(row.table, definitions: definitions)) else { continue }
                 logger.warning(
-                    """
-                    A row has no id, and is not sent: the query needs one, such as `a || '-' || b AS id`, or `user_id AS id` \
-                    where each user has one row. The status counts such rows; others are not logged.
-                    """,
+                    "A row has no id, and is not sent; the status counts such rows, others are not logged",
                     metadata: metadata(of: row).merging([
-                        ReplicationLogKey.target: "buckets of \(definitions.joined(separator: ", "))"
+                        LogKey.target: "buckets of \(definitions.joined(separator: ", "))",
+                        LogKey.remedy: .remedyOfMissingID,
                     ]) { $1 }
                 )
             }
@@ -71,14 +66,13 @@ final class RejectionLog: Sendable {
 
     private func metadata(of row: RejectedRow) -> Logger.Metadata {
         let key = row.key.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
-        return [ReplicationLogKey.table: "\(row.table)", ReplicationLogKey.rowKey: "\(key.prefix(200))"]
+        return [LogKey.table: "\(row.table)", LogKey.rowKey: "\(key.prefix(200))"]
     }
 }
 
-extension Logger.Message {
-    /// What a source says when it begins with a table whose rows are not sent.
-    package static let rowsWithoutID: Logger.Message = """
-        The sync config gives the rows of a table no id: they are not sent. The query needs one, such as \
-        `a || '-' || b AS id`, or `user_id AS id` where each user has one row. [stream.no_id]
+extension Logger.MetadataValue {
+    /// The value of ``LogKey/remedy`` where the query of a sync config gives its rows no id.
+    package static let remedyOfMissingID: Logger.MetadataValue = """
+        give the query an id, such as `a || '-' || b AS id`, or `user_id AS id` where each user has one row
         """
 }

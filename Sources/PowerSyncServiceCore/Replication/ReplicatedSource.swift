@@ -93,6 +93,8 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.obstacle(to: table) }
     }
 
+    func database() async throws -> DatabaseID? { try await waiting { try await source.database() } }
+
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         try await waiting { try await source.tables(for: plan) }
     }
@@ -158,6 +160,11 @@ struct ReplicatedSource: ReplicationSource {
     func uninstall() async throws { try await waiting { try await source.uninstall() } }
 
     func close() throws { try source.close() }
+
+    var described: (any DescribedSource)? { source.described }
+    var writable: (any WritableSource)? { source.writable }
+    var retainedLog: (any LogRetainingSource)? { source.retainedLog }
+    var fileBacked: (any FileBacked)? { source.fileBacked }
 
     // MARK: Readers
 

@@ -17,9 +17,14 @@ struct ReplicationLag {
     }
 
     /// Everything that has come is published.
-    mutating func didPublish(at now: Double) {
+    ///
+    /// - Parameter now: The seconds since 1970.
+    /// - Returns: How old the oldest transaction of it is, in seconds; `nil` when nothing has come.
+    @discardableResult
+    mutating func didPublish(at now: Double) -> Double? {
+        defer { (oldest, newest) = (nil, nil) }
         if let newest { published = now - newest }
-        (oldest, newest) = (nil, nil)
+        return oldest.map { now - $0 }
     }
 
     /// There is nothing new in the source, or it has not been heard for a while: then nobody knows.

@@ -38,11 +38,18 @@ package final class ReplicationStatistics: Sendable {
     }
 
     private static let lagLabel = "powersync_replication_lag_seconds"
+    /// The histogram of how long after its commit a transaction of the source was published.
+    package static let publicationLabel = "powersync_checkpoint_lag_seconds"
+    /// The upper bounds of its buckets, in seconds.
+    package static let publicationBuckets = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600]
 
     private let rows = Counter(label: "powersync_rows_replicated_total")
     private let bytes = Counter(label: "powersync_data_replicated_bytes_total")
     private let transactions = Counter(label: "powersync_transactions_replicated_total")
     private let chunks = Counter(label: "powersync_chunks_replicated_total")
+    private let attempts = Counter(label: "powersync_replication_attempts_total")
+    private let errors = Counter(label: "powersync_replication_errors_total")
+    private let publications = Recorder(label: publicationLabel, aggregate: true)
     private let state = NIOLockedValueBox(State())
 
     /// Begins to count; the metrics exist from now on, with 0.
@@ -66,6 +73,21 @@ package final class ReplicationStatistics: Sendable {
     /// A row of a table was left out because it has no id.
     func didLeaveOut(_ table: SourceTableName) {
         state.withLockedValue { $0.counts.rowsWithoutID["\(table)", default: 0] += 1 }
+    }
+
+    /// Replication of a stream begins, for the first time or again.
+    func didBegin() {
+        attempts.increment()
+    }
+
+    /// Replication has failed, and is tried again.
+    func didFail() {
+        errors.increment()
+    }
+
+    /// A transaction of the source was published some seconds after its commit, by two clocks.
+    func didPublish(after seconds: Double) {
+        publications.record(max(0, seconds))
     }
 
     /// A transaction was committed.

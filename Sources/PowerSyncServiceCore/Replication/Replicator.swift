@@ -1,5 +1,4 @@
 package import Logging
-package import PowerSyncSyncConfig
 import ServiceLifecycle
 
 /// Keeps the bucket storage up to date with the source: the writing half of the service.
@@ -11,7 +10,6 @@ import ServiceLifecycle
 package struct Replicator: Service {
     private let storage: any BucketStorage
     private let source: ReplicatedSource
-    private let config: (content: String, plan: SyncPlan)?
     private let streamsChanged: ChangeSignal
     private let clock: any Clock<Duration>
     private let statistics: ReplicationStatistics
@@ -55,55 +53,8 @@ package struct Replicator: Service {
         report: @escaping @Sendable (ReplicationReport, ReplicationStreamID?) -> Void = { _, _ in },
         touch: @escaping @Sendable () -> Void = {}
     ) {
-        self.init(storage, source, nil, streamsChanged, clock, statistics, logger, now, report, touch)
-    }
-
-    /// Creates a replicator that deploys a sync config first.
-    ///
-    /// - Parameters:
-    ///   - storage: Where to write to.
-    ///   - source: What to replicate.
-    ///   - content: The YAML text of the sync config.
-    ///   - plan: What the text compiles to.
-    ///   - clock: Measures pauses after errors, and the time between two signs of life.
-    ///   - statistics: Counts what is replicated.
-    ///   - logger: Gets progress at `notice`, and errors.
-    ///   - now: The seconds since 1970, compared with the source's clock to tell how far replication is behind.
-    ///   - report: Called when an attempt has failed, with the stream that it was for, if it was for one; after each commit; when
-    ///     other tables are left out; and when a later attempt has succeeded, another process is found to replicate the stream, or
-    ///     its job has ended.
-    ///   - touch: Called at least every few seconds while replication is alive, for the liveness probe; also while the
-    ///     source takes its time.
-    package init(
-        storage: any BucketStorage,
-        source: any ReplicationSource,
-        content: String,
-        plan: SyncPlan,
-        clock: any Clock<Duration> = ContinuousClock(),
-        statistics: ReplicationStatistics = ReplicationStatistics(),
-        logger: Logger,
-        now: @escaping @Sendable () -> Double = { Timing().seconds },
-        report: @escaping @Sendable (ReplicationReport, ReplicationStreamID?) -> Void = { _, _ in },
-        touch: @escaping @Sendable () -> Void = {}
-    ) {
-        self.init(storage, source, (content, plan), ChangeSignal(), clock, statistics, logger, now, report, touch)
-    }
-
-    private init(
-        _ storage: any BucketStorage,
-        _ source: any ReplicationSource,
-        _ config: (String, SyncPlan)?,
-        _ streamsChanged: ChangeSignal,
-        _ clock: any Clock<Duration>,
-        _ statistics: ReplicationStatistics,
-        _ logger: Logger,
-        _ now: @escaping @Sendable () -> Double,
-        _ report: @escaping @Sendable (ReplicationReport, ReplicationStreamID?) -> Void,
-        _ touch: @escaping @Sendable () -> Void
-    ) {
         self.storage = storage
         self.source = ReplicatedSource(source, clock: clock, touch: touch)
-        self.config = config
         self.streamsChanged = streamsChanged
         self.clock = clock
         self.statistics = statistics
@@ -115,18 +66,14 @@ package struct Replicator: Service {
 
     /// Replicates until shutdown or cancellation.
     ///
-    /// - Throws: ``ReplicationSourceError`` when the source cannot be replicated as it is configured, or an error of
-    ///   the storage while the config is deployed. Later errors are logged, not thrown.
+    /// - Throws: ``ReplicationSourceError`` when the source cannot be replicated as it is configured. Later errors are logged, not
+    ///   thrown.
     package func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown {
-                try await checkSource()
-                if let config { _ = try await storage.deploy(config.content, plan: config.plan) }
-                try await replicateStreams()
-            }
-        } catch is CancellationError {
-            logger.debug("Replication has been stopped.")
+        try await untilShutdown {
+            try await checkSource()
+            try await replicateStreams()
         }
+        logger.debug("Replication has been stopped")
     }
 
     /// Checks the source, and waits for one that does not answer yet.
@@ -212,6 +159,7 @@ package struct Replicator: Service {
             // As it is now: the attempt before may have changed it.
             let stream = try await storage.streams().first { $0.id == id && $0.state.isReplicated }
             guard let stream else { return .replaced }
+            statistics.didBegin()
             let replicator = StreamReplicator(
                 stream: stream,
                 storage: storage,
@@ -230,7 +178,10 @@ package struct Replicator: Service {
             )
             return try await waitingForLease(of: stream) { try await replicator.run() }
         }
-        logger.debug("Replication of a stream has ended.", metadata: ["ps.outcome": "\(outcome)"])
+        logger.debug(
+            "Replication of a stream has ended",
+            metadata: [LogKey.replicationStream: .stringConvertible(id.rawValue), LogKey.outcome: "\(outcome)"]
+        )
     }
 
     /// Tries again and again as long as another process writes the stream.
@@ -249,8 +200,8 @@ package struct Replicator: Service {
                     // The storage has answered: what was wrong before is not any more.
                     report(.ended, stream.id)
                     logger.notice(
-                        "Another process replicates the stream; this one takes over when that ends.",
-                        metadata: [ReplicationLogKey.stream: "\(stream.id)"]
+                        "Another process replicates the stream; this one takes over when that ends",
+                        metadata: [LogKey.replicationStream: .stringConvertible(stream.id.rawValue)]
                     )
                 }
             }
@@ -262,7 +213,10 @@ package struct Replicator: Service {
     private func delete(_ stream: ReplicationStream) async throws {
         try await source.dropStream(stream.slotName)
         try await storage.deleteData(of: stream.id)
-        logger.notice("A replaced stream has been deleted.", metadata: [ReplicationLogKey.stream: "\(stream.id)"])
+        logger.notice(
+            "A replaced stream has been deleted",
+            metadata: [LogKey.replicationStream: .stringConvertible(stream.id.rawValue)]
+        )
     }
 
     /// Repeats an operation until it succeeds or the task is cancelled.
@@ -280,22 +234,25 @@ package struct Replicator: Service {
         _ operation: () async throws -> Result
     ) async throws -> Result {
         var pause = Self.firstPause
-        var hasFailed = false
+        var attempt = 0
         while true {
+            attempt += 1
             var wait = pause
             do {
                 let result = try await operation()
-                if hasFailed { report(.ended, stream) }
+                if attempt > 1 { report(.ended, stream) }
                 return result
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
-                hasFailed = true
+                statistics.didFail()
                 report(.failed(error), stream)
                 wait = (error as? any PausingError)?.pause ?? wait
-                logger.error(
-                    "Replication failed, and is tried again.",
-                    metadata: [ReplicationLogKey.error: "\(error)"]
-                )
+                var metadata: Logger.Metadata = [
+                    LogKey.error: "\(error)", LogKey.attempt: .stringConvertible(attempt),
+                    LogKey.pause: .stringConvertible(wait.loggedMilliseconds),
+                ]
+                if let stream { metadata[LogKey.replicationStream] = .stringConvertible(stream.rawValue) }
+                logger.error("Replication failed, and is tried again", metadata: metadata)
             }
             pause = min(pause * 2, Self.maximumPause)
             while wait > .zero {

@@ -23,18 +23,14 @@ extension StreamReplicator {
         guard progress.isUnacknowledged else { return }
         let last = LastUse(writer: writer)
         await Task {
-            await withTaskGroup(of: Void.self) { group in
-                group.addTask {
-                    var writer = last.writer
-                    // Whatever cannot be said now is said after the next start.
-                    guard let durable = try? await writer.makeDurable(),
-                        source.wantsLastAcknowledgement(of: durable.position.lsn, by: stream.slotName)
-                    else { return }
-                    try? await source.acknowledge(durable, of: stream.slotName)
-                }
-                group.addTask { try? await Task.sleep(for: Self.lastPatience) }
-                await group.next()
-                group.cancelAll()
+            // Whatever cannot be said now is said after the next start.
+            try? await firstOf {
+                var writer = last.writer
+                let durable = try await writer.makeDurable()
+                guard source.wantsLastAcknowledgement(of: durable.position.lsn, by: stream.slotName) else { return }
+                try await source.acknowledge(durable, of: stream.slotName)
+            } or: {
+                try await Task.sleep(for: Self.lastPatience)
             }
         }.value
     }

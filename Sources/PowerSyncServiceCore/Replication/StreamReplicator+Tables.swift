@@ -61,16 +61,16 @@ extension StreamReplicator {
         progress.lag.lockedSince = obstacles.filter { $0.reason == .locked }.map(\.since).min()
         for obstacle in obstacles where !before.contains(where: { isSame($0, obstacle) }) {
             logger.warning(
-                "A table of the source is left out until it can be read; the others are replicated.",
+                "A table of the source is left out until it can be read; the others are replicated",
                 metadata: [
-                    ReplicationLogKey.table: "\(obstacle.table)", ReplicationLogKey.error: "\(obstacle.message)",
+                    LogKey.table: "\(obstacle.table)", LogKey.error: "\(obstacle.message)",
                 ]
             )
         }
         for obstacle in before where !obstacles.contains(where: { $0.table == obstacle.table }) {
             logger.notice(
-                "A table of the source that was left out is so no longer.",
-                metadata: [ReplicationLogKey.table: "\(obstacle.table)"]
+                "A table of the source that was left out is so no longer",
+                metadata: [LogKey.table: "\(obstacle.table)"]
             )
         }
         didLeaveOut(obstacles)
@@ -88,10 +88,10 @@ extension StreamReplicator {
         for outdated in dropped {
             let changes = described.filter { $0.name == outdated.descriptor.name }
                 .flatMap { source.changes(from: outdated.descriptor, to: $0) }
-            var metadata: Logger.Metadata = [ReplicationLogKey.table: "\(outdated.descriptor.name)"]
-            if !changes.isEmpty { metadata[ReplicationLogKey.changed] = "\(changes.joined(separator: ", "))" }
+            var metadata: Logger.Metadata = [LogKey.table: "\(outdated.descriptor.name)"]
+            if !changes.isEmpty { metadata[LogKey.changed] = "\(changes.joined(separator: ", "))" }
             logger.notice(
-                "A table of the source is gone or has another form: its rows are removed.",
+                "A table of the source is gone or has another form: its rows are removed",
                 metadata: metadata
             )
             try await writer.drop(outdated, touch: touch)
@@ -119,15 +119,18 @@ extension StreamReplicator {
             } catch let error as ReplicationSourceError where error.code == .tableUnavailable {
                 // It is left out when the tables are looked at again, and the part of it that was copied is not shown.
                 try await remove([table], from: &writer, history)
-                throw ReplicationSourceError(.tablesChanged, error.message, underlyingError: error)
+                throw ReplicationSourceError(
+                    .tablesChanged,
+                    error.message,
+                    catalogueCode: error.catalogueCode,
+                    underlyingError: error
+                )
             }
             // Changes made while the table was copied are in the change stream up to this position.
             try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(of: history))
             logger.notice(
-                "A table of the source has been copied.",
-                metadata: [
-                    ReplicationLogKey.table: "\(table.descriptor.name)", ReplicationLogKey.rows: "\(rows)",
-                ]
+                "A table of the source has been copied",
+                metadata: [LogKey.table: "\(table.descriptor.name)", LogKey.rows: .stringConvertible(rows)]
             )
         }
         if !missing.isEmpty || !stream.isSnapshotDone {

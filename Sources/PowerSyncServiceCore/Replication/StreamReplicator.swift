@@ -1,4 +1,5 @@
 import Logging
+import PowerSyncProtocol
 import PowerSyncSyncConfig
 
 /// Replicates the source into one replication stream, until the stream is replaced or the task is cancelled.
@@ -60,7 +61,7 @@ struct StreamReplicator {
         self.didLeaveOut = didLeaveOut
         self.touch = touch
         var logger = logger
-        logger[metadataKey: ReplicationLogKey.stream] = "\(stream.id)"
+        logger[metadataKey: LogKey.replicationStream] = .stringConvertible(stream.id.rawValue)
         self.logger = logger
         rejections = RejectionLog(logger: logger, statistics: statistics)
     }
@@ -79,9 +80,9 @@ struct StreamReplicator {
             // Another first copy would most likely end in the same way, and load the source again and again.
             if error.code == .retentionExceeded, stream.state != .active, try await !isActive() { throw error }
             logger.error(
-                "The source has lost its history: replication starts again.",
+                "The source has lost its history: replication starts again",
                 metadata: [
-                    ReplicationLogKey.error: "\(error)"
+                    LogKey.error: "\(error)"
                 ]
             )
             if error.isOfOlderStorage {
@@ -107,7 +108,8 @@ struct StreamReplicator {
         source.require(writer.storedLSN, in: stream.slotName)
         if writer.resumePosition == nil { try await writer.setResumePosition(position) }
 
-        let storesIntoLog = try await storage.isWritten(to: position.history)
+        let database = try await storage.database()
+        let storesIntoLog = if let database { try await source.database() == database } else { false }
         var progress = Progress(position: position, isActive: stream.state == .active, storesIntoLog: storesIntoLog)
         while true {
             try Task.checkCancellation()
@@ -119,7 +121,7 @@ struct StreamReplicator {
             } catch let error as ReplicationSourceError where error.code == .tablesChanged {
                 // Rows of the old tables that are saved but not flushed belong to a transaction that is read again.
             }
-            logger.notice("The tables of the source have changed.")
+            logger.notice("The tables of the source have changed")
         }
     }
 
@@ -249,8 +251,8 @@ struct StreamReplicator {
         progress.changesOfTransaction += changes
         guard before / Self.largeTransaction < progress.changesOfTransaction / Self.largeTransaction else { return }
         logger.notice(
-            "A large transaction of the source is being read.",
-            metadata: [ReplicationLogKey.rows: "\(progress.changesOfTransaction)"]
+            "A large transaction of the source is being read",
+            metadata: [LogKey.rows: .stringConvertible(progress.changesOfTransaction)]
         )
     }
 
@@ -292,10 +294,10 @@ struct StreamReplicator {
         guard case .created(let checkpoint) = result else { return nil }
         progress.isAwaited = false
         progress.publishedAt = now()
-        progress.lag.didPublish(at: now())
+        if let seconds = progress.lag.didPublish(at: now()) { statistics.didPublish(after: seconds) }
         logger.debug(
-            "Checkpoint.",
-            metadata: [ReplicationLogKey.checkpoint: "\(checkpoint.opID)", ReplicationLogKey.lsn: "\(lsn)"]
+            "A checkpoint was published",
+            metadata: [LogKey.checkpoint: .stringConvertible(checkpoint.opID.rawValue), LogKey.lsn: "\(lsn)"]
         )
         // Only what is published may be forgotten: a blocked commit is repeated from the last checkpoint on. And only what
         // a power failure does not take back.
@@ -304,7 +306,7 @@ struct StreamReplicator {
         }
         guard !progress.isActive else { return nil }
         progress.isActive = true
-        logger.notice("The replication stream is active.")
+        logger.notice("The replication stream is active")
         didActivate()
         return nil
     }

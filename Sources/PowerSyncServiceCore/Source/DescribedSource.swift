@@ -15,7 +15,7 @@ package protocol DescribedSource: ReplicationSource {
     /// What keeps rows that a plan reads from being synced, or may do so one day.
     ///
     /// - Throws: An error of the source.
-    func findings(for plan: SyncPlan) async throws -> [SourceFinding]
+    func findings(for plan: SyncPlan) async throws -> [Finding]
 
     /// What the source keeps of its log for a stream.
     ///
@@ -26,26 +26,9 @@ package protocol DescribedSource: ReplicationSource {
 }
 
 extension DescribedSource {
-    package func findings(for plan: SyncPlan) async throws -> [SourceFinding] { [] }
+    package func findings(for plan: SyncPlan) async throws -> [Finding] { [] }
 
     package func logRetention(for slotName: String) async throws -> LogRetention? { nil }
-}
-
-/// Something about a source that operators have to know.
-package struct SourceFinding: Sendable, Hashable {
-    /// The table; `nil` when it is about the whole source.
-    package var table: SourceTableName?
-    /// Whether rows are left out, or nothing can be replicated.
-    package var isFatal: Bool
-    /// What is wrong, after its code if it has one, and what mends it.
-    package var message: String
-
-    /// Creates a finding.
-    package init(table: SourceTableName?, isFatal: Bool, message: String) {
-        self.table = table
-        self.isFatal = isFatal
-        self.message = message
-    }
 }
 
 /// What a source keeps of its log for a stream that has not read all of it.
@@ -80,13 +63,13 @@ package struct DescribedTable: Sendable, Hashable {
         /// The type in the source's own words.
         package var type: String
         /// What clients get: `text`, `integer`, `real`, `blob` or `numeric`.
-        package var sqliteType: String
+        package var clientType: String
 
         /// Creates a column.
-        package init(name: String, type: String, sqliteType: String) {
+        package init(name: String, type: String, clientType: String) {
             self.name = name
             self.type = type
-            self.sqliteType = sqliteType
+            self.clientType = clientType
         }
     }
 
@@ -122,7 +105,7 @@ extension SourceSchema {
 extension SourceSchema.ColumnType {
     /// The type of a column whose values are known.
     fileprivate init?(_ column: DescribedTable.Column) {
-        switch column.sqliteType {
+        switch column.clientType {
         case "integer" where column.type == "boolean": self.init(declaration: column.type, values: .boolean)
         case "integer", "real": self.init(declaration: column.type, values: .number)
         case "text": self.init(declaration: column.type, values: .text)

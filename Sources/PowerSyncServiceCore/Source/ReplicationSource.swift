@@ -53,6 +53,9 @@ package protocol ReplicationSource: Sendable {
     ///   - slotName: A prepared stream.
     func require(_ position: LSN?, in slotName: String)
 
+    /// The database whose log is read; `nil` when no storage can be in it.
+    func database() async throws -> DatabaseID?
+
     /// The tables that can be replicated and that a plan reads, in a stable order.
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
 
@@ -164,6 +167,20 @@ package protocol ReplicationSource: Sendable {
 
     /// Closes the connections to the source. Calls that are running fail.
     func close() throws
+
+    // MARK: What not every source can do
+
+    /// Tells operators which tables the source has; `nil` for a source that cannot tell.
+    var described: (any DescribedSource)? { get }
+
+    /// Takes the writes of clients, for development; `nil` for a source that the service does not write to.
+    var writable: (any WritableSource)? { get }
+
+    /// Tells what a server keeps of its log for the service; `nil` for a source without a server that keeps one.
+    var retainedLog: (any LogRetainingSource)? { get }
+
+    /// Looks after the files of the source; `nil` for a source without files on this machine.
+    var fileBacked: (any FileBacked)? { get }
 }
 
 extension ReplicationSource {

@@ -1,5 +1,7 @@
+package import PowerSyncProtocol
+
 /// Why a source cannot be replicated, or not now.
-package struct ReplicationSourceError: PausingError, Sendable, CustomStringConvertible {
+package struct ReplicationSourceError: PausingError, CataloguedError, Sendable, CustomStringConvertible {
     /// What went wrong.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
@@ -26,6 +28,8 @@ package struct ReplicationSourceError: PausingError, Sendable, CustomStringConve
 
     /// What went wrong.
     package let code: Code
+    /// The code of the error catalogue, if there is one.
+    package let catalogueCode: ErrorCode?
     /// For operators: names the table or stream, and says what to do.
     package let message: String
     /// Whether the source was told before that a later position is stored: the storage is an older copy of itself.
@@ -34,14 +38,27 @@ package struct ReplicationSourceError: PausingError, Sendable, CustomStringConve
     package let underlyingError: (any Error)?
 
     /// Creates an error.
-    package init(_ code: Code, _ message: String, isOfOlderStorage: Bool = false, underlyingError: (any Error)? = nil) {
+    package init(
+        _ code: Code,
+        _ message: String,
+        catalogueCode: ErrorCode? = nil,
+        isOfOlderStorage: Bool = false,
+        underlyingError: (any Error)? = nil
+    ) {
         self.code = code
+        self.catalogueCode = catalogueCode
         self.message = message
         self.isOfOlderStorage = isOfOlderStorage
         self.underlyingError = underlyingError
     }
 
-    package var description: String { message }
+    /// The message with its code: in front of what the service says, behind what another error says.
+    package var description: String {
+        guard let catalogueCode else { return message }
+        return underlyingError == nil ? "[\(catalogueCode)] \(message)" : "\(message) [\(catalogueCode)]"
+    }
+
+    package var uncodedDescription: String { message }
 
     /// A minute when the source keeps too little: somebody has to change that.
     package var pause: Duration? {
@@ -54,7 +71,12 @@ extension ReplicationSourceError {
     ///
     /// - Parameter error: What the call has thrown.
     package init(_ error: any Error) {
-        let code = (error as? any CataloguedError)?.catalogueCode
-        self.init(.unavailable, "\(error)" + (code.map { " [\($0)]" } ?? ""), underlyingError: error)
+        let catalogued = error as? any CataloguedError
+        self.init(
+            .unavailable,
+            catalogued?.uncodedDescription ?? "\(error)",
+            catalogueCode: catalogued?.catalogueCode,
+            underlyingError: error
+        )
     }
 }

@@ -1,5 +1,5 @@
 package import PowerSyncSyncConfig
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 
 extension PostgresCheck {
     /// Asks everything on a connection, and judges it: what `test-connection` and `doctor` say.
@@ -11,11 +11,11 @@ extension PostgresCheck {
         on connection: PostgresConnection,
         plan: SyncPlan?,
         text: (content: String, file: String)? = nil
-    ) async throws -> [PostgresFinding] {
+    ) async throws -> [Finding] {
         var findings = try await lastingFindings(on: connection, plan: plan, text: text)
         if let plan { findings += try await lockFindings(plan, on: connection) }
         findings += try await slotWaits(on: connection)
-        return Self.ordered(findings)
+        return findings.errorsFirst
     }
 
     /// What does not pass by itself: what a service says at its start, too, which finds out who holds it up in another way.
@@ -30,7 +30,7 @@ extension PostgresCheck {
         on connection: PostgresConnection,
         plan: SyncPlan?,
         text: (content: String, file: String)?
-    ) async throws -> [PostgresFinding] {
+    ) async throws -> [Finding] {
         var findings = try findings(
             server: try await connection.query(Self.serverQuery, [slotNamePrefix], activity: "reading the settings"),
             publication: try await connection.query(
@@ -43,10 +43,10 @@ extension PostgresCheck {
                 [publication],
                 activity: "reading the tables"
             ),
-            plan: plan
+            plan: plan,
+            namesMissingTables: text == nil
         )
         if let text {
-            findings.removeAll(where: \.isMissingTable)
             findings += try await textFindings(text.content, file: text.file, on: connection)
         }
         return findings
@@ -57,16 +57,17 @@ extension PostgresCheck {
         _ content: String,
         file: String,
         on connection: PostgresConnection
-    ) async throws -> [PostgresFinding] {
+    ) async throws -> [Finding] {
         let relations = try await PostgresRelations.all(connection)
         let schema = SourceSchema(relations, defaultSchema: defaultSchema)
         // What is said without knowing the source is said elsewhere.
         let known = Set(SyncConfig.parse(content).diagnostics)
         return SyncConfig.parse(content, schema: schema).diagnostics.filter { !known.contains($0) }.map { diagnostic in
-            .warning(
-                "\(file):\(diagnostic.line):\(diagnostic.column): \(diagnostic.message)",
-                diagnostic.hint ?? "Correct the sync config, or the database: a change of its tables is noticed."
-            )
+            var finding = Finding(diagnostic, .source, file: file)
+            finding.severity = .warning
+            finding.remedy =
+                finding.remedy ?? "Correct the sync config, or the database: a change of its tables is noticed."
+            return finding
         }
     }
 
@@ -74,7 +75,7 @@ extension PostgresCheck {
     private static let longLock = 5
 
     /// Tables that another session has had locked for a while.
-    private func lockFindings(_ plan: SyncPlan, on connection: PostgresConnection) async throws -> [PostgresFinding] {
+    private func lockFindings(_ plan: SyncPlan, on connection: PostgresConnection) async throws -> [Finding] {
         let locked = try await connection.query(
             """
             SELECT DISTINCT c.oid, n.nspname, c.relname FROM pg_catalog.pg_locks l
@@ -85,7 +86,7 @@ extension PostgresCheck {
             """,
             activity: "reading the locks"
         )
-        var findings: [PostgresFinding] = []
+        var findings: [Finding] = []
         for row in locked {
             guard row.count == 3, let oid = row[0].flatMap({ PostgresOID($0) }), let schema = row[1], let name = row[2]
             else { continue }
@@ -106,8 +107,8 @@ extension PostgresCheck {
     }
 
     /// Slots that are being made, and who holds that up.
-    private func slotWaits(on connection: PostgresConnection) async throws -> [PostgresFinding] {
-        var findings: [PostgresFinding] = []
+    private func slotWaits(on connection: PostgresConnection) async throws -> [Finding] {
+        var findings: [Finding] = []
         for process in try await connection.processesMakingSlots() {
             let blockers = try await connection.blockers(ofProcess: process)
             guard !blockers.isEmpty else { continue }
@@ -127,13 +128,13 @@ extension PostgresCheck {
     /// What keeps a service from starting: settings of the server, privileges of the role, the publication.
     ///
     /// Slots are not counted: that of the service may be among those that are in use.
-    func settingErrors(on connection: PostgresConnection) async throws -> [PostgresFinding] {
+    func settingErrors(on connection: PostgresConnection) async throws -> [Finding] {
         let rows = try await connection.query(Self.serverQuery, [slotNamePrefix], activity: "reading the settings")
         return settingFindings(try PostgresServerState(rows)) + (try await publicationErrors(on: connection))
     }
 
     /// What is wrong with the publication.
-    func publicationErrors(on connection: PostgresConnection) async throws -> [PostgresFinding] {
+    func publicationErrors(on connection: PostgresConnection) async throws -> [Finding] {
         let rows = try await connection.query(
             Self.publicationQuery,
             [publication],

@@ -1,3 +1,5 @@
+package import PowerSyncServiceCore
+
 extension PostgresCheck {
     /// What is wrong with the way to a server, which no statement on one connection tells: poolers that give no session, or cannot
     /// replicate.
@@ -5,7 +7,7 @@ extension PostgresCheck {
     /// - Parameter string: How the service connects, for statements and for replication.
     /// - Returns: The errors.
     /// - Throws: ``PostgresError`` when there is no connection for statements, or `CancellationError`.
-    package func pathErrors(to string: PostgresConnectionString) async throws -> [PostgresFinding] {
+    package func pathErrors(to string: PostgresConnectionString) async throws -> [Finding] {
         let connection = try await PostgresConnection.open(string)
         defer { connection.close() }
         do {
@@ -20,7 +22,7 @@ extension PostgresCheck {
     private func replicationErrors(
         _ string: PostgresConnectionString,
         _ connection: PostgresConnection
-    ) async throws -> [PostgresFinding] {
+    ) async throws -> [Finding] {
         let activity = "opening a replication connection"
         let found: [String?]
         do {

@@ -1,3 +1,5 @@
+import PowerSyncServiceCore
+
 extension PostgresCheck {
     /// One row about the server and the role.
     ///
@@ -25,13 +27,13 @@ extension PostgresCheck {
         FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
         """
 
-    func serverFindings(_ state: PostgresServerState) -> [PostgresFinding] {
+    func serverFindings(_ state: PostgresServerState) -> [Finding] {
         settingFindings(state) + slotFindings(state)
     }
 
     /// What keeps everything from being replicated.
-    func settingFindings(_ state: PostgresServerState) -> [PostgresFinding] {
-        var findings: [PostgresFinding] = []
+    func settingFindings(_ state: PostgresServerState) -> [Finding] {
+        var findings: [Finding] = []
         if state.version < Self.minimumVersion {
             findings.append(
                 .error(
@@ -78,8 +80,8 @@ extension PostgresCheck {
         return "ALTER SYSTEM SET wal_level = logical; then restart the server."
     }
 
-    private func slotFindings(_ state: PostgresServerState) -> [PostgresFinding] {
-        var findings: [PostgresFinding] = []
+    private func slotFindings(_ state: PostgresServerState) -> [Finding] {
+        var findings: [Finding] = []
         func check(_ setting: String, _ what: String, maximum: Int, used: Int, own: Int) {
             let free = maximum - used
             let remedy = "ALTER SYSTEM SET \(setting) = \(maximum + 10); then restart the server."

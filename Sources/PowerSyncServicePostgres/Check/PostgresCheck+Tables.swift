@@ -1,3 +1,4 @@
+import PowerSyncServiceCore
 import PowerSyncSyncConfig
 
 /// A table or what looks like one, as the catalogue describes it.
@@ -88,21 +89,26 @@ extension PostgresCheck {
     func tableFindings(
         _ tables: [PublishedTable],
         _ plan: SyncPlan?,
+        namesMissingTables: Bool,
         _ state: PostgresServerState
-    ) -> [PostgresFinding] {
-        func problems(of table: PublishedTable) -> [PostgresFinding] {
+    ) -> [Finding] {
+        func problems(of table: PublishedTable) -> [Finding] {
             self.problems(of: table, state).map { $0.about(table.name) }
         }
         guard let plan else {
             return tables.filter { $0.isPublished && $0.kind == "r" }.flatMap { problems(of: $0) }
         }
-        var findings: [PostgresFinding] = []
+        var findings: [Finding] = []
         var reported: Set<SourceTableName> = []
         for pattern in plan.tablePatterns {
             let matching = tables.filter { pattern.matches($0.name, defaultSchema: defaultSchema) }
-            if matching.isEmpty {
-                let name = SourceTableName(schema: pattern.schema ?? defaultSchema, name: pattern.table)
-                findings.append(.missing("\(pattern)", in: state.database).about(name))
+            if matching.isEmpty, namesMissingTables {
+                findings.append(
+                    .warning(
+                        "The sync config reads \(pattern), and database \(state.database) has no such table.",
+                        "Check the spelling; names are case sensitive. A table that is created later is noticed."
+                    ).about(SourceTableName(schema: pattern.schema ?? defaultSchema, name: pattern.table))
+                )
             }
             // With a wildcard, only what is a table is meant.
             for table in matching where !pattern.isWildcard || table.kind == "r" {
@@ -117,7 +123,7 @@ extension PostgresCheck {
     }
 
     /// What the publication does to a table that no sync config reads, as far as one is known.
-    private func otherTableFinding(_ table: PublishedTable, isKnownUnread: Bool) -> PostgresFinding? {
+    private func otherTableFinding(_ table: PublishedTable, isKnownUnread: Bool) -> Finding? {
         guard table.isPublished, table.kind == "r", !table.isUnlogged, !table.isTemporary, !table.hasIdentity else {
             return nil
         }
@@ -160,10 +166,10 @@ extension PostgresCheck {
         return statements.joined(separator: " ")
     }
 
-    private func problems(of table: PublishedTable, _ state: PostgresServerState) -> [PostgresFinding] {
+    private func problems(of table: PublishedTable, _ state: PostgresServerState) -> [Finding] {
         if let finding = kindFinding(table) { return [finding] }
         let role = PostgresIdentifier.quoted(state.role)
-        var findings: [PostgresFinding] = []
+        var findings: [Finding] = []
         if !table.schemaCanBeUsed || !table.canBeRead {
             findings.append(
                 .error(
@@ -213,7 +219,7 @@ extension PostgresCheck {
         return findings
     }
 
-    private func unreplicatedKeyFinding(_ table: PublishedTable, _ columns: String) -> PostgresFinding {
+    private func unreplicatedKeyFinding(_ table: PublishedTable, _ columns: String) -> Finding {
         .leftOut(
             """
             The replica identity of \(table.name) has columns that are not replicated (\(columns)): they are generated, or the \
@@ -229,7 +235,7 @@ extension PostgresCheck {
     }
 
     /// What is wrong with something that is not an ordinary table.
-    private func kindFinding(_ table: PublishedTable) -> PostgresFinding? {
+    private func kindFinding(_ table: PublishedTable) -> Finding? {
         switch table.kind {
         case "r" where table.isUnlogged:
             .leftOut(

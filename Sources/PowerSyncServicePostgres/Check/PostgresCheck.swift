@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 package import PowerSyncSyncConfig
+package import PowerSyncServiceCore
 
 /// Tells whether a server can be replicated, and what is missing (docs/postgres.md "Checking a server").
 ///
@@ -44,14 +45,17 @@ package struct PostgresCheck: Sendable {
     ///   - publication: The rows of ``publicationQuery``.
     ///   - tables: The rows of ``tablesQuery(serverVersion:)``.
     ///   - plan: What is synced; `nil` to judge all tables of the publication.
+    ///   - namesMissingTables: Whether a table that does not exist is a finding; not when the text of the sync config is compared with the
+    ///     tables, too, which tells where it is named and which one may be meant.
     /// - Returns: The findings, errors first.
     /// - Throws: ``PostgresCatalogError`` when the rows are not what the queries return.
     package func findings(
         server: [[String?]],
         publication: [[String?]],
         tables: [[String?]],
-        plan: SyncPlan?
-    ) throws(PostgresCatalogError) -> [PostgresFinding] {
+        plan: SyncPlan?,
+        namesMissingTables: Bool = true
+    ) throws(PostgresCatalogError) -> [Finding] {
         let state = try PostgresServerState(server)
         var described: [PublishedTable] = []
         for (position, row) in tables.enumerated() { described.append(try PublishedTable(position, row)) }
@@ -59,15 +63,9 @@ package struct PostgresCheck: Sendable {
             table.kind == "r" && !table.isUnlogged && !table.isTemporary
                 && (plan?.tablePatterns ?? []).contains { $0.matches(table.name, defaultSchema: defaultSchema) }
         }
-        return Self.ordered(
-            serverFindings(state) + (try publicationFindings(publication, tables: read.map(\.name)))
-                + tableFindings(described, plan, state)
-        )
-    }
-
-    /// Findings, errors first.
-    static func ordered(_ findings: [PostgresFinding]) -> [PostgresFinding] {
-        findings.filter { $0.severity == .error } + findings.filter { $0.severity == .warning }
+        return
+            (serverFindings(state) + (try publicationFindings(publication, tables: read.map(\.name)))
+            + tableFindings(described, plan, namesMissingTables: namesMissingTables, state)).errorsFirst
     }
 }
 
@@ -98,7 +96,7 @@ extension PostgresCheck {
     func publicationFindings(
         _ rows: [[String?]],
         tables: [SourceTableName] = []
-    ) throws(PostgresCatalogError) -> [PostgresFinding] {
+    ) throws(PostgresCatalogError) -> [Finding] {
         let name = PostgresIdentifier.quoted(publication)
         guard let row = rows.first else {
             return [
@@ -112,7 +110,7 @@ extension PostgresCheck {
         guard row.count == 6 else {
             throw PostgresCatalogError(query: "publication", row: 0, column: "the number of columns")
         }
-        var findings: [PostgresFinding] = []
+        var findings: [Finding] = []
         let missing = zip(["insert", "update", "delete", "truncate"], row[1...4]).filter { $0.1 != "t" }.map(\.0)
         if !missing.isEmpty {
             findings.append(

@@ -34,14 +34,14 @@ enum PostgresRelations {
             let name = SourceTableName(schema: schema, name: table)
             if tables.last?.name != name { tables.append(DescribedTable(name: name, columns: [])) }
             tables[tables.count - 1].columns.append(
-                .init(name: column, type: type, sqliteType: sqliteType(of: type))
+                .init(name: column, type: type, clientType: clientType(of: type))
             )
         }
         return tables
     }
 
     /// What values of a type become (docs/postgres.md "Types").
-    private static func sqliteType(of type: String) -> String {
+    private static func clientType(of type: String) -> String {
         switch type {
         case "smallint", "integer", "bigint", "boolean", "oid": "integer"
         case "real", "double precision": "real"

@@ -42,6 +42,10 @@ package struct PostgresError: Error, Sendable, Hashable {
     }
 }
 
+extension PostgresError: ServerError {
+    package var isUnanswered: Bool { code != .server }
+}
+
 extension PostgresError: CustomStringConvertible {
     package var description: String {
         "PostgreSQL, while \(activity): \(message)" + (sqlState.map { " (SQLSTATE \($0))" } ?? "")

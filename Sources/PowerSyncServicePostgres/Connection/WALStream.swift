@@ -125,15 +125,16 @@ final class WALStream: Sendable {
     private static let lastPatience = Duration.seconds(1)
 
     /// Ends the stream once the server has been told what was acknowledged last, also if the task is cancelled.
-    func finish() async {
+    ///
+    /// - Parameter clock: Measures ``lastPatience``.
+    func finish(_ clock: any Clock<Duration>) async {
         let seen = statuses.version
         if state.withLockedValue({ $0.acknowledged != nil && $0.failure == nil }) {
             await Task { [statuses] in
-                await withTaskGroup(of: Void.self) { group in
-                    group.addTask { try? await statuses.wait(after: seen) }
-                    group.addTask { try? await Task.sleep(for: Self.lastPatience) }
-                    await group.next()
-                    group.cancelAll()
+                try? await firstOf {
+                    try await statuses.wait(after: seen)
+                } or: {
+                    try await clock.sleep(for: Self.lastPatience)
                 }
             }.value
         }

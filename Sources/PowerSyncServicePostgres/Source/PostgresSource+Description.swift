@@ -5,6 +5,8 @@ package import PowerSyncServiceCore
 
 /// The source as operators see it.
 extension PostgresSource: DescribedSource {
+    package var described: (any DescribedSource)? { self }
+
     package func describeTables() async throws -> [DescribedTable] {
         try await pool.withConnection { try await PostgresRelations.tables($0) }
     }
@@ -14,7 +16,7 @@ extension PostgresSource: DescribedSource {
         return Int64(clamping: later.rawValue >= earlier.rawValue ? later.rawValue - earlier.rawValue : 0)
     }
 
-    package func findings(for plan: SyncPlan) async throws -> [SourceFinding] {
+    package func findings(for plan: SyncPlan) async throws -> [Finding] {
         let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
         let found = try await pool.withConnection { try await check.findings(on: $0, plan: plan) }
         let failing = knownObstacles.filter { obstacle in
@@ -22,8 +24,8 @@ extension PostgresSource: DescribedSource {
                 && plan.tablePatterns.contains { $0.matches(obstacle.table, defaultSchema: Self.defaultSchema) }
         }
         // Of other obstacles, the server tells itself.
-        return found.map(\.sourceFinding)
-            + failing.map { SourceFinding(table: $0.table, isFatal: true, message: $0.message) }
+        return found
+            + failing.map { Finding(.warning, .source, $0.message, leavesTableOut: true).about($0.table) }
     }
 
     package func warn(about stream: ReplicationStream) async throws {
@@ -31,14 +33,14 @@ extension PostgresSource: DescribedSource {
         let found = try await pool.withConnection { connection in
             try await check.lastingFindings(on: connection, plan: stream.plan, text: (stream.content, "sync config"))
         }
-        for finding in found.map(\.sourceFinding) {
+        for finding in found {
             // Numbers change, such as that of free slots.
-            let isNew = warnings.withLockedValue { $0.insert(finding.message.filter { !$0.isNumber }).inserted }
+            let isNew = warnings.withLockedValue { $0.insert(finding.sentence.filter { !$0.isNumber }).inserted }
             guard isNew else { continue }
-            var metadata: Logger.Metadata = [ReplicationLogKey.error: "\(finding.message)"]
-            if let table = finding.table { metadata[ReplicationLogKey.table] = "\(table)" }
+            var metadata: Logger.Metadata = [LogKey.error: "\(finding.sentence)"]
+            if let table = finding.place.table { metadata[LogKey.table] = "\(table)" }
             logger.warning(
-                "Something keeps rows of the source from being synced, or may do so one day.",
+                "Something keeps rows of the source from being synced, or may do so one day",
                 metadata: metadata
             )
         }
@@ -48,15 +50,5 @@ extension PostgresSource: DescribedSource {
         let slots = try await pool.withConnection { try await $0.slots(withPrefix: slotName) }
         guard let slot = slots.first(where: { $0.name == slotName }) else { return nil }
         return LogRetention(status: slot.walStatus, safeBytes: slot.safeBytes, maximumBytes: slot.maximumBytes)
-    }
-}
-
-extension PostgresFinding {
-    /// The finding for operators of a service that runs.
-    fileprivate var sourceFinding: SourceFinding {
-        let isFatal = severity == .error || leavesTableOut
-        let code = code.map { "[\($0)] " } ?? ""
-        let remedy = remedy.map { " \($0)" } ?? ""
-        return SourceFinding(table: table, isFatal: isFatal, message: code + message + remedy)
     }
 }

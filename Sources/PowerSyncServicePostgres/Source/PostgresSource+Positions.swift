@@ -12,6 +12,13 @@ extension PostgresSource {
         }
     }
 
+    package func database() async throws -> DatabaseID? {
+        try await pool.withConnection { connection in
+            let rows = try await connection.query(DatabaseID.query, activity: "reading where the source is")
+            return rows.first?.first?.map { DatabaseID(rawValue: $0) }
+        }
+    }
+
     /// The position up to which something is in the log, also if it is not flushed or visible yet.
     func position(_ connection: PostgresConnection) async throws -> SourcePosition {
         let rows = try await connection.query(

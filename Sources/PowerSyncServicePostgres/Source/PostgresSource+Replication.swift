@@ -5,6 +5,9 @@ package import PowerSyncServiceCore
 
 /// The source as the replicator sees it.
 extension PostgresSource: ReplicationSource {
+    package var writable: (any WritableSource)? { nil }
+    package var fileBacked: (any FileBacked)? { nil }
+
     package func checkConfiguration() async throws {
         let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
         try await refuse(pool.withConnection { try await check.settingErrors(on: $0) })
@@ -17,12 +20,9 @@ extension PostgresSource: ReplicationSource {
         try await refuse(check.pathErrors(to: settings.connection))
     }
 
-    private func refuse(_ findings: [PostgresFinding]) throws {
+    private func refuse(_ findings: [Finding]) throws {
         guard !findings.isEmpty else { return }
-        let sentences = findings.map { finding in
-            "\(finding.code.map { "[\($0)] " } ?? "")\(finding.message)\(finding.remedy.map { " \($0)" } ?? "")"
-        }
-        throw ReplicationSourceError(.configuration, sentences.joined(separator: " "))
+        throw ReplicationSourceError(.configuration, findings.map(\.sentence).joined(separator: " "))
     }
 
     func publicationExists(_ connection: PostgresConnection) async throws -> Bool {
@@ -140,10 +140,10 @@ extension PostgresSource: ReplicationSource {
             // So that the stream passes every position that was read before.
             try await emitMarker()
             let result = try await body(&reader)
-            await stream.finish()
+            await stream.finish(clock)
             return result
         } catch {
-            await stream.finish()
+            await stream.finish(clock)
             throw error
         }
     }

@@ -182,9 +182,9 @@ package final class PostgresSource: Sendable {
         let isNew = warnings.withLockedValue { $0.insert("\(table).\(column) \(problem)").inserted }
         guard isNew else { return }
         var metadata: Logger.Metadata = [
-            ReplicationLogKey.table: "\(table)", "ps.column": "\(column)", ReplicationLogKey.error: "\(problem)",
+            LogKey.table: "\(table)", LogKey.column: "\(column)", LogKey.error: "\(problem)",
         ]
-        if let code = problem.code { metadata[ReplicationLogKey.code] = "\(code.rawValue)" }
-        logger.warning("A value of the source is not synced as it is.", metadata: metadata)
+        if let code = problem.code { metadata[LogKey.code] = "\(code.rawValue)" }
+        logger.warning("A value of the source is not synced as it is", metadata: metadata)
     }
 }

@@ -9,42 +9,22 @@ extension PostgresBucketStorage {
     package func compact() async throws -> CompactionResult {
         var result = CompactionResult()
         result.deletedRequests = try await deleteOldRequests()
-        let served = try await read("looking for something to compact") { db in try StreamRecord.served(db) }
-        guard let served, served.state == .active, let checkpoint = served.lastCheckpoint else { return result }
-        let compaction = PostgresCompaction(streamID: served.id, through: checkpoint.rawValue)
-        result.deletedEntries = try await run { try compaction.removeEntries($0) }.deleted
-        result.movedOperations = try await run { try compaction.moveOperations($0) }.moved
-        var bucket: Int64 = 0
-        while true {
-            let step = try await compactionStep { [bucket] db in try compaction.clear(after: bucket, db) }
-            guard let step else { return result }
-            result.clearedOperations += step.cleared
-            bucket = step.bucket
-            if step.isLast { return result }
-        }
-    }
-
-    /// Repeats a step until nothing is left.
-    private func run(
-        _ step: @escaping @Sendable (PostgresStatements) throws -> PostgresCompaction.Step
-    ) async throws -> PostgresCompaction.Step {
-        var total = PostgresCompaction.Step()
-        while let done = try await compactionStep(step) {
-            total.moved += done.moved
-            total.deleted += done.deleted
-            if done.isLast { break }
-        }
-        return total
+        guard let stream = try await readStreams("looking for something to compact", { try StreamCompaction($0) })
+        else { return result }
+        let compaction = PostgresCompaction(schema: schema, stream: stream)
+        try await result.count { _ in try await compactionStep { try compaction.removeEntries($0) } }
+        try await result.count { _ in try await compactionStep { try compaction.moveOperations($0) } }
+        try await result.count { bucket in try await compactionStep { try compaction.clear(after: bucket, $0) } }
+        return result
     }
 
     /// Does a step in a transaction of its own.
     ///
     /// - Returns: `nil` when somebody else compacts.
     private func compactionStep(
-        _ step: @escaping @Sendable (PostgresStatements) throws -> PostgresCompaction.Step
-    ) async throws -> PostgresCompaction.Step? {
-        try Task.checkCancellation()
-        return try await write("compacting") { [schema] db in
+        _ step: @escaping @Sendable (PostgresStatements) throws -> StreamCompaction.Step
+    ) async throws -> StreamCompaction.Step? {
+        try await write("compacting") { [schema] db in
             let isFree = try db.first("SELECT pg_try_advisory_xact_lock(\(schema.lockKey("compaction")))") {
                 try $0.boolean(0)
             }
@@ -53,47 +33,29 @@ extension PostgresBucketStorage {
     }
 }
 
-/// The steps of compacting one stream, each for a transaction of its own.
+/// The steps of a ``StreamCompaction``.
 ///
 /// Each begins by locking the record of the stream, as the writer does: they take turns.
-///
-/// 1. Superseded parameter entries are deleted, then the tombstones that superseded them.
-/// 2. A superseded `PUT` becomes a `MOVE`: op id and checksum stay, the row goes, `target_op` names what superseded it.
-/// 3. What precedes the first `PUT` of a bucket leaves no row behind: it becomes one `CLEAR` (``BucketBeginning``).
-///
-/// Checksums of buckets do not change. A checkpoint before a `CLEAR`, or before a deleted entry, cannot be read any more:
-/// `cleared_op` and `compacted_op` are raised in the same transaction.
 struct PostgresCompaction: Sendable {
-    /// What a transaction has done.
-    struct Step: Sendable {
-        /// The last bucket that needs nothing any more.
-        var bucket: Int64 = 0
-        var moved = 0
-        var cleared = 0
-        var deleted = 0
-        /// Whether nothing is left.
-        var isLast = false
-    }
+    let schema: PostgresStorageSchema
+    /// The stream that is compacted, and up to where.
+    let stream: StreamCompaction
 
-    /// The stream that is compacted.
-    let streamID: ReplicationStreamID
-    /// Operations above this op id are left alone: no checkpoint contains them yet.
-    let through: Int64
-
-    /// The most operations or entries of one transaction.
-    private static let batch = 1000
-    private var stream: PostgresArgument { .integer(streamID.rawValue) }
+    private typealias Step = StreamCompaction.Step
+    private static let batch = Int64(StreamCompaction.batch)
+    private var streamID: PostgresArgument { .integer(stream.streamID.rawValue) }
+    private var through: PostgresArgument { .integer(stream.through) }
 
     /// Waits for the writer, and checks that the stream is still served.
     private func begin(_ db: PostgresStatements) throws -> Bool {
-        try StreamRecord.find(streamID, locked: true, db).state == .active
+        try PostgresStreamTables(db, in: schema).record(of: stream.streamID, locked: true).record.state == .active
     }
 
     /// Records, with the first change, that earlier checkpoints may have become unreadable.
     private func passCheckpoint(_ db: PostgresStatements) throws {
         try db.run(
-            "UPDATE \(db.schema).streams SET compacted_op = $1 WHERE id = $2 AND compacted_op < $1",
-            [.integer(through), stream]
+            "UPDATE \(db.schema).replication_streams SET compacted_op = $1 WHERE id = $2 AND compacted_op < $1",
+            [through, streamID]
         )
     }
 
@@ -111,40 +73,46 @@ struct PostgresCompaction: Sendable {
     }
 
     /// Deletes some of the superseded entries, the oldest first.
-    func removeEntries(_ db: PostgresStatements) throws -> Step {
-        guard try begin(db) else { return Step(isLast: true) }
+    func removeEntries(_ db: PostgresStatements) throws -> StreamCompaction.Step {
+        var step = Step()
+        step.isLast = true
+        guard try begin(db) else { return step }
         let found = try db.rows(
             "SELECT op_id FROM \(db.schema).superseded_entries WHERE stream = $1 AND by_op <= $2 ORDER BY by_op, op_id LIMIT $3",
-            [stream, .integer(through), .integer(Int64(Self.batch))]
+            [streamID, through, .integer(Self.batch)]
         ) { try $0.integer(0) }
-        guard !found.isEmpty else { return Step(isLast: true) }
+        guard !found.isEmpty else { return step }
         try passCheckpoint(db)
-        try db.run(Self.removal(in: db.schema), [stream, .integers(found)])
+        try db.run(Self.removal(in: db.schema), [streamID, .integers(found)])
         try db.run(
             "DELETE FROM \(db.schema).superseded_entries WHERE stream = $1 AND op_id = ANY ($2)",
-            [stream, .integers(found)]
+            [streamID, .integers(found)]
         )
-        return Step(deleted: found.count, isLast: found.count < Self.batch)
+        step.deleted = found.count
+        step.isLast = found.count < Self.batch
+        return step
     }
 
     /// Makes a `MOVE` of some of the superseded operations.
-    func moveOperations(_ db: PostgresStatements) throws -> Step {
-        guard try begin(db) else { return Step(isLast: true) }
+    func moveOperations(_ db: PostgresStatements) throws -> StreamCompaction.Step {
+        var step = Step()
+        step.isLast = true
+        guard try begin(db) else { return step }
         var (buckets, opIDs, laterIDs) = (PostgresArray(.integer), PostgresArray(.integer), PostgresArray(.integer))
         try db.run(
             """
             SELECT bucket, op_id, by_op FROM \(db.schema).superseded_operations WHERE stream = $1 AND by_op <= $2
             ORDER BY bucket, op_id LIMIT $3
             """,
-            [stream, .integer(through), .integer(Int64(Self.batch))]
+            [streamID, through, .integer(Self.batch)]
         ) { row in
             buckets.append(try row.integer(0))
             opIDs.append(try row.integer(1))
             laterIDs.append(try row.integer(2))
         }
-        guard buckets.count > 0 else { return Step(isLast: true) }
+        guard buckets.count > 0 else { return step }
         try passCheckpoint(db)
-        let moved = try db.run(
+        step.moved = try db.run(
             """
             UPDATE \(db.schema).operations AS o
             SET op = 'M', target_op = s.by_op, source_table = NULL, source_key = NULL, table_name = NULL, row_id = NULL,
@@ -152,31 +120,36 @@ struct PostgresCompaction: Sendable {
             FROM unnest($2::bigint[], $3::bigint[], $4::bigint[]) AS s (bucket, op_id, by_op)
             WHERE o.stream = $1 AND o.bucket = s.bucket AND o.op_id = s.op_id AND o.op = 'P'
             """,
-            [stream, .array(buckets), .array(opIDs), .array(laterIDs)]
+            [streamID, .array(buckets), .array(opIDs), .array(laterIDs)]
         )
         try db.run(
             """
             DELETE FROM \(db.schema).superseded_operations AS d USING unnest($2::bigint[], $3::bigint[]) AS s (bucket, op_id)
             WHERE d.stream = $1 AND d.bucket = s.bucket AND d.op_id = s.op_id
             """,
-            [stream, .array(buckets), .array(opIDs)]
+            [streamID, .array(buckets), .array(opIDs)]
         )
         try db.run(
             "UPDATE \(db.schema).buckets SET is_uncleared = true WHERE stream = $1 AND id = ANY ($2) AND NOT is_uncleared",
-            [stream, .array(buckets)]
+            [streamID, .array(buckets)]
         )
-        return Step(moved: moved, isLast: buckets.count < Self.batch)
+        step.isLast = buckets.count < Self.batch
+        return step
     }
 
-    /// Clears the beginning of some buckets, or a part of one, after the ``Step/bucket`` of the step before (0 for the first).
-    func clear(after bucket: Int64, _ db: PostgresStatements) throws -> Step {
-        var step = Step(bucket: bucket)
-        guard try begin(db) else { return Step(isLast: true) }
+    /// Clears the beginning of some buckets, or a part of one, after the ``StreamCompaction/Step/bucket`` of the step
+    /// before.
+    func clear(after bucket: Int64, _ db: PostgresStatements) throws -> StreamCompaction.Step {
+        var step = Step(after: bucket)
+        guard try begin(db) else {
+            step.isLast = true
+            return step
+        }
         var work = 0
         while work < Self.batch {
             let next = try db.first(
                 "SELECT id FROM \(db.schema).buckets WHERE stream = $1 AND is_uncleared AND id > $2 ORDER BY id LIMIT 1",
-                [stream, .integer(step.bucket)]
+                [streamID, .integer(step.bucket)]
             ) { try $0.integer(0) }
             guard let next else {
                 step.isLast = true
@@ -194,7 +167,7 @@ struct PostgresCompaction: Sendable {
         _ bucket: Int64,
         _ db: PostgresStatements
     ) throws -> (operations: Int, cleared: Int, isDone: Bool) {
-        let arguments = [stream, .integer(bucket)]
+        let arguments = [streamID, .integer(bucket)]
         var beginning = BucketBeginning()
         var hasRow = false
         let found = try db.run(
@@ -202,7 +175,7 @@ struct PostgresCompaction: Sendable {
             SELECT op_id, op, checksum, target_op FROM \(db.schema).operations WHERE stream = $1 AND bucket = $2 AND op_id <= $3
             ORDER BY op_id LIMIT $4
             """,
-            arguments + [.integer(through), .integer(Int64(Self.batch))]
+            arguments + [through, .integer(Self.batch)]
         ) { row in
             let operation = StoredOperation(
                 opID: try row.integer(0),

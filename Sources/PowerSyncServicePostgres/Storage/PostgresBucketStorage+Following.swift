@@ -18,7 +18,7 @@ extension PostgresBucketStorage {
                 try await followOnce(&known) { news in
                     if isLost {
                         isLost = false
-                        logger.notice("The bucket storage can be followed again.")
+                        logger.notice("The bucket storage can be followed again")
                     }
                     look(news)
                 }
@@ -29,8 +29,8 @@ extension PostgresBucketStorage {
                 if !isLost {
                     isLost = true
                     logger.warning(
-                        "The bucket storage cannot be followed, and is tried again.",
-                        metadata: [ReplicationLogKey.error: "\(error)"]
+                        "The bucket storage cannot be followed, and is tried again",
+                        metadata: [LogKey.error: "\(error)"]
                     )
                 }
                 look(.failed)
@@ -99,8 +99,9 @@ extension PostgresBucketStorage {
         let published = feed.current
         return try await noticingOtherStorages {
             try await connection.statements("looking for checkpoints", in: schema) { [self] db in
-                let streams = try StreamRecord.all(in: StreamRecord.statesWithData, db).map { ($0.id, $0.state) }
-                return (try publishedCheckpoint(after: published, db), Dictionary(uniqueKeysWithValues: streams))
+                let records = try PostgresStreamTables(db, in: schema).records(in: ReplicationStream.State.withData)
+                let states = Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0.state) })
+                return (try publishedCheckpoint(after: published, db), states)
             }
         }
     }
@@ -126,7 +127,7 @@ extension PostgresBucketStorage {
         var place = PostgresStatements.Place()
         try db.run(together: [db.placeQuery { place = $0 }])
         try db.check(place)
-        let checkpoint = try StreamRecord.served(db)?.checkpoint
+        let checkpoint = try PostgresStreamTables(db, in: schema).served()?.checkpoint
         // What was published before this look is stored for ever, unless a copy of the storage has taken its place.
         if let checkpoint, let published, checkpoint.isBefore(published) { throw schema.otherStorage }
         guard let checkpoint else { return nil }
@@ -147,19 +148,10 @@ extension PostgresBucketStorage {
         }
     }
 
-    package func isWritten(to history: SourceHistory) async throws -> Bool {
-        // As the source makes histories: the cluster, its timeline, and the database.
-        let parts = history.rawValue.prefix { $0 != "~" }.split(separator: ".", omittingEmptySubsequences: false)
-        guard parts.count == 3 else { return false }
-        let own = try await read("reading where the storage is") { db in
-            try db.first(
-                """
-                SELECT c.system_identifier::text, d.oid::text FROM pg_control_system() AS c, pg_database AS d
-                WHERE d.datname = current_database()
-                """
-            ) { try [$0.text(0), $0.text(1)] }
+    package func database() async throws -> DatabaseID? {
+        try await ask("reading where the storage is") { db in
+            try db.one(DatabaseID.query) { DatabaseID(rawValue: try $0.text(0)) }
         }
-        return own == [String(parts[0]), String(parts[2])]
     }
 }
 

@@ -2,6 +2,8 @@ package import PowerSyncServiceCore
 
 /// What operators ask (docs/dashboard.md).
 extension PostgresBucketStorage {
+    package var fileBacked: (any FileBacked)? { nil }
+
     package func buckets(
         of stream: ReplicationStreamID,
         search: String,
@@ -76,7 +78,7 @@ extension PostgresBucketStorage {
                     """
                     SELECT (SELECT last_value FROM \(db.schema).op_ids)
                         + (SELECT coalesce(sum(compacted_op), 0)::bigint + count(*) FILTER (WHERE state = 'TERMINATED')
-                            FROM \(db.schema).streams)
+                            FROM \(db.schema).replication_streams)
                     """
                 ) { try $0.integer(0) }
             if present == version { return nil }

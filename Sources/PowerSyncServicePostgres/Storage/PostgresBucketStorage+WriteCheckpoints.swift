@@ -7,6 +7,7 @@ package import PowerSyncServiceCore
 /// Several processes may record some of one user at the same time, and have read the position of the source in another order.
 /// So that no number is visible before those below it, positions of one history never go back.
 extension PostgresBucketStorage {
+    /// In one statement: each write checkpoint asks for it.
     package func publishedPosition() async throws -> SourcePosition? {
         try await ask("reading the published position") { db in
             try db.first(
@@ -22,7 +23,7 @@ extension PostgresBucketStorage {
     /// The stream that clients are served from.
     private static func served(_ db: PostgresStatements) -> String {
         """
-        SELECT last_checkpoint_lsn, history_id FROM \(db.schema).streams
+        SELECT last_checkpoint_lsn, history_id FROM \(db.schema).replication_streams
         WHERE state IN ('ACTIVE', 'ERRORED') ORDER BY id DESC LIMIT 1
         """
     }
@@ -78,7 +79,7 @@ extension PostgresBucketStorage {
         let step = WriteCheckpointRetention.skippedNumbers
         @Sendable func raised(_ column: String) -> String { "least(\(column), \(Int64.max - step)) + \(step)" }
         try await write("skipping write checkpoints") { [self] db in
-            try lockHistories(db)
+            let history = try PostgresStreamTables(db, in: schema).number(of: head.history)
             try db.run(
                 """
                 WITH served AS (\(Self.served(db)))
@@ -86,7 +87,7 @@ extension PostgresBucketStorage {
                     \(Self.keepVisible), write_checkpoint = \(raised("w.write_checkpoint")), lsn = $1, history_id = $2
                 WHERE requested_at IS NULL
                 """,
-                [.text(head.lsn.rawValue), .integer(try head.history.number(db))]
+                [.text(head.lsn.rawValue), .integer(history)]
             )
             let forgotten = "\(db.schema).forgotten_write_checkpoints"
             try db.run("UPDATE \(forgotten) SET number = \(raised("number"))")
@@ -131,7 +132,7 @@ extension PostgresBucketStorage {
     private static func number(ofHistory history: String, _ db: PostgresStatements) -> String {
         """
         SELECT id FROM (
-            SELECT h.id, 1 AS rank FROM \(db.schema).streams AS s JOIN \(db.schema).source_histories AS h ON h.id = s.history_id
+            SELECT h.id, 1 AS rank FROM \(db.schema).replication_streams AS s JOIN \(db.schema).source_histories AS h ON h.id = s.history_id
             WHERE s.state IN ('ACTIVE', 'ERRORED', 'PROCESSING') AND h.history = \(history)
             UNION ALL
             SELECT id, 2 FROM (SELECT * FROM \(db.schema).source_histories ORDER BY id DESC LIMIT 1) AS newest
@@ -187,11 +188,12 @@ extension PostgresBucketStorage {
         let number = try await inSession { try await ask("recording a write checkpoint", record) }
         if let number { return WriteCheckpoint(number) }
         return try await write("recording a write checkpoint") { [self] db in
-            guard try StreamRecord.served(db) != nil else { throw BucketStorageError.noActiveStream }
+            guard try PostgresStreamTables(db, in: schema).served() != nil else {
+                throw BucketStorageError.noActiveStream
+            }
             let history = PostgresArgument.text(head.history.rawValue)
             if try db.first(Self.number(ofHistory: "$1", db), [history], { _ in true }) == nil {
-                try lockHistories(db)
-                _ = try head.history.number(db)
+                _ = try PostgresStreamTables(db, in: schema).number(of: head.history)
             }
             if let number = try record(db) { return WriteCheckpoint(number) }
             // A larger one is there.
@@ -217,7 +219,7 @@ extension PostgresBucketStorage {
                         OR w.visible_history_id = s.history_id AND w.visible_lsn <= $3
                         THEN w.visible_write_checkpoint
                     END
-                FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).streams AS s ON s.id = $2
+                FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).replication_streams AS s ON s.id = $2
                 WHERE w.digest = sha256($1)
                 """,
                 [
@@ -233,7 +235,7 @@ extension PostgresBucketStorage {
         try await ask("reading a write checkpoint") { db in
             try db.first(
                 """
-                SELECT w.lsn FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).streams AS s ON s.id = $2
+                SELECT w.lsn FROM \(db.schema).write_checkpoints AS w JOIN \(db.schema).replication_streams AS s ON s.id = $2
                 WHERE w.digest = sha256($1) AND w.history_id = s.history_id AND w.lsn > $3
                 """,
                 [
@@ -281,8 +283,8 @@ extension PostgresBucketStorage {
     func deleteOldRequests() async throws -> Int {
         func before(_ retention: TimeInterval) -> PostgresArgument { seconds(now().addingTimeInterval(-retention)) }
         let arguments = [before(WriteCheckpointRetention.ofRequests), before(WriteCheckpointRetention.ofClients)]
-        return try await write("deleting write checkpoints") { db in
-            guard let served = try StreamRecord.served(db) else { return 0 }
+        return try await write("deleting write checkpoints") { [schema] db in
+            guard let served = try PostgresStreamTables(db, in: schema).served() else { return 0 }
             return try db.one(
                 """
                 WITH deleted AS (

@@ -20,7 +20,7 @@ extension PostgresBucketStorage {
     }
 
     /// Takes the lease of a stream, and keeps the connection for the next attempt when somebody else has it.
-    private func takeLease(of stream: ReplicationStreamID) async throws -> WriterLease {
+    package func takeLease(of stream: ReplicationStreamID) async throws -> WriterLease {
         let kept = waiting.withLockedValue { $0.removeValue(forKey: stream) }
         if let kept {
             do {
@@ -77,30 +77,14 @@ extension PostgresBucketStorage {
     }
 
     /// A writer for a stream that has the lease.
-    func writer(of stream: ReplicationStreamID, _ lease: WriterLease) async throws -> PostgresBucketWriter {
-        let (record, config, history, reached, tables) = try await lease.statements("opening a writer") {
-            [configs] db in
-            let record = try StreamRecord.find(stream, db)
-            let reached = try db.first(
-                "SELECT max(lsn) FROM \(db.schema).write_checkpoints WHERE history_id = $1",
-                [.integer(record.historyID)]
-            ) { $0.optionalText(0).map { LSN($0) } }
-            let history = try SourceHistory.find(record.historyID, db)
-            let config = try configs.config(of: stream) { try .find($0, db) }
-            return (record, config, history, reached ?? nil, try SourceTable.all(of: stream, db))
+    package func writer(
+        of stream: ReplicationStreamID,
+        _ lease: WriterLease
+    ) async throws -> any BucketStorageWriter {
+        let beginning = try await lease.statements("opening a writer") { [configs, schema] db in
+            try PostgresStreamTables(db, in: schema).beginning(of: stream, configs)
         }
-        return PostgresBucketWriter(
-            storage: self,
-            lease: lease,
-            streamID: stream,
-            plan: config.plan,
-            hashKey: record.hashKey,
-            isActive: record.state == .active,
-            resumePosition: record.resumePosition(in: history),
-            reachedLSN: record.notReached(reached),
-            storedLSN: record.noCheckpointBefore,
-            tables: tables
-        )
+        return BucketWriter(PostgresWriterSession(storage: self, lease: lease), beginning, makeID: makeID)
     }
 }
 

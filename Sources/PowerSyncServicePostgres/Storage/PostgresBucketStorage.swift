@@ -3,7 +3,7 @@ package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSyncConfig
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 
 /// Bucket storage in a schema of a PostgreSQL database, for any number of processes (docs/postgres-storage.md).
 ///
@@ -46,7 +46,7 @@ package final class PostgresBucketStorage: Sendable {
     /// What this process calls itself when it tells others something.
     let processID = RandomID.make()
     /// The newest checkpoint of the active stream that this process knows of.
-    let feed: CheckpointFeed
+    package let feed: CheckpointFeed
     /// Tells the time for diagnostics.
     let now: @Sendable () -> Date
     /// Makes ids of source tables and names of slots.
@@ -58,7 +58,7 @@ package final class PostgresBucketStorage: Sendable {
     let waiting = NIOLockedValueBox<[ReplicationStreamID: PostgresConnection]>([:])
     /// Names that operations of a stream repeat, by their numbers; none that only a transaction has which may be lost.
     let names = NIOLockedValueBox<[ReplicationStreamID: [Int64: [UInt8]]]>([:])
-    let configs: StreamConfigs
+    package let configs: StreamConfigs
     /// What was seen of the writers of the served stream.
     let lineage: NIOLockedValueBox<StorageLineage?>
     /// Whether a connection has run into another session than its own.
@@ -118,7 +118,7 @@ package final class PostgresBucketStorage: Sendable {
                 try await prove(connection, settings.connection, new)
                 try await prepare(new, use, connection)
                 return try await connection.statements("reading the served stream", in: new) { db in
-                    let checkpoint = try StreamRecord.served(db)?.checkpoint
+                    let checkpoint = try PostgresStreamTables(db, in: new).served()?.checkpoint
                     return (
                         PostgresStorageSchema(name: new.name, id: try new.identity(db)), checkpoint,
                         try checkpoint.flatMap { try StorageLineage($0, db) }

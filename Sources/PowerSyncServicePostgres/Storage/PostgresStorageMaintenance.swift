@@ -63,12 +63,8 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
 
     private func slotNames(_ connection: PostgresConnection) async throws -> Set<String> {
         try await connection.statements("reading the streams", in: schema) { [schema] db in
-            guard try schema.contents(db) != .nothing else { return [] }
-            return Set(
-                try db.rows("SELECT slot_name FROM \(db.schema).streams WHERE state <> 'TERMINATED'") {
-                    try $0.text(0)
-                }
-            )
+            guard let tables = try schema.contents(db).tables else { return [] }
+            return Set(try Self.slots(tables.streams, db).values.compactMap(\.self))
         }
     }
 
@@ -120,32 +116,32 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
     /// find out.
     package func erase(afterReleasing release: (Set<String>) async throws -> Void) async throws {
         try await withConnection(inSession: true) { connection in
-            let slots = try await connection.statements("keeping writers away", in: schema) {
+            let (slots, streams) = try await connection.statements("keeping writers away", in: schema) {
                 [schema, place, inUse] db in
-                guard try schema.contents(db) != .nothing else {
+                guard let tables = try schema.contents(db).tables else {
                     throw BucketStorageError(.cannotOpen, "There is no bucket storage at \(place).")
                 }
-                let slots = try Self.slots(db)
+                let slots = try Self.slots(tables.streams, db)
                 for stream in slots.keys {
                     guard try WriterLease.tryLock(schema.writerKey(stream), db) else { throw inUse }
                 }
-                return slots
+                return (slots, tables.streams)
             }
             try await release(Set(slots.values.compactMap(\.self)))
             try await connection.statements("deleting the bucket storage", in: schema) { [schema, inUse] db in
                 try schema.erase(db) {
                     // No service can add another one from here on.
-                    try db.run("LOCK TABLE \(db.schema).streams IN ACCESS EXCLUSIVE MODE")
-                    guard try Set(Self.slots(db).keys).isSubset(of: slots.keys) else { throw inUse }
+                    try db.run("LOCK TABLE \(db.schema).\(streams) IN ACCESS EXCLUSIVE MODE")
+                    guard try Set(Self.slots(streams, db).keys).isSubset(of: slots.keys) else { throw inUse }
                 }
             }
         }
     }
 
-    /// All streams, with the slots of those that have one.
-    private static func slots(_ db: PostgresStatements) throws -> [ReplicationStreamID: String?] {
+    /// All streams of a table, with the slots of those that have one.
+    private static func slots(_ table: String, _ db: PostgresStatements) throws -> [ReplicationStreamID: String?] {
         let streams = try db.rows(
-            "SELECT id, CASE WHEN state <> 'TERMINATED' THEN slot_name END FROM \(db.schema).streams"
+            "SELECT id, CASE WHEN state <> 'TERMINATED' THEN slot_name END FROM \(db.schema).\(table)"
         ) {
             (ReplicationStreamID(rawValue: try $0.integer(0)), $0.optionalText(1))
         }
@@ -155,7 +151,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
     private var inUse: BucketStorageError {
         BucketStorageError(
             .inUse,
-            "[PSYNC_S1003] A service replicates into the bucket storage at \(place). Stop it first."
+            "A service replicates into the bucket storage at \(place). Stop it first."
         )
     }
 }

@@ -55,6 +55,7 @@ final class DatabaseFiles: Sendable {
     ///
     /// Reads the heads of the frames that are new in `-wal`, and nothing of the other two: to close one of them would give up the locks that
     /// SQLite has on it.
+    /// It waits for the disk: a running service calls it through `BlockingWork`.
     ///
     /// - Throws: `FileProblem`.
     func check() throws(FileProblem) {
@@ -114,7 +115,7 @@ final class DatabaseFiles: Sendable {
             switch doubt {
             case .log:
                 // SQLite empties the log when all of it is in the database. It copies what is not there yet, or cannot.
-                let frames = try pool.writeWithoutTransaction { db in try db.checkpoint(.passive).walFrameCount }
+                let frames = try pool.writeWithoutTransaction { db in try db.checkpoint(.passive).walFrameCount }  // blocks: see check()
                 return frames == 0 || FileStatus(path: path + "-wal").map { $0.length > 0 } == true
             case .database:
                 // Pages that are missing are empty; connections that are open may have them in memory.
@@ -122,7 +123,7 @@ final class DatabaseFiles: Sendable {
                 configuration.readonly = true
                 let queue = try DatabaseQueue(path: path, configuration: configuration)
                 defer { try? queue.close() }
-                return try queue.read { db in try String.fetchOne(db, sql: "PRAGMA quick_check(1)") } == "ok"
+                return try queue.read { db in try String.fetchOne(db, sql: "PRAGMA quick_check(1)") } == "ok"  // blocks: see check()
             }
         } catch let error as DatabaseError {
             // Somebody else has the file for a moment.

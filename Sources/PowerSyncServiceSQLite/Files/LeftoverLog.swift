@@ -102,7 +102,7 @@ struct LeftoverLog {
         do {
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             defer { try? queue.close() }
-            return try queue.read { db in try String.fetchOne(db, sql: "PRAGMA integrity_check(1)") } == "ok"
+            return try queue.read { db in try String.fetchOne(db, sql: "PRAGMA integrity_check(1)") } == "ok"  // blocks: while opening
         } catch let error as DatabaseError {
             return ![.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
         } catch {

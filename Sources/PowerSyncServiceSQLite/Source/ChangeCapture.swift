@@ -15,8 +15,8 @@ import PowerSyncServiceCore
 ///   table whose definition changed gets a new `id`, and is copied again.
 /// - `_ps_streams(name, acknowledged, seen)`: the streams that need the log, each with the `seq` below which it does not,
 ///   and when it was last heard of, in seconds since 1970. One that is not heard of for long is forgotten.
-/// - `_ps_history(id)`: one row with the id of the history that positions belong to. It changes when the file turns out
-///   not to be what it was.
+/// - `_ps_history(id, version)`: one row with the id of the history that positions belong to, which changes when the file turns out
+///   not to be what it was, and with the version of these tables, 1.
 ///
 /// An entry says "look at this key again", not what happened to it. The reader fetches the row in the same read
 /// transaction: a row that is there is stored, one that is not is removed. A read transaction sees whole transactions
@@ -29,6 +29,8 @@ import PowerSyncServiceCore
 ///   expressions, compared as the index does), or with the same row number. `INSERT OR REPLACE` deletes these, and SQLite
 ///   fires delete triggers for them only on connections with `recursive_triggers`, which other programs do not set.
 enum ChangeCapture {
+    /// The version of the tables that this service reads and writes.
+    static let version = 1
     /// The most columns of a primary key.
     static let maximumKeyColumns = 8
 
@@ -43,12 +45,27 @@ enum ChangeCapture {
     }
 
     /// Creates the tables of the service.
-    static func install(_ db: Database) throws {
-        let keyColumns = (0..<maximumKeyColumns).map { "k\($0)" }.joined(separator: ", ")
-        if try db.tableExists("_ps_log"), try !db.columns(in: "_ps_log").contains(where: { $0.name == "token" }) {
-            // Of an earlier version. What it says about the past is not needed: all tables are copied again.
-            try db.execute(sql: "DROP TABLE _ps_log; DROP TABLE IF EXISTS _ps_streams")
+    ///
+    /// Those of an earlier build, which have no version, are made anew with another history: all tables are copied again.
+    ///
+    /// - Parameters:
+    ///   - db: The connection, in a transaction.
+    ///   - version: The version of the tables that the service reads and writes.
+    /// - Throws: ``ReplicationSourceError`` with code `configuration` when a newer service has made them, or an error of the database.
+    static func install(_ db: Database, version: Int = ChangeCapture.version) throws {
+        let found = try installedVersion(db)
+        if let found, found > version {
+            throw ReplicationSourceError(
+                .configuration,
+                """
+                The capture log (_ps_log) of the embedded source has version \(found), this service can use versions up to \
+                \(version). Use the service version that made it, or drop the triggers and tables whose names begin with _ps_; then \
+                everything is copied again.
+                """
+            )
         }
+        if found == nil { try uninstall(db) }
+        let keyColumns = (0..<maximumKeyColumns).map { "k\($0)" }.joined(separator: ", ")
         try db.execute(
             sql: """
                 CREATE TABLE IF NOT EXISTS _ps_log (
@@ -67,21 +84,29 @@ enum ChangeCapture {
                     acknowledged INTEGER NOT NULL,
                     seen INTEGER NOT NULL
                 );
-                CREATE TABLE IF NOT EXISTS _ps_history (id TEXT NOT NULL);
-                INSERT INTO _ps_history (id)
-                    SELECT lower(hex(randomblob(16))) WHERE NOT EXISTS (SELECT 1 FROM _ps_history);
+                CREATE TABLE IF NOT EXISTS _ps_history (id TEXT NOT NULL, version INTEGER NOT NULL);
+                INSERT INTO _ps_history (id, version)
+                    SELECT lower(hex(randomblob(16))), \(version) WHERE NOT EXISTS (SELECT 1 FROM _ps_history);
                 """
         )
     }
 
-    /// Drops the triggers and the tables of the service.
+    /// The version of the tables; `nil` when there are none, or an earlier build has made them.
+    private static func installedVersion(_ db: Database) throws -> Int? {
+        guard try db.tableExists("_ps_history"),
+            try db.columns(in: "_ps_history").contains(where: { $0.name == "version" })
+        else { return nil }
+        return try Int.fetchOne(db, sql: "SELECT version FROM _ps_history")
+    }
+
+    /// Drops the triggers and the tables of the service, if they are there.
     ///
     /// What is installed later has another history: nobody takes it for a continuation.
     static func uninstall(_ db: Database) throws {
         for trigger in try CaptureTrigger.existing(db) { try trigger.drop(db) }
-        try db.execute(
-            sql: "DROP TABLE _ps_log; DROP TABLE _ps_tables; DROP TABLE _ps_streams; DROP TABLE _ps_history"
-        )
+        for table in ["_ps_log", "_ps_tables", "_ps_streams", "_ps_history"] {
+            try db.execute(sql: "DROP TABLE IF EXISTS \(table)")
+        }
     }
 
     /// The version of the file's schema.

@@ -86,7 +86,7 @@ struct EmbeddedChangeReader: ChangeReader {
             case .historyLost:
                 throw try await historyLost()
             case .long:
-                if let batch = try beginLongBatch(state) { return try await nextChunk(of: batch) }
+                if let batch = try await beginLongBatch(state) { return try await nextChunk(of: batch) }
             case .schemaChanged:
                 // A new table may be one that the caller wants: only the caller knows.
                 if try await source.synchroniseCapture().tables != state.tables { return [.tablesChanged] }
@@ -129,9 +129,10 @@ struct EmbeddedChangeReader: ChangeReader {
     // MARK: Long batches
 
     /// - Returns: `nil` when the schema has changed meanwhile.
-    private mutating func beginLongBatch(_ state: ChangeCapture.State) throws -> LongBatch? {
-        let snapshot = try source.pool.makeSnapshot()
-        let head = try snapshot.read { db in
+    private mutating func beginLongBatch(_ state: ChangeCapture.State) async throws -> LongBatch? {
+        let (position, history) = (position, history)
+        let snapshot = try await BlockingWork.run { [pool = source.pool] in try pool.makeSnapshot() }
+        let head = try await snapshot.uncancelledRead { db in
             let isSame =
                 try ChangeCapture.schemaVersion(db) == state.schemaVersion && Self.isOwn(position, of: history, db)
             return isSame ? try EmbeddedPosition.head(db) : nil

@@ -49,8 +49,8 @@ extension EmbeddedSource {
     /// Says that rows are left out because of their keys.
     func warnOfUnreadableKeys(_ table: CapturedTable) {
         warnOnce(
-            "Rows of a table are not synced because their key is not valid UTF-8. Others of it are not logged.",
-            "\(table.descriptor.name)"
+            "Rows of a table are not synced because their key is not valid UTF-8; others of it are not logged",
+            [LogKey.table: "\(table.descriptor.name)"]
         )
     }
 }

@@ -5,6 +5,8 @@ package import PowerSyncServiceCore
 
 /// The embedded source as operators see it.
 extension EmbeddedSource: DescribedSource {
+    package var described: (any DescribedSource)? { self }
+
     package func describeTables() async throws -> [DescribedTable] {
         let tables = try await synchroniseCapture().tables
         return try await pool.uncancelledRead { db in
@@ -15,7 +17,7 @@ extension EmbeddedSource: DescribedSource {
                         DescribedTable.Column(
                             name: column.name,
                             type: column.type,
-                            sqliteType: Self.affinity(of: column.type)
+                            clientType: Self.affinity(of: column.type)
                         )
                     }
                 )

@@ -7,9 +7,15 @@ package import PowerSyncServiceCore
 
 /// The embedded source as the replicator sees it.
 extension EmbeddedSource: ReplicationSource {
+    package var retainedLog: (any LogRetainingSource)? { nil }
+    package var fileBacked: (any FileBacked)? { self }
+
     package func checkConfiguration() async throws {
         for table in try await synchroniseCapture().unkeyedTables {
-            warnOnce("A table of the source cannot be synced: it needs a primary key of 1 to 8 columns.", table)
+            warnOnce(
+                "A table of the source cannot be synced: it needs a primary key of 1 to 8 columns",
+                [LogKey.table: "\(table)"]
+            )
         }
     }
 
@@ -96,23 +102,39 @@ extension EmbeddedSource: ReplicationSource {
         return SourcePosition(prepared.position.lsn, of: prepared.history)
     }
 
+    /// None: a storage has a file of its own.
+    package func database() -> DatabaseID? { nil }
+
     package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
         let state = try await synchroniseCapture()
         let descriptors = state.tables.map(\.descriptor)
         for pattern in plan.tablePatterns where !pattern.isWildcard {
             let isFound = descriptors.contains { pattern.matches($0.name, defaultSchema: plan.defaultSchema) }
             if !isFound {
-                warnOnce("The sync config reads a table that the source does not have, or cannot sync.", "\(pattern)")
+                warnOnce(
+                    "The sync config reads a table that the source does not have, or cannot sync",
+                    [LogKey.table: "\(pattern)"]
+                )
             }
         }
         for table in state.tables {
             let name = table.descriptor.name
             for column in plan.missingColumns(of: name, among: table.columns) {
                 // A name without quotes is folded: “userId” is not the column userId.
-                warnOnce("The sync config reads a column that its table does not have.", "\(name).\(column)")
+                warnOnce(
+                    "The sync config reads a column that its table does not have",
+                    [LogKey.table: "\(name)", LogKey.column: "\(column)"]
+                )
             }
             for definition in plan.definitionsWithoutID(of: name, among: table.columns) {
-                warnOnce(.rowsWithoutID, "\(name): \(definition)")
+                warnOnce(
+                    "The sync config gives the rows of a table no id: they are not sent",
+                    [
+                        LogKey.table: "\(name)", LogKey.target: "buckets of \(definition)",
+                        LogKey.code: "stream.no_id",
+                        LogKey.remedy: .remedyOfMissingID,
+                    ]
+                )
             }
         }
         return descriptors.filter { plan.readsTable($0.name) }
@@ -178,8 +200,10 @@ extension EmbeddedSource: ReplicationSource {
         return try await body(&reader)
     }
 
-    func warnOnce(_ message: Logger.Message, _ table: String) {
-        let isNew = warnings.withLockedValue { $0.insert("\(message) \(table)").inserted }
-        if isNew { logger.warning(message, metadata: [ReplicationLogKey.table: "\(table)"]) }
+    /// Logs a warning that was not logged before with the same metadata.
+    func warnOnce(_ message: Logger.Message, _ metadata: Logger.Metadata) {
+        let values = metadata.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: " ")
+        let isNew = warnings.withLockedValue { $0.insert("\(message) \(values)").inserted }
+        if isNew { logger.warning(message, metadata: metadata) }
     }
 }

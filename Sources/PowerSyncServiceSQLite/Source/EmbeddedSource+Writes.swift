@@ -1,9 +1,11 @@
 import PowerSyncBackend
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 package import PowerSyncUpload
 
 /// The write endpoint for development (docs/service.md "The embedded source").
 extension EmbeddedSource: WritableSource {
+    package var writable: (any WritableSource)? { self }
+
     package func apply(_ upload: UploadRequest, for userID: String) async throws -> UploadResponse {
         guard !upload.entries.isEmpty else { return UploadResponse(appliedThrough: nil) }
         try checkFiles()

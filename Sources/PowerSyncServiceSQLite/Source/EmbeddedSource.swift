@@ -1,5 +1,5 @@
 package import Foundation
-import GRDB
+package import GRDB
 package import Logging
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
@@ -17,13 +17,13 @@ package final class EmbeddedSource: FileBacked {
     package static let pollInterval = Duration.milliseconds(150)
 
     /// Connections to the file.
-    let pool: DatabasePool
+    package let pool: DatabasePool
     /// The file and those beside it.
     let files: DatabaseFiles
     /// Reads `PRAGMA data_version`, which counts commits of *other* connections.
     private let poll: DatabaseQueue
     /// Advanced after every commit of this process.
-    let signal = ChangeSignal()
+    package let signal = ChangeSignal()
     /// What is captured; replaced when the schema of the file changes.
     private let captureState: NIOLockedValueBox<ChangeCapture.State>
     /// What is stored in `_ps_streams`, by stream.
@@ -83,7 +83,7 @@ package final class EmbeddedSource: FileBacked {
     package func close() throws {
         try poll.close()
         // Whoever copies the file, and not the one beside it, should have everything.
-        _ = try? pool.writeWithoutTransaction { db in try db.checkpoint(.passive) }
+        _ = try? pool.writeWithoutTransaction { db in try db.checkpoint(.passive) }  // blocks: at the end
         try pool.close()
     }
 
@@ -161,20 +161,15 @@ package final class EmbeddedSource: FileBacked {
     /// - Returns: `false` when nothing has happened.
     /// - Throws: `CancellationError`, or an error of the database.
     func waitForCommit(after version: UInt64, dataVersion seen: Int64, polls: Int) async throws -> Bool {
-        try await withThrowingTaskGroup(of: Bool.self) { group in
-            group.addTask { [signal] in
-                try await signal.wait(after: version)
-                return true
+        try await firstOf { [signal] in
+            try await signal.wait(after: version)
+            return true
+        } or: { [self] in
+            for _ in 0..<polls {
+                try await clock.sleep(for: Self.pollInterval)
+                if try await dataVersion() != seen { return true }
             }
-            group.addTask { [self] in
-                for _ in 0..<polls {
-                    try await clock.sleep(for: Self.pollInterval)
-                    if try await dataVersion() != seen { return true }
-                }
-                return false
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? false
+            return false
         }
     }
 }

@@ -89,7 +89,7 @@ extension BucketStorageError {
         BucketStorageError(
             .inUse,
             """
-            [PSYNC_S1003] The bucket storage at \(path) is used by another process. \
+            The bucket storage at \(path) is used by another process. \
             Stop it, or use another file.
             """
         )

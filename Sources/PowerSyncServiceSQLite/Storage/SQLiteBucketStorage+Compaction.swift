@@ -40,23 +40,12 @@ extension SQLiteBucketStorage {
     package func compact() async throws -> CompactionResult {
         var result = CompactionResult()
         result.deletedRequests = try await deleteOldRequests()
-        guard
-            let compaction = try await read({ [sealingLimits] db in
-                try StreamCompaction(db, sealing: sealingLimits)
-            })
+        guard let stream = try await readStreams("looking for something to compact", { try StreamCompaction($0) })
         else { return result }
-        var step = StreamCompaction.Step()
-        while !step.isLast {
-            try Task.checkCancellation()
-            step = try await write { db in try compaction.removeEntries(db) }
-            result.deletedEntries += step.deleted
-        }
-        step = StreamCompaction.Step()
-        while !step.isLast {
-            try Task.checkCancellation()
-            step = try await write { [step] db in try compaction.compactBuckets(after: step.bucket, db) }
-            result.movedOperations += step.moved
-            result.clearedOperations += step.cleared
+        let compaction = SQLiteCompaction(stream: stream, sealing: sealingLimits)
+        try await result.count { _ in try await write { db in try compaction.removeEntries(db) } }
+        try await result.count { bucket in
+            try await write { db in try compaction.compactBuckets(after: bucket, db) }
         }
         var opID: Int64? = 0
         while let next = opID {
@@ -85,12 +74,11 @@ extension SQLiteBucketStorage {
         let now = now()
         return try await writeBriefly { db in
             var arguments = try Self.publishedArguments(db)
-            arguments["requested_before"] =
-                now.addingTimeInterval(-WriteCheckpointRetention.ofRequests).ISO8601Format()
+            arguments["requested_before"] = now.timeIntervalSince1970 - WriteCheckpointRetention.ofRequests
             arguments["used_before"] = now.timeIntervalSince1970 - WriteCheckpointRetention.ofClients
             return try Self.deleteWriteCheckpoints(
                 where:
-                    "(checkpoint_requested_at < :requested_before OR used_at < :used_before) AND \(Self.isPublished)",
+                    "(requested_at < :requested_before OR used_at < :used_before) AND \(Self.isPublished)",
                 arguments,
                 db
             )

@@ -7,6 +7,8 @@ package import PowerSyncServiceCore
 ///
 /// What they look at is as long as the tables, so it is read a slice at a time, until the task is cancelled.
 extension SQLiteBucketStorage {
+    package var fileBacked: (any FileBacked)? { self }
+
     package func buckets(
         of stream: ReplicationStreamID,
         search: String,
@@ -50,7 +52,7 @@ extension SQLiteBucketStorage {
                 sql: """
                     SELECT (SELECT last_op_id + swept_op FROM op_sequence WHERE id = 1)
                         + (SELECT coalesce(sum(compacted_op), 0) + count(*) FILTER (WHERE state = 'TERMINATED')
-                            FROM sync_rules)
+                            FROM replication_streams)
                     """
             )
         }

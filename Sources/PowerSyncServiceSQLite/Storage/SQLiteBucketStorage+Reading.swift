@@ -36,7 +36,16 @@ extension SQLiteBucketStorage {
         return try await read { db in
             let view = try StreamView(db, at: checkpoint)
             try view.checkParameters()
-            let statement = try PreparedStatement(db, sql: ReadQueries.parameters)
+            // Bare columns beside `max` are those of the row with the maximum: the newest entry of each source row.
+            let statement = try PreparedStatement(
+                db,
+                sql: """
+                    SELECT e.outputs, max(e.op_id)
+                    FROM lookups AS l JOIN parameter_entries AS e ON e.lookup = l.id
+                    WHERE l.stream = ? AND l.name = ? AND e.op_id <= ?
+                    GROUP BY e.source_table, e.source_key
+                    """
+            )
             defer { statement.reset() }
             var result: [ParameterLookup: [ParameterRow]] = [:]
             var total = 0
@@ -74,7 +83,18 @@ extension SQLiteBucketStorage {
         try await read { db in
             let view = try StreamView(db, at: checkpoint)
             try view.check(buckets, db)
-            let statement = try PreparedStatement(db, sql: ReadQueries.checksum)
+            // A bucket's state is that of its last operation. At a checkpoint before, the operations in between are subtracted,
+            // which are not in segments: they are few, as they are not published yet or have just been. No row for a bucket that
+            // was never written.
+            let statement = try PreparedStatement(
+                db,
+                sql: """
+                    SELECT b.checksum - coalesce(sum(o.checksum), 0), b.count - count(o.op_id), b.id, b.sealed_op
+                    FROM buckets AS b LEFT JOIN operations AS o ON o.bucket = b.id AND o.op_id > max(?3, b.sealed_op)
+                    WHERE b.stream = ?1 AND b.name = ?2
+                    GROUP BY b.id
+                    """
+            )
             defer { statement.reset() }
             var checksums: [BucketName: BucketChecksum] = [:]
             checksums.reserveCapacity(buckets.count)
@@ -153,15 +173,15 @@ extension SQLiteBucketStorage {
             SELECT b.name FROM (
                 SELECT DISTINCT bucket FROM operations NOT INDEXED WHERE op_id > ? AND op_id <= ?
             ) AS o CROSS JOIN buckets AS b ON b.id = o.bucket
-            WHERE b.group_id = ?
+            WHERE b.stream = ?
             """
         )
         let lookups = try names(
             """
-            SELECT l.lookup FROM (
+            SELECT l.name FROM (
                 SELECT DISTINCT lookup FROM parameter_entries NOT INDEXED WHERE op_id > ? AND op_id <= ?
             ) AS e CROSS JOIN lookups AS l ON l.id = e.lookup
-            WHERE l.group_id = ?
+            WHERE l.stream = ?
             """
         )
         return .known(

@@ -6,20 +6,13 @@ package import PowerSyncServiceCore
 
 /// Write checkpoints (docs/service.md "Write checkpoints of the service").
 extension SQLiteBucketStorage {
-    package func publishedPosition() async throws -> SourcePosition? {
-        try await read { db in
-            guard let served = try StreamRecord.served(db), let position = served.lastCheckpointLSN else { return nil }
-            return try SourceHistory.find(served.historyID, db).map { SourcePosition(position, of: $0) }
-        }
-    }
-
     package func createWriteCheckpoint(userKey: String, head: SourcePosition) async throws -> WriteCheckpoint {
         // A client may have asked for the largest number there is. It stays; adding to it would make it a `REAL`.
         try await writeCheckpoint(
             userKey: userKey,
             head: head,
             recordedBy: """
-                INSERT INTO write_checkpoints (user_id, owner, write_checkpoint, lsn, history_id, used_at)
+                INSERT INTO write_checkpoints (user_key, owner, write_checkpoint, lsn, history_id, used_at)
                 VALUES (
                     :user, :owner,
                     min(
@@ -28,12 +21,12 @@ extension SQLiteBucketStorage {
                     ) + 1,
                     :head, :history, :now
                 )
-                ON CONFLICT (user_id) DO UPDATE SET
+                ON CONFLICT (user_key) DO UPDATE SET
                     \(Self.keepVisible),
                     write_checkpoint = min(write_checkpoint, \(Int64.max - 1)) + 1,
                     lsn = :head,
                     history_id = :history,
-                    checkpoint_requested_at = NULL,
+                    requested_at = NULL,
                     used_at = :now
                 """
         )
@@ -49,18 +42,18 @@ extension SQLiteBucketStorage {
             head: head,
             recordedBy: """
                 INSERT INTO write_checkpoints
-                    (user_id, owner, write_checkpoint, lsn, history_id, checkpoint_requested_at, used_at)
+                    (user_key, owner, write_checkpoint, lsn, history_id, requested_at, used_at)
                 VALUES (:user, :owner, :id, :head, :history, :requested, :now)
-                ON CONFLICT (user_id) DO UPDATE SET
+                ON CONFLICT (user_key) DO UPDATE SET
                     \(Self.keepVisible),
                     write_checkpoint = :id,
                     lsn = CASE WHEN write_checkpoint = :id THEN lsn ELSE :head END,
                     history_id = CASE WHEN write_checkpoint = :id THEN history_id ELSE :history END,
-                    checkpoint_requested_at = :requested,
+                    requested_at = :requested,
                     used_at = :now
                 WHERE write_checkpoint <= :id
                 """,
-            ["id": id.rawValue, "requested": now().ISO8601Format()]
+            ["id": id.rawValue, "requested": now().timeIntervalSince1970]
         )
     }
 
@@ -75,7 +68,7 @@ extension SQLiteBucketStorage {
                 sql: """
                     UPDATE write_checkpoints SET
                         \(Self.keepVisible), write_checkpoint = \(raised("write_checkpoint")), lsn = :head, history_id = :history
-                    WHERE checkpoint_requested_at IS NULL
+                    WHERE requested_at IS NULL
                     """,
                 arguments: StatementArguments(arguments)
             )
@@ -106,7 +99,7 @@ extension SQLiteBucketStorage {
 
     /// The arguments of ``isPublished``; with NULL, nothing is covered.
     static func publishedArguments(_ db: Database) throws -> [String: (any DatabaseValueConvertible)?] {
-        let served = try StreamRecord.served(db)
+        let served = try SQLiteStreamTables(db).served()
         return ["published": served?.lastCheckpointLSN?.rawValue, "published_history": served?.historyID]
     }
 
@@ -135,7 +128,7 @@ extension SQLiteBucketStorage {
             func recorded() throws -> Int64? {
                 try Int64.fetchOne(
                     db,
-                    sql: "SELECT write_checkpoint FROM write_checkpoints WHERE user_id = ?",
+                    sql: "SELECT write_checkpoint FROM write_checkpoints WHERE user_key = ?",
                     arguments: [userKey]
                 )
             }
@@ -156,13 +149,13 @@ extension SQLiteBucketStorage {
         let number = try Int64.fetchOne(
             db,
             sql: """
-                SELECT h.id FROM sync_rules AS s JOIN source_histories AS h ON h.id = s.history_id
+                SELECT h.id FROM replication_streams AS s JOIN source_histories AS h ON h.id = s.history_id
                 WHERE s.state IN ('ACTIVE', 'ERRORED', 'PROCESSING') AND h.history = ?
                 ORDER BY h.id DESC LIMIT 1
                 """,
             arguments: [history.rawValue]
         )
-        return try number ?? history.number(db)
+        return try number ?? SQLiteStreamTables(db).number(of: history)
     }
 
     package func visibleWriteCheckpoint(
@@ -180,8 +173,8 @@ extension SQLiteBucketStorage {
                             OR w.visible_history_id = s.history_id AND w.visible_lsn <= :lsn
                             THEN w.visible_write_checkpoint
                         END
-                    FROM write_checkpoints AS w JOIN sync_rules AS s ON s.id = :stream
-                    WHERE w.user_id = :user
+                    FROM write_checkpoints AS w JOIN replication_streams AS s ON s.id = :stream
+                    WHERE w.user_key = :user
                     """,
                 arguments: [
                     "user": userKey, "lsn": checkpoint.lsn.rawValue, "stream": checkpoint.streamID.rawValue,
@@ -196,8 +189,8 @@ extension SQLiteBucketStorage {
             try String.fetchOne(
                 db,
                 sql: """
-                    SELECT w.lsn FROM write_checkpoints AS w JOIN sync_rules AS s ON s.id = :stream
-                    WHERE w.user_id = :user AND w.history_id = s.history_id AND w.lsn > :lsn
+                    SELECT w.lsn FROM write_checkpoints AS w JOIN replication_streams AS s ON s.id = :stream
+                    WHERE w.user_key = :user AND w.history_id = s.history_id AND w.lsn > :lsn
                     """,
                 arguments: [
                     "user": userKey, "lsn": checkpoint.lsn.rawValue, "stream": checkpoint.streamID.rawValue,
@@ -237,7 +230,7 @@ extension SQLiteBucketStorage {
             sql: """
                 INSERT INTO forgotten_write_checkpoints (owner, number)
                 SELECT owner, max(write_checkpoint) FROM write_checkpoints
-                WHERE checkpoint_requested_at IS NULL AND \(condition)
+                WHERE requested_at IS NULL AND \(condition)
                 GROUP BY owner
                 ON CONFLICT (owner) DO UPDATE SET number = max(number, excluded.number)
                 """,

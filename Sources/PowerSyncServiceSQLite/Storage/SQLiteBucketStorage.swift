@@ -1,5 +1,5 @@
 package import Foundation
-import GRDB
+package import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSyncConfig
@@ -10,7 +10,7 @@ package import PowerSyncServiceCore
 ///
 /// One process owns the file. Writes go through GRDB's serial writer; reads use snapshots of the pool, each for the
 /// duration of one call. The layout is documented in `SQLiteStorageSchema`.
-package final class SQLiteBucketStorage: BucketStorage, FileBacked {
+package final class SQLiteBucketStorage: FileBacked {
     /// What a process does with the file.
     package enum Use: Sendable {
         /// It runs the service: no other process may.
@@ -22,7 +22,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
     /// Held while the file is open: operations and checkpoints have one writer.
     private let lock: FileLock?
     /// Connections to the file.
-    let pool: DatabasePool
+    package let pool: DatabasePool
     /// The newest checkpoint of the active stream.
     ///
     /// Set after the commit that makes it.
@@ -34,7 +34,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
     /// The file and those beside it.
     let files: DatabaseFiles
     /// What keeps the WAL from growing.
-    let log: WriteAheadLog
+    package let log: WriteAheadLog
     /// Waits for the disk.
     private let disk: DiskBarrier
     /// The streams that have a writer.
@@ -50,7 +50,7 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
     let now: @Sendable () -> Date
 
     /// What streams run, read once.
-    let configs: StreamConfigs
+    package let configs: StreamConfigs
 
     /// Opens the file, and creates it when it does not exist.
     ///
@@ -118,13 +118,15 @@ package final class SQLiteBucketStorage: BucketStorage, FileBacked {
         }
         files = try DatabaseFiles(of: pool)
         disk = DiskBarrier(pool)
-        feed = CheckpointFeed(try pool.read { db in try StreamRecord.served(db)?.checkpoint })
+        feed = CheckpointFeed(try pool.read { db in try SQLiteStreamTables(db).served()?.checkpoint })
     }
 
     package func size() async throws -> Int64 {
-        ["", "-wal", "-shm"].reduce(0) { size, suffix in
-            let attributes = try? FileManager.default.attributesOfItem(atPath: pool.path + suffix)
-            return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
+        try await BlockingWork.run { [path = pool.path] in
+            ["", "-wal", "-shm"].reduce(Int64(0)) { size, suffix in
+                let attributes = try? FileManager.default.attributesOfItem(atPath: path + suffix)
+                return size + ((attributes?[.size] as? NSNumber)?.int64Value ?? 0)
+            }
         }
     }
 

@@ -28,13 +28,13 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
 
     package func slotNames() async throws -> Set<String> {
         let names = try read { db in
-            guard try SQLiteStorageSchema.hasStreams(db) else {
+            guard let streams = try SQLiteStorageSchema.streamTable(db) else {
                 // Also asked before everything is deleted: tables of another program are refused.
                 _ = try schema.version(db)
                 return Set<String>()
             }
             return try Set(
-                String.fetchAll(db, sql: "SELECT slot_name FROM sync_rules WHERE state <> 'TERMINATED'")
+                String.fetchAll(db, sql: "SELECT slot_name FROM \(streams) WHERE state <> 'TERMINATED'")
             )
         }
         return names ?? []
@@ -76,24 +76,26 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
         configuration.busyMode = .timeout(5)
         let queue = try DatabaseQueue(path: place, configuration: configuration)
         defer { try? queue.close() }
-        return try queue.read(body)
+        return try queue.read(body)  // blocks: for commands and the start
     }
 
     // MARK: Changing
 
     package func migrate() async throws {
-        try withLock {
-            // Before the file is opened for writing: one that is refused is not changed.
-            try storedVersion().checkUse(place, migrates: true)
-            PrivateFiles.createFile(at: place)
-            do {
-                let queue = try DatabaseQueue(path: place)
-                defer { try? queue.close() }
-                // As a service opens it: without a log, every commit would wait for the disk.
-                try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = WAL") }
-                try queue.write { db in try schema.migrate(db) }
-            } catch let error as DatabaseError {
-                throw BucketStorageError.cannotOpen(place, error)
+        try await BlockingWork.run { [self] in
+            try withLock {
+                // Before the file is opened for writing: one that is refused is not changed.
+                try storedVersion().checkUse(place, migrates: true)
+                PrivateFiles.createFile(at: place)
+                do {
+                    let queue = try DatabaseQueue(path: place)
+                    defer { try? queue.close() }
+                    // As a service opens it: without a log, every commit would wait for the disk.
+                    try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA journal_mode = WAL") }
+                    try queue.write { db in try schema.migrate(db) }
+                } catch let error as DatabaseError {
+                    throw BucketStorageError.cannotOpen(place, error)
+                }
             }
         }
     }

@@ -42,6 +42,8 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
     case sqlNumberRange = "sql.number_range"
     case sqlBadCast = "sql.bad_cast"
     case sqlBadSchema = "sql.bad_schema"
+    /// Ours: the source cannot do a pattern of tables.
+    case sourcePattern = "PSYNC_R2201"
     case sqlColumnSchema = "sql.column_schema"
     case sqlCaseFolded = "sql.case_folded"
     case sqlAmbiguousColumn = "sql.ambiguous_column"

@@ -13,7 +13,7 @@ extension SyncPlanError: CustomStringConvertible {
         switch self {
         case .unsupportedVersion(let version):
             """
-            The stored sync plan has version \(version), this service runs versions 1 to \(SyncPlan.version). \
+            The stored sync plan has version \(version), this service runs version \(SyncPlan.version). \
             Use the service version that deployed the sync config, or deploy the config again.
             """
         case .corrupted(let problem):
@@ -27,27 +27,22 @@ extension SyncPlan: Codable {
         case version, evaluators, parameterIndexes, buckets, streams, valueOptions
     }
 
-    /// Reads the stored form of any version.
+    /// Reads the stored form.
     ///
-    /// - Throws: ``SyncPlanError`` for a newer version or positions out of range, `DecodingError` for another shape.
+    /// - Throws: ``SyncPlanError`` for another version or positions out of range, `DecodingError` for another shape.
     package init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: CodingKeys.self)
-        switch try container.decode(Int.self, forKey: .version) {
-        case 1:
-            self = try PlanVersion1(from: decoder).plan()
-        case Self.version:
-            let evaluators = try container.decode([RowEvaluator].self, forKey: .evaluators)
-            let buckets = try container.decode([BucketDefinition].self, forKey: .buckets)
-            self.init(
-                evaluators: evaluators,
-                parameterIndexes: try container.decode([ParameterIndex].self, forKey: .parameterIndexes),
-                buckets: try Self.validated(buckets, evaluatorCount: evaluators.count),
-                streams: try container.decode([Stream].self, forKey: .streams),
-                valueOptions: try container.decode(SourceValueOptions.self, forKey: .valueOptions)
-            )
-        case let version:
-            throw SyncPlanError.unsupportedVersion(version)
-        }
+        let version = try container.decode(Int.self, forKey: .version)
+        guard version == Self.version else { throw SyncPlanError.unsupportedVersion(version) }
+        let evaluators = try container.decode([RowEvaluator].self, forKey: .evaluators)
+        let buckets = try container.decode([BucketDefinition].self, forKey: .buckets)
+        self.init(
+            evaluators: evaluators,
+            parameterIndexes: try container.decode([ParameterIndex].self, forKey: .parameterIndexes),
+            buckets: try Self.validated(buckets, evaluatorCount: evaluators.count),
+            streams: try container.decode([Stream].self, forKey: .streams),
+            valueOptions: try container.decode(SourceValueOptions.self, forKey: .valueOptions)
+        )
         try PlanValidation(plan: self).validate()
     }
 
@@ -73,7 +68,7 @@ extension SyncPlan: Codable {
 
     /// Reads a plan from its stored form.
     ///
-    /// - Parameter text: The result of ``encodedJSON()``, of this service or an earlier one.
+    /// - Parameter text: The result of ``encodedJSON()``.
     /// - Throws: ``SyncPlanError``.
     package init(encodedJSON text: String) throws {
         do {
@@ -86,7 +81,7 @@ extension SyncPlan: Codable {
     }
 
     /// Bucket definitions whose evaluators exist: the initialiser relies on it.
-    static func validated(
+    private static func validated(
         _ buckets: [BucketDefinition],
         evaluatorCount count: Int
     ) throws(SyncPlanError) -> [BucketDefinition] {

@@ -5,8 +5,8 @@
 package struct SyncPlan: Sendable, Equatable {
     /// The version of the stored form that this service writes.
     ///
-    /// It reads all versions up to this one.
-    package static let version = 2
+    /// It reads no other one.
+    package static let version = 1
 
     /// What becomes of source rows.
     package let evaluators: [RowEvaluator]

@@ -4,13 +4,16 @@ struct ConfigCompiler {
     private(set) var reader: ConfigReader
     /// What is known about the source.
     private let schema: SourceSchema?
+    /// Why the source cannot do a pattern of tables.
+    private let patternRefusal: SyncConfig.PatternRefusal?
     private var sources = SQLSources()
     private var builder = PlanBuilder()
 
     /// Creates a compiler for one file.
-    init(reader: ConfigReader, schema: SourceSchema?) {
+    init(reader: ConfigReader, schema: SourceSchema?, patternRefusal: SyncConfig.PatternRefusal? = nil) {
         self.reader = reader
         self.schema = schema
+        self.patternRefusal = patternRefusal
     }
 
     /// The plan of a config; incomplete when there are errors.
@@ -20,7 +23,8 @@ struct ConfigCompiler {
         let options = BindingOptions(
             edition: settings.edition,
             hasFixedJSONExtract: settings.isOn(.fixedJSONExtract),
-            schema: schema
+            schema: schema,
+            patternRefusal: patternRefusal
         )
         let compiler = QueryCompiler(options: options)
         let globals = compile(document.commonTables, compiler)

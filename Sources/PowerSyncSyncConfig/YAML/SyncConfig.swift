@@ -6,14 +6,26 @@
 /// guard let plan = result.plan else { return }
 /// ```
 package enum SyncConfig {
+    /// Why a source cannot replicate the tables of a pattern, as one sentence; `nil` when it can.
+    package typealias PatternRefusal = @Sendable (TablePattern) -> String?
+
     /// Reads and compiles a sync config.
     ///
     /// - Parameters:
     ///   - yaml: The text of the file.
     ///   - schema: What is known about the source. It adds warnings; the plan does not depend on it.
+    ///   - patternRefusal: What the source cannot do, which is an error with code `PSYNC_R2201`.
     /// - Returns: All findings in the order of the file, and the plan if none of them is an error.
-    package static func parse(_ yaml: String, schema: SourceSchema? = nil) -> SyncConfigResult {
-        var compiler = ConfigCompiler(reader: ConfigReader(source: SourceText(yaml)), schema: schema)
+    package static func parse(
+        _ yaml: String,
+        schema: SourceSchema? = nil,
+        patternRefusal: PatternRefusal? = nil
+    ) -> SyncConfigResult {
+        var compiler = ConfigCompiler(
+            reader: ConfigReader(source: SourceText(yaml)),
+            schema: schema,
+            patternRefusal: patternRefusal
+        )
         let plan = compiler.compile(yaml)
         return SyncConfigResult(
             plan: compiler.reader.diagnostics.hasErrors ? nil : plan,

@@ -25,7 +25,7 @@ struct InProcessTransport: SyncTransport {
                 token: token,
                 schedule: KeepaliveSchedule(expiresAt: token.expiresAt),
                 format: .bson,
-                copiesLines: false,
+                transport: .http,
                 userAgent: "in-process",
                 environment: service.sessions,
                 logger: FakeService.logger

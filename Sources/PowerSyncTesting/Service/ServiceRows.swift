@@ -33,7 +33,6 @@ final class ServiceRows: Sendable {
     }
 
     private struct State {
-        var writer: InMemoryBucketWriter
         var tables: [String: Table] = [:]
         var lastPosition: UInt64 = 0
         /// How many faults hold checkpoints back.
@@ -45,7 +44,8 @@ final class ServiceRows: Sendable {
     /// The buckets.
     let storage = InMemoryBucketStorage(firstID: lastStream.next())
     private let plan: SyncPlan
-    private let state: NIOLockedValueBox<State>
+    private let streamID: ReplicationStreamID
+    private let state = NIOLockedValueBox(State())
 
     /// Creates a service without rows.
     ///
@@ -55,12 +55,12 @@ final class ServiceRows: Sendable {
     /// - Throws: ``BucketStorageError``.
     init(_ config: String, plan: SyncPlan) throws {
         self.plan = plan
-        let stream = try storage.deploy(config, versionLabel: nil, plan: plan, mode: .ifChanged)
-        var writer = storage.writer(of: stream.id)
-        try writer.setResumePosition(SourcePosition(Self.lsn(0), of: Self.history))
-        try writer.markSnapshotDone(noCheckpointBefore: Self.lsn(0))
-        _ = try writer.commit(Self.lsn(0), createsEmptyCheckpoints: true)
-        state = NIOLockedValueBox(State(writer: writer))
+        streamID = try storage.deploy(config, versionLabel: nil, plan: plan, mode: .ifChanged).id
+        try storage.write(to: streamID) { transaction in
+            try transaction.setResumePosition(SourcePosition(Self.lsn(0), of: Self.history))
+            transaction.setSnapshotDone(noCheckpointBefore: Self.lsn(0))
+            _ = try transaction.publish(Self.lsn(0), createsEmptyCheckpoints: true)
+        }
     }
 
     private static func lsn(_ position: UInt64) -> LSN {
@@ -106,9 +106,22 @@ final class ServiceRows: Sendable {
                 for (table, id, row) in undo.reversed() { state.tables[table]?.rows[id] = row }
                 throw error
             }
-            for batch in batches { _ = try state.writer.save(batch.changes, of: batch.table, mode: .stream) }
+            for batch in batches { try save(batch.changes, of: batch.table) }
             try advance(&state)
         }
+    }
+
+    /// Puts changes of a table into buckets.
+    private func save(_ changes: [SourceChange], of table: SourceTable) throws {
+        var evaluator = ChangeEvaluator(
+            plan: plan,
+            bucketPrefix: streamID.bucketPrefix,
+            hashKey: [],
+            table: table,
+            mode: .stream
+        )
+        let batch = PendingChanges.Batch(records: changes.map { evaluator.evaluate($0) })
+        try storage.write(to: streamID) { try $0.store(batch) }
     }
 
     /// What a change leaves of a row; `nil` when it changes nothing.
@@ -159,7 +172,9 @@ final class ServiceRows: Sendable {
                 relationID: source.description,
                 identity: [.init(name: "id", type: "TEXT")]
             )
-            state.tables[key] = Table(record: try state.writer.resolveTable(descriptor).table)
+            let table = SourceTable(id: "table\(state.tables.count)", descriptor: descriptor)
+            try storage.write(to: streamID) { $0.insert(table) }
+            state.tables[key] = Table(record: table)
         } else if isFromClient {
             state.tables[key] = Table(record: nil)
         } else {
@@ -211,7 +226,8 @@ final class ServiceRows: Sendable {
             state.isWithheld = true
             return
         }
-        _ = try state.writer.commit(Self.lsn(state.lastPosition), createsEmptyCheckpoints: true)
+        let position = Self.lsn(state.lastPosition)
+        _ = try storage.write(to: streamID) { try $0.publish(position, createsEmptyCheckpoints: true) }
     }
 
     /// Whether something is held back.

@@ -4,6 +4,8 @@ package import PowerSyncServiceCore
 
 /// What operators see and do.
 extension InMemoryBucketStorage {
+    package var fileBacked: (any FileBacked)? { nil }
+
     package func buckets(
         of stream: ReplicationStreamID,
         search: String,
@@ -30,7 +32,7 @@ extension InMemoryBucketStorage {
     package func sizes(after version: Int64?) throws -> StorageSizes? {
         state.withLockedValue { state in
             // The deletion of a stream writes no operations, but makes what there is less.
-            let deleted = state.streams.count { $0.stream.state == .terminated }
+            let deleted = state.streams.count { $0.record.state == .terminated }
             let present = state.lastOp.rawValue + Int64(deleted)
             guard present != version else { return nil }
             let operations = state.streams.flatMap { $0.operations.values.joined() }

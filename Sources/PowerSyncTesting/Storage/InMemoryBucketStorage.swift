@@ -11,20 +11,14 @@ package import PowerSyncServiceCore
 package final class InMemoryBucketStorage: BucketStorage {
     /// What is kept of one stream.
     struct Stream {
-        var stream: ReplicationStream
+        var record: StreamRecord
+        var config: StreamConfig.Stored
         /// In the order of their ids.
         var operations: [BucketName: [Operation]] = [:]
         /// In the order of their ids.
         var entries: [ParameterLookup: [Entry]] = [:]
-        /// The newest operation or entry.
-        var lastOp = OpID.zero
         var rows: [RowKey: Row] = [:]
         var tables: [SourceTable] = []
-        var resumePosition: SourcePosition?
-        /// The number of ``resumePosition``'s history in ``State/histories``.
-        var history = 0
-        var checkpoint: StorageCheckpoint?
-        var noCheckpointBefore: LSN?
     }
 
     struct Operation {
@@ -53,10 +47,10 @@ package final class InMemoryBucketStorage: BucketStorage {
         var entries: [ParameterEntry] = []
     }
 
-    fileprivate struct Number {
+    struct Number {
         var number: WriteCheckpoint
         var lsn: LSN
-        var history: Int
+        var history: Int64
     }
 
     struct State {
@@ -66,31 +60,16 @@ package final class InMemoryBucketStorage: BucketStorage {
         var lastOp = OpID.zero
         var histories: [SourceHistory] = []
         /// By the bytes of the users' keys.
-        fileprivate var numbers: [[UInt8]: Number] = [:]
-        fileprivate var visible: [[UInt8]: Number] = [:]
-
-        /// The number of a history; that of one which comes again after another is a new one.
-        mutating func number(of history: SourceHistory) -> Int {
-            if histories.last != history { histories.append(history) }
-            return histories.count
-        }
+        var numbers: [[UInt8]: Number] = [:]
+        var visible: [[UInt8]: Number] = [:]
 
         /// Where a stream is.
         func index(of stream: ReplicationStreamID) -> Int { Int(stream.rawValue - firstID) }
-
-        /// Applies a rule to the streams.
-        @discardableResult
-        mutating func change<Result>(_ rule: (inout StreamSuccession) -> Result) -> Result {
-            var succession = StreamSuccession(streams.map { ($0.stream.id, $0.stream.state) })
-            let result = rule(&succession)
-            for (id, state) in succession.changes { streams[index(of: id)].stream.state = state }
-            return result
-        }
-
-        var served: Stream? { streams.last { $0.stream.state.isServed } }
     }
 
     let state: NIOLockedValueBox<State>
+    /// The plans as they were deployed.
+    private let configs = StreamConfigs(defaultSchema: "")
     /// Tells of checkpoints.
     package let feed = CheckpointFeed()
 
@@ -104,13 +83,8 @@ package final class InMemoryBucketStorage: BucketStorage {
     // MARK: Streams
 
     package func activeStream() throws -> ActiveSyncStream? {
-        guard let checkpoint = feed.current else { return nil }
-        return state.withLockedValue { state in
-            ActiveSyncStream(
-                plan: state.streams[state.index(of: checkpoint.streamID)].stream.plan,
-                checkpoint: checkpoint
-            )
-        }
+        guard let checkpoint = feed.current, let config = configs.known(of: checkpoint.streamID) else { return nil }
+        return ActiveSyncStream(plan: config.plan, checkpoint: checkpoint)
     }
 
     package func deploy(
@@ -119,54 +93,55 @@ package final class InMemoryBucketStorage: BucketStorage {
         plan: SyncPlan,
         mode: DeploymentMode
     ) throws -> ReplicationStream {
-        state.withLockedValue { state in
-            let same = state.streams.last { stream in
-                mode == .ifChanged && stream.stream.state.isReplicated
-                    && stream.stream.content.utf8.elementsEqual(content.utf8)
-            }
-            state.change { $0.deploy(keeping: same?.stream.id) }
-            guard let same else { return state.append(content, versionLabel, plan) }
-            let index = state.index(of: same.stream.id)
-            state.streams[index].stream.versionLabel = versionLabel
-            return state.streams[index].stream
+        let config = StreamConfig(content: content, plan: plan)
+        let stored = StreamConfig.Stored(content: content, encodedPlan: try plan.encodedJSON())
+        return try changeStreams(config) { state, slotName in
+            try state.deploy(stored, versionLabel: versionLabel, mode: mode, slotName: slotName, configs: configs)
+        }
+    }
+
+    package func restart(_ stream: ReplicationStreamID) throws -> ReplicationStream {
+        guard let config = configs.known(of: stream) else { throw BucketStorageError.replaced(stream) }
+        return try changeStreams(config) { state, slotName in try state.restart(stream, slotName: slotName) }
+    }
+
+    /// Changes the streams.
+    ///
+    /// - Parameters:
+    ///   - config: The config of a stream that is new.
+    ///   - body: Gets the name of the slot of a stream that is new.
+    /// - Returns: The stream that `body` returns.
+    /// - Throws: What `body` throws.
+    private func changeStreams(
+        _ config: StreamConfig,
+        _ body: (inout State, _ slotName: String) throws -> StreamRecord
+    ) throws -> ReplicationStream {
+        try state.withLockedValue { state in
+            let record = try body(&state, "slot\(state.streams.count + 1)")
+            let kept = configs.known(of: record.id) ?? config
+            configs.keep(kept, of: record.id)
+            return ReplicationStream(record, kept)
         }
     }
 
     package func streams() throws -> [ReplicationStream] {
-        state.withLockedValue { $0.streams.map(\.stream).filter { $0.state != .terminated } }
+        try state.withLockedValue { try $0.streams(configs) }
     }
 
     package func progress(of stream: ReplicationStreamID) throws -> StreamProgress {
-        let found = state.withLockedValue { $0.streams[$0.index(of: stream)] }
-        return StreamProgress(
-            checkpoint: found.checkpoint,
-            checkpointedAt: nil,
-            resumePosition: found.resumePosition.map {
-                SourcePosition(found.checkpoint?.lsn ?? $0.lsn, of: $0.history)
-            },
-            tables: found.tables
-        )
+        try state.withLockedValue { try $0.progress(of: stream) }
     }
 
-    package func restart(_ stream: ReplicationStreamID) throws -> ReplicationStream {
-        try state.withLockedValue { state in
-            let lost = state.streams[state.index(of: stream)].stream
-            switch state.change({ $0.restart(stream) }) {
-            case .new: return state.append(lost.content, lost.versionLabel, lost.plan)
-            case .stream(let successor): return state.streams[state.index(of: successor)].stream
-            case .none: throw BucketStorageError.replaced(stream)
-            }
-        }
-    }
+    /// Does nothing: the storage cannot be put back.
+    package func skipWriteCheckpoints(head: SourcePosition) {}
 
     package func deleteData(of stream: ReplicationStreamID) throws {
         state.withLockedValue { state in
             let index = state.index(of: stream)
-            guard state.streams[index].stream.state == .stop else { return }
-            state.streams[index].stream.state = .terminated
-            state.streams[index].operations = [:]
-            state.streams[index].entries = [:]
-            state.streams[index].rows = [:]
+            let record = state.streams[index].record
+            guard record.state == .stop else { return }
+            state.streams[index] = Stream(record: record, config: state.streams[index].config)
+            state.setState(.terminated, of: stream)
         }
     }
 
@@ -174,15 +149,28 @@ package final class InMemoryBucketStorage: BucketStorage {
         of stream: ReplicationStreamID,
         _ body: @escaping (inout any BucketStorageWriter) async throws -> Result
     ) async throws -> Result {
-        var writer: any BucketStorageWriter = writer(of: stream)
-        let isReplicated = state.withLockedValue { $0.streams[$0.index(of: stream)].stream.state.isReplicated }
-        guard isReplicated else { throw BucketStorageError.replaced(stream) }
+        var writer: any BucketStorageWriter = try writer(of: stream)
         return try await body(&writer)
     }
 
     /// A writer of a stream of this storage.
-    func writer(of stream: ReplicationStreamID) -> InMemoryBucketWriter {
-        InMemoryBucketWriter(storage: self, index: state.withLockedValue { $0.index(of: stream) })
+    func writer(of stream: ReplicationStreamID) throws -> BucketWriter<InMemoryWriterSession> {
+        let session = InMemoryWriterSession(storage: self, streamID: stream)
+        let beginning = try state.withLockedValue { try $0.beginning(of: stream, configs) }
+        return BucketWriter(session, beginning, makeID: { RandomID.make() })
+    }
+
+    /// Waits for the end of the task, as there are no other processes.
+    package func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws {
+        try await ChangeSignal().wait(after: 0)
+    }
+
+    /// None: there is no log that a source could read.
+    package func database() -> DatabaseID? { nil }
+
+    /// A writer of a stream of this storage that is not bound to a scope.
+    package func unboundWriter(of stream: ReplicationStreamID) throws -> any BucketStorageWriter {
+        try writer(of: stream)
     }
 
     // MARK: Reading
@@ -259,8 +247,8 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     private func read(_ checkpoint: StorageCheckpoint) throws -> Stream {
         let stream = state.withLockedValue { $0.streams[$0.index(of: checkpoint.streamID)] }
-        guard stream.stream.state != .stop, stream.stream.state != .terminated else {
-            throw BucketStorageError(.unknownStream, "replaced")
+        guard stream.record.state != .stop, stream.record.state != .terminated else {
+            throw BucketStorageError.replaced(checkpoint.streamID)
         }
         return stream
     }
@@ -268,10 +256,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     // MARK: Write checkpoints
 
     package func publishedPosition() throws -> SourcePosition? {
-        state.withLockedValue { state in
-            guard let served = state.served, let lsn = served.checkpoint?.lsn else { return nil }
-            return served.resumePosition.map { SourcePosition(lsn, of: $0.history) }
-        }
+        try state.withLockedValue { try $0.publishedPosition() }
     }
 
     package func createWriteCheckpoint(userKey: String, head: SourcePosition) throws -> WriteCheckpoint {
@@ -293,17 +278,17 @@ package final class InMemoryBucketStorage: BucketStorage {
     ) throws -> WriteCheckpoint {
         guard feed.current != nil else { throw BucketStorageError.noActiveStream }
         let userKey = Array(userKey.utf8)
-        return state.withLockedValue { state in
+        return try state.withLockedValue { state in
             let old = state.numbers[userKey]
             let number = next(old)
             let live = state.streams.last { stream in
-                (stream.stream.state.isServed || stream.stream.state.isReplicated)
-                    && stream.resumePosition?.history == head.history
+                (stream.record.state.isServed || stream.record.state.isReplicated)
+                    && state.history(stream.record.historyID) == head.history
             }
-            let history = live?.history ?? state.number(of: head.history)
+            let history = live?.record.historyID ?? state.number(of: head.history)
             if let old, number == old.number { return number }
-            if let old, let served = state.served, let checkpoint = served.checkpoint,
-                old.isCovered(by: checkpoint, history: served.history)
+            if let old, let served = try state.served(), let checkpoint = served.checkpoint,
+                old.isCovered(by: checkpoint, history: served.historyID)
             {
                 state.visible[userKey] = old
             }
@@ -314,7 +299,7 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     package func visibleWriteCheckpoint(userKey: String, at checkpoint: StorageCheckpoint) throws -> WriteCheckpoint? {
         state.withLockedValue { state in
-            let history = state.streams[state.index(of: checkpoint.streamID)].history
+            let history = state.streams[state.index(of: checkpoint.streamID)].record.historyID
             let userKey = Array(userKey.utf8)
             return [state.numbers[userKey], state.visible[userKey]].compactMap(\.self)
                 .first { $0.isCovered(by: checkpoint, history: history) }?.number
@@ -323,7 +308,7 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     package func nextWriteCheckpoint(userKey: String, after checkpoint: StorageCheckpoint) throws -> LSN? {
         state.withLockedValue { state in
-            let history = state.streams[state.index(of: checkpoint.streamID)].history
+            let history = state.streams[state.index(of: checkpoint.streamID)].record.historyID
             guard let number = state.numbers[Array(userKey.utf8)], number.history == history else { return nil }
             return number.lsn > checkpoint.lsn ? number.lsn : nil
         }
@@ -332,28 +317,8 @@ package final class InMemoryBucketStorage: BucketStorage {
     package func close() {}
 }
 
-extension InMemoryBucketStorage.State {
-    fileprivate mutating func append(
-        _ content: String,
-        _ versionLabel: String?,
-        _ plan: SyncPlan
-    ) -> ReplicationStream {
-        var stream = ReplicationStream(
-            id: ReplicationStreamID(rawValue: firstID + Int64(streams.count)),
-            state: .processing,
-            slotName: "slot\(streams.count + 1)",
-            content: content,
-            plan: plan,
-            isSnapshotDone: false
-        )
-        stream.versionLabel = versionLabel
-        streams.append(InMemoryBucketStorage.Stream(stream: stream))
-        return stream
-    }
-}
-
 extension InMemoryBucketStorage.Number {
-    fileprivate func isCovered(by checkpoint: StorageCheckpoint, history: Int) -> Bool {
+    fileprivate func isCovered(by checkpoint: StorageCheckpoint, history: Int64) -> Bool {
         self.history < history || self.history == history && lsn <= checkpoint.lsn
     }
 }

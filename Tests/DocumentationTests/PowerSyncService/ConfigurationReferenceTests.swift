@@ -4,6 +4,12 @@ import Testing
 /// The page "Configuration reference" has the keys that the service reads, no other ones, and the defaults of the limits.
 @Suite struct ConfigurationReferenceTests {
     private static let folder = "Sources/PowerSyncService/Configuration"
+    /// Where the databases say which keys they have.
+    private static let moduleFolders = [
+        "Sources/PowerSyncServicePostgres/Configuration", "Sources/PowerSyncServicePostgres/Modules",
+        "Sources/PowerSyncServiceSQLite/Modules",
+    ]
+    private static let readerFolder = "Sources/PowerSyncServiceCore/Modules/Keys"
     private let page: Page
     /// The first and second cell of each row of a table.
     private let rows: [(keys: [String], value: String)]
@@ -24,14 +30,16 @@ import Testing
         self.rows = rows
     }
 
-    private func source(_ name: String) throws -> String {
-        try String(contentsOf: Page.root.appending(path: "\(Self.folder)/\(name)"), encoding: .utf8)
+    private func source(_ name: String, in folder: String = folder) throws -> String {
+        try String(contentsOf: Page.root.appending(path: "\(folder)/\(name)"), encoding: .utf8)
     }
 
     /// What the service asks sections of the file for.
     private func keysOfTheService() throws -> Set<String> {
-        let files = try Page.files(in: Self.folder, withExtension: "swift").filter { $0.path.hasSuffix("+YAML.swift") }
-        #expect(files.count >= 2)
+        let folders = [Self.folder] + Self.moduleFolders
+        let files = try folders.flatMap { try Page.files(in: $0, withExtension: "swift") }
+            .filter { $0.path.hasSuffix("+YAML.swift") || $0.path.hasSuffix("Module.swift") }
+        #expect(files.count >= 7)
         var keys: Set<String> = []
         for file in files {
             let text = try String(contentsOf: file, encoding: .utf8)
@@ -49,7 +57,8 @@ import Testing
             keys.formUnion(text.matches(of: /read\("(\w+)", \\/).map { String($0.1) })
         }
         // Those that it knows, and does not use.
-        let others = try source("EstablishedKey.swift").matches(of: /"([a-z_A-Z]+)": \.(?:noEffect|refused)\(/)
+        let table = try source("EstablishedKey.swift", in: Self.readerFolder)
+        let others = table.matches(of: /"([a-z_A-Z]+)": \.(?:noEffect|refused)\(/)
         #expect(others.count > 30)
         return keys.union(others.map { String($0.1) })
     }

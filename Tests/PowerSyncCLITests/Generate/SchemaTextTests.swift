@@ -40,6 +40,22 @@ import PowerSyncTerminal
         #expect(tables.keys.sorted() == ["lists", "todos"])
     }
 
+    @Test func whatTheShellOfSQLiteDumpsIsTaken() throws {
+        let tables = try Self.tables(
+            """
+            PRAGMA foreign_keys=OFF;
+            BEGIN TRANSACTION;
+            CREATE TABLE lists (id TEXT PRIMARY KEY, name TEXT, size INT AS (length(name)));
+            INSERT INTO lists VALUES('a','x;y');
+            CREATE VIRTUAL TABLE found USING fts5(name);
+            COMMIT;
+            """
+        )
+        #expect(tables["lists"] == ["id", "name", "size"])
+        // Without the columns that only queries have.
+        #expect(tables["found"] == ["name"])
+    }
+
     @Test(arguments: [
         "'public.x'", "\"public.x\"", "[public.x]", "`public.x`", "republic.x", "public_.x", "-- public.x",
         "/* public.x */",

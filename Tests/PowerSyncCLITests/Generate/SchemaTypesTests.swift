@@ -45,8 +45,8 @@ import Testing
             let file = folder.appending(path: "app.db").path
             let database = try DatabaseQueue(path: file)
             try await database.write { db in try db.execute(sql: Self.statements) }
-            #expect(lines(try database.sourceSchema()) == sqlite)
             try database.close()
+            #expect(lines(try SourceSchema(database: file)) == sqlite)
             #expect(lines(try SourceSchema(contentsOf: file)) == sqlite)
         }
     }

@@ -1,6 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncServicePostgres
+import PowerSyncServiceCore
 import Testing
 
 /// What is said about a server (docs/postgres.md "Checking a server").
@@ -40,7 +41,7 @@ import Testing
         publication: [String?]? = publication,
         tables: [[String?]] = [],
         config: String? = nil
-    ) throws -> [PostgresFinding] {
+    ) throws -> [Finding] {
         var server = Self.server
         for (position, value) in changes { server[position] = value }
         return try check.findings(
@@ -64,7 +65,7 @@ import Testing
     struct Case: CustomTestStringConvertible {
         var name: String
         var changes: [Int: String?]
-        var severity = PostgresFinding.Severity.error
+        var severity = Finding.Severity.error
         var code: String
         var message: String
         var remedy: String?
@@ -305,11 +306,11 @@ import Testing
                 table("Lists", kind: "f"), .warning, nil, "is a foreign table",
                 "Replicate the server that has them."
             ),
-        ] as [([String?], PostgresFinding.Severity, String?, String, String?)]
+        ] as [([String?], Finding.Severity, String?, String, String?)]
     )
     func tablesOfTheSyncConfig(
         table: [String?],
-        severity: PostgresFinding.Severity,
+        severity: Finding.Severity,
         code: String?,
         message: String,
         remedy: String?

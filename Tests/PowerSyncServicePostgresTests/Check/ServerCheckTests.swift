@@ -2,6 +2,7 @@ import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncServicePostgres
+import PowerSyncServiceCore
 import Testing
 
 /// The check against a server (docs/postgres.md "Checking a server").
@@ -11,7 +12,7 @@ import Testing
         as role: String? = nil,
         publication: String = "powersync",
         config queries: String
-    ) async throws -> [PostgresFinding] {
+    ) async throws -> [Finding] {
         let yaml = "config: {edition: 3}\nstreams:\n  s: {queries: [\(queries)]}"
         let plan = try #require(SyncConfig.parse(yaml).plan)
         var keywords = try #require(database.connectionString.keywords)
@@ -52,7 +53,7 @@ import Testing
                 """
         )
         #expect(
-            findings.map { $0.message.prefix { $0 != "," && $0 != ":" } } == [
+            findings.map { $0.place.location ?? String($0.message.prefix { $0 != "," && $0 != ":" }) } == [
                 "public.nokey has no primary key", "public.unlogged is unlogged", "public.orders has partitions",
                 "public.names is a view",
                 "The replica identity of public.slugs has columns that are not replicated (slug)",
@@ -79,7 +80,7 @@ import Testing
                 'SELECT * FROM "Project" WHERE ownerId = auth.user_id()', SELECT id FROM lists WHERE nmae = auth.user_id(), \
                 SELECT nothing FROM shown
                 """
-        ).filter { $0.message.hasPrefix("sync.yaml:3:") }
+        ).filter { $0.place.location == "sync.yaml" && $0.place.line == 3 }
         let texts = findings.map { "\($0.message) \($0.remedy ?? "")" }
         func expect(_ parts: String..., sourceLocation: SourceLocation = #_sourceLocation) {
             #expect(
@@ -92,7 +93,7 @@ import Testing
         expect("“Project” has no column “ownerid”", #"write "ownerId""#)
         expect("“lists” has no column “nmae”", "Did you mean “name”?")
         expect("“shown” has no column “nothing”")
-        #expect(Set(findings.map { $0.message.prefix { $0 != " " } }).count == findings.count)
+        #expect(Set(findings.map(\.place.description)).count == findings.count)
     }
 
     @Test("a table that is published without identity, and what makes it one")
@@ -109,10 +110,10 @@ import Testing
         )
         let config = "SELECT * FROM lists"
         let findings = try await findings(database, config: config)
-        let names = findings.compactMap { $0.table?.name }
+        let names = findings.compactMap { $0.place.table?.name }
         #expect(names.sorted() == ["audit_log", "few", "half", "ignored", "later", "members"])
         #expect(findings.allSatisfy { $0.severity == .warning && $0.message.contains("updates and deletes") })
-        func remedy(_ table: String) -> String { findings.first { $0.table?.name == table }?.remedy ?? "" }
+        func remedy(_ table: String) -> String { findings.first { $0.place.table?.name == table }?.remedy ?? "" }
         let mending = [
             "members": "ALTER TABLE public.members REPLICA IDENTITY USING INDEX members_list_member_key;",
             "ignored": "ALTER TABLE public.ignored REPLICA IDENTITY DEFAULT;",

@@ -40,8 +40,8 @@ import Testing
                     """
                 )
             }
-            _ = try await scenario.log.line(containing: "is active", "ps.stream=\(deployment.stream.id)")
-            _ = try await scenario.log.line(containing: "A replaced stream has been deleted", "ps.stream=1")
+            _ = try await scenario.log.line(containing: "is active", "replication_stream=\(deployment.stream.id)")
+            _ = try await scenario.log.line(containing: "A replaced stream has been deleted", "replication_stream=1")
             // The positions of both streams are of one log.
             let head = try await scenario.source.head()
             try await scenario.source.emitMarker()
@@ -75,7 +75,7 @@ import Testing
         )
         let tables = try await scenario.source.describeTables()
         #expect(tables.map(\.name.description) == ["other.things", "public.lists"])
-        #expect(tables[0].columns.map(\.sqliteType) == ["integer", "real", "blob", "text"])
+        #expect(tables[0].columns.map(\.clientType) == ["integer", "real", "blob", "text"])
         #expect(tables[1].columns.map(\.type) == ["text", "boolean", "character varying(20)"])
         #expect(tables[1].columns.map(\.name) == ["id", "done", "name"])
         try scenario.source.close()

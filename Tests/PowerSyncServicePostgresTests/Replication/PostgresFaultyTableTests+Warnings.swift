@@ -1,4 +1,5 @@
 import PostgresTestSupport
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServicePostgres

@@ -255,7 +255,7 @@ import Testing
             try await scenario.caughtUp()
             #expect(try await scenario.ids() == ["a1", "a2", "b1"])
             try session.run("COMMIT")
-            _ = try await scenario.log.line(containing: "is active", "ps.stream=\(deployment.stream.id)")
+            _ = try await scenario.log.line(containing: "is active", "replication_stream=\(deployment.stream.id)")
             #expect(try await scenario.ids() == ["a1", "a2", "b1"])
         }
         try scenario.source.close()

@@ -13,8 +13,8 @@ import Testing
         config: {edition: 3}
         streams:
           all: {query: SELECT * FROM products}
-          named: {query: SELECT id, total FROM products}
-          costly: {query: SELECT id FROM products WHERE total > 10}
+          named: {query: "SELECT id, total FROM products"}
+          costly: {query: "SELECT id FROM products WHERE total > 10"}
         """
 
     private static let products = """
@@ -93,7 +93,7 @@ import Testing
             CREATE TABLE lists (name text, slug text GENERATED ALWAYS AS (lower(name)) STORED PRIMARY KEY);
             INSERT INTO lists VALUES ('A'), ('B')
             """,
-            config: "config: {edition: 3}\nstreams: {all: {query: SELECT slug AS id, name FROM lists}}"
+            config: #"{config: {edition: 3}, streams: {all: {query: "SELECT slug AS id, name FROM lists"}}}"#
         )
         guard let scenario = created else { return }
         try await scenario.replicating {

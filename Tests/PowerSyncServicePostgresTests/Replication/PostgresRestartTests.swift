@@ -127,7 +127,7 @@ import Testing
         #expect(scenario.log.lines.allSatisfy { !$0.contains("max_slot_wal_keep_size") })
         clock.advance(by: .seconds(60))
         try await source.checkRetention(for: slot)
-        #expect(scenario.log.lines.contains { $0.hasPrefix("warning ") && $0.contains("Raise max_slot_wal_keep_size") })
+        #expect(scenario.log.lines.contains { $0.hasPrefix("warning ") && $0.contains("raise max_slot_wal_keep_size") })
 
         try cluster.set("max_slot_wal_keep_size", to: "1MB")
         try loseSlots()
@@ -135,7 +135,8 @@ import Testing
         func expectRefusal(_ code: ReplicationSourceError.Code, _ body: () async throws -> Void) async {
             let error = await #expect(throws: ReplicationSourceError.self) { try await body() }
             #expect(error?.code == code)
-            #expect(error?.message.contains("PSYNC_S1146") == true)
+            #expect(error?.catalogueCode == .slotLost)
+            #expect(error?.description.hasPrefix("[PSYNC_S1146] ") == true)
         }
         await expectRefusal(.retentionExceeded) { try await source.checkRetention(for: slot) }
         await expectRefusal(.retentionExceeded) {

@@ -71,46 +71,31 @@ struct PostgresScenario: ReplicationScenario, Sendable {
         )
     }
 
-    /// What replicates.
+    func replicator() async throws -> Replicator { try await replicator(touch: {}) }
+
+    /// What replicates the source into the storage.
     ///
     /// - Parameter touch: Called with each sign of life.
-    /// - Returns: A replicator with the log and config of the scenario.
+    /// - Returns: A replicator with the log of the scenario, whose config is deployed.
     /// - Throws: When the config has errors.
-    func replicator(touch: @escaping @Sendable () -> Void = {}) throws -> Replicator {
+    func replicator(touch: @escaping @Sendable () -> Void) async throws -> Replicator {
         var plan = try plan(config)
         plan.defaultSchema = PostgresSource.defaultSchema
+        _ = try await storage.deploy(config, plan: plan)
         return Replicator(
             storage: storage,
             source: front ?? source,
-            content: config,
-            plan: plan,
+            streamsChanged: ChangeSignal(),
             logger: log.logger,
             touch: touch
         )
     }
 
-    /// Runs a replicator while `body` runs.
-    func replicating<Result: Sendable>(
-        _ body: @escaping @Sendable () async throws -> Result
-    ) async throws -> Result {
-        let replicator = try replicator()
-        // What went wrong is known to the log only: the replicator tries again for ever.
-        defer {
-            for line in log.lines where line.hasPrefix("error ") { print(line) }
-        }
-        return try await replicator.whileRunning(body)
-    }
-
-    /// Replicates until everything that is committed to the source now has been published.
-    func replicate() async throws {
-        try await replicating { try await caughtUp() }
-    }
-
-    /// Waits until everything that is committed to the source now has been published.
-    func caughtUp() async throws {
+    /// The position of the log, which a marker after it makes known.
+    func head() async throws -> SourcePosition {
         let head = try await source.head()
         try await source.emitMarker()
-        try await published { $0.lsn >= head.lsn }
+        return head
     }
 
     /// Waits until everything that is committed now has been published, and changes of tables have been noticed: those that

@@ -1,5 +1,6 @@
 import PostgresTestSupport
 import PowerSyncSyncConfig
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore

@@ -112,7 +112,7 @@ import Testing
             try await scenario.caughtUpWithTables()
         }
         let line = try #require(scenario.log.lines.first { $0.contains("has another form") })
-        #expect(line.contains("ps.changed=\(reason) ps.stream=1 ps.table=public.lists"))
+        #expect(line.contains("changed=\(reason) replication_stream=1 table=public.lists"))
         #expect(Self.copies(scenario) == 2)
     }
 

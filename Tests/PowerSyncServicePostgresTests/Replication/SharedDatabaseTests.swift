@@ -28,15 +28,15 @@ import Testing
             PostgresSource.Settings(connection: database.connectionString),
             logger: log.logger
         )
-        #expect(try await storage.isWritten(to: source.head().history))
+        #expect(try await storage.database() == source.database())
         let touches = ChangeSignal()
         var plan = try plan(Self.config)
         plan.defaultSchema = PostgresSource.defaultSchema
+        _ = try await storage.deploy(Self.config, plan: plan)
         let replicator = Replicator(
             storage: storage,
             source: source,
-            content: Self.config,
-            plan: plan,
+            streamsChanged: ChangeSignal(),
             logger: log.logger,
             touch: { touches.advance() }
         )
@@ -80,8 +80,7 @@ import Testing
             logger: log.logger
         )
         let source = PostgresSource(PostgresSource.Settings(connection: other.connectionString), logger: log.logger)
-        #expect(try await !storage.isWritten(to: source.head().history))
-        #expect(try await !storage.isWritten(to: SourceHistory(rawValue: "embedded")))
+        #expect(try await storage.database() != source.database())
         try source.close()
         try storage.close()
     }

@@ -1,8 +1,9 @@
 import NIOCore
 import PowerSyncProtocol
 import RSocket
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 @testable import PowerSyncAuth
@@ -31,7 +32,7 @@ import Testing
     ])
     func otherHeadersHaveNoToken(_ header: String) async {
         await #expect(throws: AuthorizationError.self) {
-            _ = try await TokenVerifierTests.verifier().verify(authorization: header, now: TokenVerifierTests.now)
+            _ = try await TestVerifier.verifier().verify(authorization: header, now: TestVerifier.now)
         }
         guard !["Token Token", "Bearer abc, Bearer abc", "Token a b", "Token a\tb"].contains(header) else { return }
         #expect(AuthorizationHeader.credentials(header) == nil)
@@ -39,7 +40,7 @@ import Testing
 
     @Test func withoutAHeaderThereIsNoToken() async {
         await #expect(throws: AuthorizationError.missingToken) {
-            _ = try await TokenVerifierTests.verifier().verify(authorization: nil, now: TokenVerifierTests.now)
+            _ = try await TestVerifier.verifier().verify(authorization: nil, now: TestVerifier.now)
         }
     }
 

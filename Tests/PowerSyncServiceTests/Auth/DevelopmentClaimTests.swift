@@ -1,6 +1,7 @@
 import Foundation
-import PowerSyncProtocol
 import PowerSyncAuth
+import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService

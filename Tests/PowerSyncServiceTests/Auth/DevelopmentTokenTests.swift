@@ -1,6 +1,7 @@
 import Foundation
-import PowerSyncProtocol
 import PowerSyncAuth
+import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService
@@ -19,7 +20,7 @@ import Testing
     @Test(arguments: ["dev", nil])
     func signedTokensAreAccepted(_ id: String?) async throws {
         var configuration = configuration()
-        configuration.authentication.keys = [.hs256(secret: TokenVerifierTests.secret, id: id)]
+        configuration.authentication.keys = [.hs256(secret: TestVerifier.secret, id: id)]
         configuration.authentication.audience = ["a", "b"]
         let token = try configuration.makeDevelopmentToken(
             userID: "u \"1\"",
@@ -44,7 +45,7 @@ import Testing
     @Test(arguments: [Duration.zero, .seconds(86_401)])
     func impossibleLifetimesAreRefused(_ lifetime: Duration) throws {
         var configuration = configuration()
-        configuration.authentication.keys = [.hs256(secret: TokenVerifierTests.secret, id: nil)]
+        configuration.authentication.keys = [.hs256(secret: TestVerifier.secret, id: nil)]
         configuration.authentication.audience = ["a"]
         #expect {
             try configuration.makeDevelopmentToken(userID: "u1", lifetime: lifetime)

@@ -3,6 +3,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncTesting
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService
@@ -52,7 +53,7 @@ import Testing
         }
     }
 
-    private static let token = TestToken().signed(with: TokenVerifierTests.interopKey)
+    private static let token = TestToken().signed(with: TestVerifier.key)
     private static let other = JSONWebKey(
         id: "test-2",
         algorithm: .hs256,
@@ -61,18 +62,18 @@ import Testing
 
     @Test func theFirstTokenWaitsForTheKeys() async throws {
         try await run { server, verifier in
-            let check = Task { await TokenVerifierTests.failure(Self.token, verifier) }
+            let check = Task { await TestVerifier.failure(Self.token, verifier) }
             try await clock.waitForTimer(of: RemoteKeySet.patience)
-            server.answer(.success([TokenVerifierTests.interopKey]))
+            server.answer(.success([TestVerifier.key]))
             #expect(await check.value == nil)
-            #expect(await TokenVerifierTests.failure(Self.token, verifier) == nil)
+            #expect(await TestVerifier.failure(Self.token, verifier) == nil)
             #expect(server.requests == 1)
         }
     }
 
     @Test func aServerThatDoesNotAnswerIsNotWaitedForLong() async throws {
         try await run { server, verifier in
-            let check = Task { await TokenVerifierTests.failure(Self.token, verifier) }
+            let check = Task { await TestVerifier.failure(Self.token, verifier) }
             try await clock.waitForTimer(of: RemoteKeySet.patience)
             clock.advance(by: RemoteKeySet.patience)
             #expect(await check.value?.code == .keySetRequest)
@@ -81,15 +82,15 @@ import Testing
 
     @Test func keysStayWhileTheServerIsDown() async throws {
         try await run { server, verifier in
-            server.answer(.success([TokenVerifierTests.interopKey]))
-            #expect(await TokenVerifierTests.failure(Self.token, verifier) == nil)
+            server.answer(.success([TestVerifier.key]))
+            #expect(await TestVerifier.failure(Self.token, verifier) == nil)
             server.answer(.failure(.keySetRequest("down")))
             for _ in 0..<5 {
                 clock.advance(by: .seconds(600))
-                #expect(await TokenVerifierTests.failure(Self.token, verifier) == nil)
+                #expect(await TestVerifier.failure(Self.token, verifier) == nil)
             }
             clock.advance(by: .seconds(601))
-            let failure = await TokenVerifierTests.failure(Self.token, verifier)
+            let failure = await TestVerifier.failure(Self.token, verifier)
             #expect(failure?.code == .keySetRequest)
         }
     }
@@ -97,11 +98,11 @@ import Testing
     @Test func aRotatedKeyIsFoundByTheNextTry() async throws {
         try await run { server, verifier in
             server.answer(.success([Self.other]))
-            #expect(await TokenVerifierTests.failure(Self.token, verifier)?.code == .authentication)
-            server.answer(.success([Self.other, TokenVerifierTests.interopKey]))
+            #expect(await TestVerifier.failure(Self.token, verifier)?.code == .authentication)
+            server.answer(.success([Self.other, TestVerifier.key]))
             // Within its limit, the set is asked again in the background.
             clock.advance(by: .seconds(5))
-            while let failure = await TokenVerifierTests.failure(Self.token, verifier) {
+            while let failure = await TestVerifier.failure(Self.token, verifier) {
                 #expect(failure.code == .authentication)
                 clock.advance(by: .seconds(5))
                 await Task.yield()
@@ -122,11 +123,11 @@ import Testing
         guard old.key.type != pair.key.type || ![.rsa, .symmetric].contains(old.key.type) else { return }
         try await run { server, verifier in
             server.answer(.success([old.key]))
-            #expect(await TokenVerifierTests.failure(token, verifier)?.code == .authentication)
+            #expect(await TestVerifier.failure(token, verifier)?.code == .authentication)
             server.answer(.success([pair.key]))
             // Much less than what is known is good for.
             clock.advance(by: .seconds(5))
-            while let failure = await TokenVerifierTests.failure(token, verifier) {
+            while let failure = await TestVerifier.failure(token, verifier) {
                 #expect(failure.code == .authentication)
                 await Task.yield()
             }
@@ -139,7 +140,7 @@ import Testing
             server.answer(.success([Self.other]))
             let forged = TestToken(header: ["alg": "HS256", "kid": "test-2"]).signed { _ in [1] }
             for _ in 0..<1_000 {
-                #expect(await TokenVerifierTests.failure(forged, verifier)?.code == .authentication)
+                #expect(await TestVerifier.failure(forged, verifier)?.code == .authentication)
                 clock.advance(by: .milliseconds(100))
             }
             while server.requests < 2 { await Task.yield() }
@@ -157,11 +158,11 @@ import Testing
         await withThrowingTaskGroup(of: Void.self) { group in
             for set in sets { group.addTask { try await set.run() } }
             let verifier = TokenVerifier(sources: sets, audience: ["powersync-dev"])
-            #expect(await TokenVerifierTests.failure(Self.token, verifier)?.code == .keySetRequest)
-            rotating.answer(.success([Self.other, TokenVerifierTests.interopKey]))
+            #expect(await TestVerifier.failure(Self.token, verifier)?.code == .keySetRequest)
+            rotating.answer(.success([Self.other, TestVerifier.key]))
             // Much less than what is known is good for.
             clock.advance(by: .seconds(5))
-            while let failure = await TokenVerifierTests.failure(Self.token, verifier) {
+            while let failure = await TestVerifier.failure(Self.token, verifier) {
                 #expect(failure.code == .keySetRequest)
                 await Task.yield()
             }
@@ -174,30 +175,30 @@ import Testing
         // Nobody runs it.
         let silent = RemoteKeySet(clock: clock) { () async throws(AuthorizationError) in KeySetDocument(keys: []) }
         let verifier = TokenVerifier(
-            sources: [silent, StaticKeys([TokenVerifierTests.interopKey])],
+            sources: [silent, StaticKeys([TestVerifier.key])],
             audience: ["powersync-dev"]
         )
-        #expect(await TokenVerifierTests.failure(Self.token, verifier) == nil)
+        #expect(await TestVerifier.failure(Self.token, verifier) == nil)
     }
 
     @Test func rulesOfTheSourceReplaceThoseOfAll() async throws {
         let verifier = TokenVerifier(
             sources: [
-                StaticKeys([TokenVerifierTests.interopKey], rules: .supabase), StaticKeys([Self.other]),
+                StaticKeys([TestVerifier.key], rules: .supabase), StaticKeys([Self.other]),
             ],
             audience: ["powersync-dev"]
         )
         var token = TestToken()
         #expect(
-            await TokenVerifierTests.failure(token.signed(with: TokenVerifierTests.interopKey), verifier)?.code
+            await TestVerifier.failure(token.signed(with: TestVerifier.key), verifier)?.code
                 == .tokenAudience
         )
         token.payload["aud"] = "authenticated"
         token.payload["exp"] = .integer(1_767_225_600 + 606_000)
-        #expect(await TokenVerifierTests.failure(token.signed(with: TokenVerifierTests.interopKey), verifier) == nil)
+        #expect(await TestVerifier.failure(token.signed(with: TestVerifier.key), verifier) == nil)
         token.payload["exp"] = .integer(1_767_225_600 + 606_001)
         #expect(
-            await TokenVerifierTests.failure(token.signed(with: TokenVerifierTests.interopKey), verifier)?.code
+            await TestVerifier.failure(token.signed(with: TestVerifier.key), verifier)?.code
                 == .tokenLifetime
         )
     }
@@ -235,9 +236,9 @@ import Testing
         await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await set.run() }
             let verifier = TokenVerifier(sources: keys.all, audience: authentication.audience)
-            #expect(await TokenVerifierTests.failure(accepted, verifier) == nil)
-            #expect(await TokenVerifierTests.failure(tooLong, verifier)?.code == .tokenLifetime)
-            #expect(await TokenVerifierTests.failure(other, verifier)?.code == .tokenAudience)
+            #expect(await TestVerifier.failure(accepted, verifier) == nil)
+            #expect(await TestVerifier.failure(tooLong, verifier)?.code == .tokenLifetime)
+            #expect(await TestVerifier.failure(other, verifier)?.code == .tokenAudience)
             group.cancelAll()
         }
         #expect(server.requests == 1)

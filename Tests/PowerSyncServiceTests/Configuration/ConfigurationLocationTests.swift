@@ -1,6 +1,7 @@
 import Foundation
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 

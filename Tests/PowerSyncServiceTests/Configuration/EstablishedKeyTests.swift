@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import Testing
 
 @testable import PowerSyncService

@@ -24,7 +24,7 @@ import Testing
     ) throws -> (settings: PostgresSettings, warnings: [String]) {
         let yaml = yaml(connection)
         let configuration = try ServiceConfiguration(yaml: yaml, file: "/etc/ps/service.yaml", environment: environment)
-        guard case .postgres(let settings) = configuration.source.kind else {
+        guard let settings = (configuration.source.module as? PostgresSourceModule)?.settings else {
             Issue.record("not a PostgreSQL source")
             throw CancellationError()
         }

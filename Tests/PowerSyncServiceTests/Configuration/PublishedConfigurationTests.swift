@@ -110,7 +110,7 @@ import Testing
         )
         #expect(configuration.warnings.count == 21, "\(configuration.warnings.joined(separator: "\n"))")
         #expect(configuration.warnings.allSatisfy { $0.contains(": no effect here: ") })
-        guard case .postgres(let storage, _) = configuration.storage.kind else {
+        guard let storage = (configuration.storage.module as? PostgresStorageModule)?.settings else {
             Issue.record("not a PostgreSQL storage")
             return
         }
@@ -147,7 +147,7 @@ import Testing
         configuration.port = 0
         configuration.host = "127.0.0.1"
         let findings = try await Doctor(logger: ServiceScenario.logger).examine(configuration)
-        let error = try #require(findings.first { $0.area == .storage && $0.level == .error })
+        let error = try #require(findings.first { $0.area == .storage && $0.severity == .error })
         let text = "\(error.message) \(error.remedy ?? "")"
         for word in ["moved away", "makes it again", "damaged", "(secret)", "teardown"] {
             #expect(!text.contains(word), "\(text)")

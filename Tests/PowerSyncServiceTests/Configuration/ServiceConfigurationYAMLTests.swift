@@ -34,6 +34,8 @@ import Testing
         #expect(configuration.syncConfig == .content("streams: {}"))
         #expect(configuration.port == 8080)
         #expect(configuration.host == "0.0.0.0")
+        // Only this machine reads metrics, unless the file says where.
+        #expect(configuration.metricsHost == "127.0.0.1")
         #expect(configuration.limits == ServiceLimits())
         #expect(configuration.probes.useHTTP)
         #expect(configuration.development == DevelopmentEndpoints())
@@ -113,6 +115,13 @@ import Testing
         #expect(!configuration.migratesAutomatically)
         #expect(configuration.tls == TLSFiles(certificate: "/etc/ps/tls/cert.pem", privateKey: "/etc/key.pem"))
         #expect(configuration.warnings.isEmpty)
+    }
+
+    @Test("metrics listen on the address of the file", arguments: ["0.0.0.0", "192.168.1.7", "::1"])
+    func addressOfTheMetrics(_ host: String) throws {
+        let configuration = try Self.read(Self.yaml("host: \"\(host)\""))
+        #expect(configuration.host == host)
+        #expect(configuration.metricsHost == host)
     }
 
     @Test func keysFromElsewhere() throws {

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncServiceCore
 import PowerSyncServicePostgres
 import Testing
 
@@ -20,11 +21,12 @@ import Testing
 
     @Test func storageIsAServerLikeASource() throws {
         let configuration = try Self.read("uri: !env PS_STORAGE_URI, max_pool_size: 3, schema: other")
-        guard case .postgres(let settings, let schema) = configuration.storage.kind else {
+        guard let module = configuration.storage.module as? PostgresStorageModule else {
             Issue.record("not a PostgreSQL storage")
             return
         }
-        #expect(schema == "other")
+        let settings = module.settings
+        #expect(module.schema == "other")
         #expect(settings.maximumPoolSize == 3)
         #expect(settings.description == "PostgreSQL buckets at storage.example.com:5432 as user")
         #expect(configuration.files.isEmpty)
@@ -51,7 +53,7 @@ import Testing
         var settings = PostgresSettings(uri: "postgresql://u@h/d")
         settings.caCertificate = "/nowhere.pem"
         let storage = ServiceConfiguration.Storage.postgresql(settings)
-        guard case .postgres(let stored, _) = storage.kind else { return }
+        guard let stored = (storage.module as? PostgresStorageModule)?.settings else { return }
         let error = #expect(throws: ServiceError.self) { try stored.connectionString() }
         #expect(error?.key == "storage.cacert")
     }
@@ -70,7 +72,7 @@ import Testing
         // As when a file is read again which has the sync config, too.
         let configuration = try Self.read("uri: postgresql://u@h/d, cacert: \(pem("dHdv"))")
         _ = try PostgresSettingsTests.settings("uri: postgresql://u@h/d, cacert: \(pem("b25l"))")
-        guard case .postgres(let storage, _) = configuration.storage.kind else {
+        guard let storage = (configuration.storage.module as? PostgresStorageModule)?.settings else {
             Issue.record("not a PostgreSQL storage")
             return
         }

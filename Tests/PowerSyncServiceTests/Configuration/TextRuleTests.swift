@@ -1,3 +1,6 @@
+import PowerSyncServiceCore
+import PowerSyncServicePostgres
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService
@@ -144,6 +147,6 @@ import Testing
         #expect(configuration.port == 9000)
         #expect(configuration.admin.tokens == ["a-token-of-some-length"])
         #expect(configuration.authentication.audience == ["app"])
-        #expect(configuration.source.postgresSettings?.keywords?["dbname"] == "app")
+        #expect((configuration.source.module as? PostgresSourceModule)?.settings.keywords?["dbname"] == "app")
     }
 }

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import PowerSyncProtocol
+import ServiceTestSupport
 import TestSupport
 
 /// A real Chromium without windows, driven by the DevTools protocol over two pipes: messages are JSON, each ended by a zero.

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService

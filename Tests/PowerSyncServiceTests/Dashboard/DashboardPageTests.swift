@@ -1,8 +1,9 @@
 import Foundation
 import GRDB
 import PowerSyncProtocol
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 

@@ -3,8 +3,9 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 

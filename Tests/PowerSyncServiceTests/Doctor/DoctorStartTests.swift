@@ -1,5 +1,7 @@
 import Foundation
 import PostgresTestSupport
+import PowerSyncProtocol
+import PowerSyncServicePostgres
 import ServiceTestSupport
 import TestSupport
 import Testing
@@ -17,13 +19,13 @@ import Testing
     }
 
     /// The words of an error, in a finding.
-    private static func expect(_ error: ServiceError?, in findings: [DoctorFinding], _ location: SourceLocation) {
+    private static func expect(_ error: ServiceError?, in findings: [Finding], _ location: SourceLocation) {
         findings.expectRemedies(sourceLocation: location)
-        let errors = findings.filter { $0.level == .error }
+        let errors = findings.filter { $0.severity == .error }
         let words = error.map { ([$0.message] + $0.diagnostics).joined(separator: "\n") }
         let isTold = errors.contains { finding in
             words.map { finding.message.hasPrefix($0) } == true
-                && error?.key.map { finding.place?.hasSuffix($0) == true } != false
+                && error?.key.map { finding.place.description.hasSuffix($0) } != false
         }
         #expect(isTold, "\(String(describing: error)) is not in \(errors)", sourceLocation: location)
     }
@@ -111,12 +113,12 @@ import Testing
         let findings = try await doctor().examine(file: file, environment: environment)
         expect(error, in: findings, SourceLocation(fileID: #fileID, filePath: #filePath, line: #line, column: #column))
         let line = error?.line.map { ":\($0)" } ?? ""
-        #expect(findings.first?.place?.hasPrefix(file + line) == true)
+        #expect(findings.first?.place.description.hasPrefix(file + line) == true)
     }
 
     @Test func aMissingFileIsNamed() async throws {
         let findings = try await Self.doctor().examine(file: "/nowhere/service.yaml", environment: [:])
-        #expect(findings.map(\.place) == ["/nowhere/service.yaml"])
+        #expect(findings.map(\.place.description) == ["/nowhere/service.yaml"])
         #expect(findings.first?.message == "the service configuration does not exist")
     }
 
@@ -149,9 +151,24 @@ import Testing
             var configuration = Scenario.configuration(in: folder)
             configuration.port = scenario.address.port
             let findings = try await Self.doctor().examine(configuration)
-            #expect(findings.allSatisfy { $0.level != .error }, "\(findings)")
+            #expect(findings.allSatisfy { $0.severity != .error }, "\(findings)")
             #expect(findings.contains { $0.area == .ports && $0.message.hasSuffix("the service is running") })
         }
+    }
+
+    @Test("the address of the metrics is told", arguments: ["127.0.0.1", "0.0.0.0"])
+    func addressOfTheMetrics(_ host: String) async throws {
+        var configuration = Scenario.configuration(in: try TemporaryFolder())
+        let port = FreePort.take()
+        (configuration.metricsHost, configuration.metricsPort) = (host, port)
+        let findings = try await Self.doctor().examine(configuration)
+        #expect(
+            findings.contains {
+                $0.area == .ports && $0.level == .ok
+                    && $0.message.hasPrefix("port \(port) for metrics is free on \(host)")
+            },
+            "\(findings)"
+        )
     }
 
     @Test func theMetricsNeedAPortOfTheirOwn() async throws {
@@ -161,8 +178,8 @@ import Testing
             configuration.metricsPort = scenario.address.port
             let findings = try await Self.doctor().examine(configuration)
             findings.expectRemedies()
-            let finding = findings.first { $0.area == .ports && $0.level == .error }
-            #expect(finding?.place == "telemetry.prometheus_port")
+            let finding = findings.first { $0.area == .ports && $0.severity == .error }
+            #expect(finding?.place.description == "telemetry.prometheus_port")
             #expect(finding?.message.hasPrefix("port \(scenario.address.port) is not free") == true)
         }
     }
@@ -177,10 +194,10 @@ import Testing
         configuration.syncConfig = .content("config: {edition: 3}\nstreams: {a: {query: SELECT * FROM lists}}")
         let findings = try await Self.doctor().examine(configuration)
         findings.expectRemedies()
-        let missing = findings.first { $0.code == "PSYNC_S1141" }
-        #expect(missing?.level == .error)
+        let missing = findings.first { $0.code == .publicationMissing }
+        #expect(missing?.severity == .error)
         #expect(missing?.remedy == "CREATE PUBLICATION powersync FOR TABLE public.lists;")
-        #expect(findings.contains { $0.level == .warning && $0.message.contains("no primary key") })
+        #expect(findings.contains { $0.severity == .warning && $0.message.contains("no primary key") })
         #expect(!FileManager.default.fileExists(atPath: folder.path("buckets.db")))
     }
 
@@ -227,7 +244,7 @@ import Testing
         settings.tls = .disable
         configuration.source = .postgresql(settings)
         configuration.syncConfig = .content("config: {edition: 3}\nstreams: {a: {query: SELECT * FROM lists}}")
-        let errors = try await Self.doctor().examine(configuration).filter { $0.level == .error }
+        let errors = try await Self.doctor().examine(configuration).filter { $0.severity == .error }
         #expect(errors.map(\.area) == [.storage], "\(errors)")
     }
 
@@ -242,7 +259,7 @@ import Testing
         // One that has been made for it can be used.
         try database.run("CREATE SCHEMA powersync_storage AUTHORIZATION \(role)")
         let findings = try await Self.doctor().examine(configuration)
-        #expect(findings.allSatisfy { $0.level != .error }, "\(findings)")
+        #expect(findings.allSatisfy { $0.severity != .error }, "\(findings)")
         try database.run("DROP SCHEMA powersync_storage CASCADE")
     }
 }

@@ -2,8 +2,10 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
-import TestSupport
+import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore
@@ -15,7 +17,7 @@ import Testing
     private static func examine(
         _ configuration: ServiceConfiguration,
         now: Date = Date()
-    ) async throws -> [DoctorFinding] {
+    ) async throws -> [Finding] {
         let findings = try await Doctor(logger: Scenario.logger, now: { now }).examine(configuration)
         findings.expectRemedies()
         return findings
@@ -36,7 +38,7 @@ import Testing
     private static func findings(
         _ yaml: String,
         permissions: Int = 0o644
-    ) async throws -> [DoctorFinding] {
+    ) async throws -> [Finding] {
         let folder = try TemporaryFolder()
         let file = folder.path("powersync.yaml")
         try yaml.write(toFile: file, atomically: true, encoding: .utf8)
@@ -46,7 +48,7 @@ import Testing
         findings.expectRemedies()
         return findings.map { finding in
             var finding = finding
-            finding.place = finding.place?.replacing(folder.path(""), with: "")
+            finding.place.location = finding.place.location?.replacing(folder.path(""), with: "")
             finding.message = finding.message.replacing(folder.path(""), with: "")
             return finding
         }
@@ -54,17 +56,17 @@ import Testing
 
     @Test func aFileThatIsRightHasNoFindings() async throws {
         let findings = try await Self.findings(Self.yaml)
-        #expect(findings.allSatisfy { $0.level == .ok }, "\(findings)")
+        #expect(findings.allSatisfy { $0.severity == .ok }, "\(findings)")
         #expect(Set(findings.map(\.area)) == [.configuration, .syncConfig, .keys, .ports, .storage, .source])
     }
 
     @Test func secretsThatOthersCanReadAreAWarning() async throws {
         let yaml = Self.yaml.replacing("!env PS_SECRET", with: Self.secret)
         let findings = try await Self.findings(yaml)
-        let warnings = findings.filter { $0.level == .warning }
+        let warnings = findings.filter { $0.severity == .warning }
         #expect(warnings.map(\.message) == ["the file has secrets, and every user of this machine can read it"])
         #expect(warnings.first?.remedy?.contains("!env PS_NAME") == true)
-        #expect(try await Self.findings(yaml, permissions: 0o600).allSatisfy { $0.level == .ok })
+        #expect(try await Self.findings(yaml, permissions: 0o600).allSatisfy { $0.severity == .ok })
         // The secret is not said again.
         #expect(!findings.contains { "\($0)".contains(Self.secret) })
     }
@@ -82,9 +84,9 @@ import Testing
         try yaml.write(toFile: file, atomically: true, encoding: .utf8)
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
         let configuration = try ServiceConfiguration(contentsOf: file, environment: ["PS_SECRET": Self.secret])
-        var findings = DoctorFindings()
+        var findings: [Finding] = []
         Doctor(logger: Scenario.logger).checkPermissions(of: file, configuration, &findings)
-        #expect(findings.all.map(\.message) == ["the file has secrets, and every user of this machine can read it"])
+        #expect(findings.map(\.message) == ["the file has secrets, and every user of this machine can read it"])
     }
 
     @Test func aLinkHasThePermissionsOfItsFile() throws {
@@ -98,36 +100,40 @@ import Testing
         configuration.tls = TLSFiles(certificate: files.certificate, privateKey: linkToLink)
         for (permissions, count) in [(0o600, 0), (0o644, 1), (0o666, 2)] {
             try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: files.privateKey)
-            var findings = DoctorFindings()
+            var findings: [Finding] = []
             Doctor(logger: Scenario.logger).checkPermissions(of: folder.path("none"), configuration, &findings)
-            #expect(findings.all.count == count, "\(findings.all)")
+            #expect(findings.count == count, "\(findings)")
         }
     }
 
     @Test func aFileThatOthersCanChangeIsAWarning() async throws {
-        let warnings = try await Self.findings(Self.yaml, permissions: 0o666).filter { $0.level == .warning }
+        let warnings = try await Self.findings(Self.yaml, permissions: 0o666).filter { $0.severity == .warning }
         #expect(warnings.map(\.message) == ["other users of this machine can change the file"])
     }
 
     @Test func allThatIsWrongWithAFileIsTold() async throws {
         let findings = try await Self.findings(Self.yaml + "\nprot: 1\ntelemetry: {prometheus_port: 0}")
-        #expect(findings.map(\.level) == [.error, .error], "\(findings)")
-        #expect(findings.map(\.place) == ["/powersync.yaml:7: prot", "/powersync.yaml:8: telemetry.prometheus_port"])
+        #expect(findings.map(\.severity) == [.error, .error], "\(findings)")
+        #expect(
+            findings.map(\.place.description) == [
+                "/powersync.yaml:7: prot", "/powersync.yaml:8: telemetry.prometheus_port",
+            ]
+        )
         #expect(findings.first?.message == "unknown key. Did you mean “port”?")
-        #expect(findings.last?.code == "PSYNC_S1110")
+        #expect(findings.last?.code == .notAPort)
     }
 
     @Test func whatHasNoEffectIsToldBesideErrors() async throws {
         let findings = try await Self.findings(Self.yaml + "\nmetadata: {a: b}\nprot: 1")
-        #expect(findings.map(\.level) == [.error, .warning], "\(findings)")
+        #expect(findings.map(\.severity) == [.error, .warning], "\(findings)")
         #expect(findings.last?.message.contains("metadata: no effect here") == true)
     }
 
     @Test func findingsOfTheSyncConfigAreTold() async throws {
         let yaml = Self.yaml.replacing("{a: {", with: "{a: {querry: x, ") + "\nmetadata: {a: b}"
         let findings = try await Self.findings(yaml)
-        #expect(findings.contains { $0.level == .warning && $0.message.contains("metadata: no effect here") })
-        #expect(findings.contains { $0.area == .syncConfig && $0.level != .ok }, "\(findings)")
+        #expect(findings.contains { $0.severity == .warning && $0.message.contains("metadata: no effect here") })
+        #expect(findings.contains { $0.area == .syncConfig && $0.severity != .ok }, "\(findings)")
     }
 
     // MARK: Certificate
@@ -137,9 +143,9 @@ import Testing
         var configuration = Scenario.configuration(in: folder)
         configuration.tls = try TLSFiles(in: folder)
         let end = try ServerCertificate.load(try #require(configuration.tls), now: Date()).validity.end
-        for (days, level) in [(15.0, DoctorFinding.Level.ok), (13, .warning), (-1, .error)] {
+        for (days, level) in [(15.0, Finding.Severity.ok), (13, .warning), (-1, .error)] {
             let findings = try await Self.examine(configuration, now: end.addingTimeInterval(-days * 24 * 3600))
-            #expect(findings.filter { $0.area == .certificate }.map(\.level) == [level], "\(days) days")
+            #expect(findings.filter { $0.area == .certificate }.map(\.severity) == [level], "\(days) days")
         }
     }
 
@@ -174,13 +180,13 @@ import Testing
     @Test func keysOfAKeySetAreNamed() async throws {
         try await Self.withKeySet(Self.key(modulusBytes: 256)) { configuration in
             let findings = try await Self.examine(configuration).filter { $0.area == .keys }
-            #expect(findings.contains { $0.level == .ok && $0.message == "RS256, kid r1" }, "\(findings)")
+            #expect(findings.contains { $0.severity == .ok && $0.message == "RS256, kid r1" }, "\(findings)")
         }
     }
 
     @Test func aKeyThatIsTooShortIsAnError() async throws {
         try await Self.withKeySet(Self.key(modulusBytes: 128)) { configuration in
-            let finding = try await Self.examine(configuration).first { $0.area == .keys && $0.level == .error }
+            let finding = try await Self.examine(configuration).first { $0.area == .keys && $0.severity == .error }
             #expect(finding?.message.contains("the key has 1024 bits") == true, "\(String(describing: finding))")
         }
     }
@@ -193,10 +199,10 @@ import Testing
     )
     func aKeySetThatIsOfNoUseIsAnError(document: String, status: HTTPResponse.Status, message: String) async throws {
         try await Self.withKeySet(document, status: status) { configuration in
-            let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.level == .error }
+            let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.severity == .error }
             #expect(findings.count == 1)
             #expect(findings.first?.message.contains(message) == true, "\(findings)")
-            #expect(findings.first?.place?.hasSuffix("/keys") == true)
+            #expect(findings.first?.place.description.hasSuffix("/keys") == true)
         }
     }
 
@@ -205,14 +211,14 @@ import Testing
         let message =
             "k1 (ES256K): secp256k1 is not supported: no library that checks signatures here has the curve secp256k1"
         try await Self.withKeySet(#"{"keys":[\#(unknown)]}"#) { configuration in
-            let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.level == .error }
+            let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.severity == .error }
             #expect(findings.map(\.message) == ["the key set has no key that can verify tokens; \(message)"])
         }
         let both = Self.key(modulusBytes: 256).replacing("]", with: ",\(unknown)]")
         try await Self.withKeySet(both) { configuration in
             let findings = try await Self.examine(configuration).filter { $0.area == .keys }
-            #expect(findings.contains { $0.level == .ok && $0.message == "not used: \(message)" }, "\(findings)")
-            #expect(!findings.contains { $0.level == .error })
+            #expect(findings.contains { $0.severity == .ok && $0.message == "not used: \(message)" }, "\(findings)")
+            #expect(!findings.contains { $0.severity == .error })
         }
     }
 
@@ -220,32 +226,32 @@ import Testing
         let folder = try TemporaryFolder()
         var configuration = Scenario.configuration(in: folder)
         configuration.authentication.keySets = [try #require(URL(string: "http://127.0.0.1:1/keys"))]
-        let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.level == .error }
-        #expect(findings.map(\.place) == ["http://127.0.0.1:1/keys"])
+        let findings = try await Self.examine(configuration).filter { $0.area == .keys && $0.severity == .error }
+        #expect(findings.map(\.place.description) == ["http://127.0.0.1:1/keys"])
     }
 
     @Test(
-        arguments: [(0.0, DoctorFinding.Level.ok), (-30, .warning), (30, .warning), (-90, .error), (3600, .error)],
+        arguments: [(0.0, Finding.Severity.ok), (-30, .warning), (30, .warning), (-90, .error), (3600, .error)],
         ["Fri, 13 Nov 2026 12:00:00 GMT", "Friday, 13-Nov-26 12:00:00 GMT", "Fri Nov 13 12:00:00 2026"]
     )
-    func theClockIsCompared(_ difference: (seconds: Double, level: DoctorFinding.Level), text: String) {
+    func theClockIsCompared(_ difference: (seconds: Double, level: Finding.Severity), text: String) {
         let (seconds, level) = difference
         let doctor = Doctor(logger: Scenario.logger, now: { Date(timeIntervalSince1970: 1_794_571_200 + seconds) })
-        var findings = DoctorFindings()
+        var findings: [Finding] = []
         doctor.checkClock(against: text, of: "https://a.example", &findings)
-        #expect(findings.all.map(\.level) == [level])
-        findings.all.expectRemedies()
-        #expect(findings.all.first?.place == "https://a.example")
+        #expect(findings.map(\.severity) == [level])
+        findings.expectRemedies()
+        #expect(findings.first?.place.location == "https://a.example")
         guard level != .ok else { return }
-        #expect(findings.all.first?.message.contains(seconds > 0 ? "ahead of" : "behind") == true)
+        #expect(findings.first?.message.contains(seconds > 0 ? "ahead of" : "behind") == true)
     }
 
     @Test func theClockIsComparedWithThatOfTheKeySet() async throws {
         try await Self.withKeySet(Self.key(modulusBytes: 256)) { configuration in
             let late = try await Self.examine(configuration, now: Date(timeIntervalSinceNow: 3600))
-            #expect(late.filter { $0.area == .clock }.map(\.level) == [.error])
+            #expect(late.filter { $0.area == .clock }.map(\.severity) == [.error])
             let right = try await Self.examine(configuration)
-            #expect(right.filter { $0.area == .clock }.map(\.level) == [.ok])
+            #expect(right.filter { $0.area == .clock }.map(\.severity) == [.ok])
         }
     }
 
@@ -267,7 +273,7 @@ import Testing
         in folder: TemporaryFolder,
         isEncrypted: Bool = false
     ) async throws -> (
-        isRunning: Bool, findings: [DoctorFinding]
+        isRunning: Bool, findings: [Finding]
     ) {
         var configuration = Scenario.configuration(in: folder)
         configuration.storage = .postgresql(PostgresSettings(uri: "postgresql://u:p@127.0.0.1:1/d"))
@@ -275,10 +281,10 @@ import Testing
         // In use as well, by the service that runs.
         configuration.metricsPort = port
         if isEncrypted { configuration.tls = try TLSFiles(in: folder) }
-        var findings = DoctorFindings()
+        var findings: [Finding] = []
         let isRunning = try await Doctor(logger: Scenario.logger).checkPorts(configuration, &findings)
-        findings.all.expectRemedies()
-        return (isRunning, findings.all)
+        findings.expectRemedies()
+        return (isRunning, findings)
     }
 
     @Test("a service that uses a storage with others is known by its port", arguments: [false, true])
@@ -292,7 +298,7 @@ import Testing
                 isEncrypted: isEncrypted
             )
             #expect(isRunning)
-            #expect(findings.map(\.level) == [.ok], "\(findings)")
+            #expect(findings.map(\.severity) == [.ok], "\(findings)")
         }
         try await Scenario.run(configure: { $0.probes.useHTTP = false }) { scenario in
             let isRunning = try await Self.lookAtPort(scenario.address.port, in: folder).isRunning
@@ -307,7 +313,7 @@ import Testing
         try await Application(router: router, logger: Scenario.logger).test(.live) { client in
             let (isRunning, findings) = try await Self.lookAtPort(try #require(client.port), in: folder)
             #expect(!isRunning)
-            #expect(findings.map(\.level) == [.error, .error], "\(findings)")
+            #expect(findings.map(\.severity) == [.error, .error], "\(findings)")
         }
     }
 
@@ -317,9 +323,9 @@ import Testing
         "somebody is told before the disk is full",
         arguments: [
             (0, .error), ((100 << 20) - 1, .error), (100 << 20, .warning), ((1 << 30) - 1, .warning), (1 << 30, .ok),
-        ] as [(Int64, DoctorFinding.Level)]
+        ] as [(Int64, Finding.Severity)]
     )
-    func freeSpace(bytes: Int64, level: DoctorFinding.Level) async throws {
+    func freeSpace(bytes: Int64, level: Finding.Severity) async throws {
         let folder = try TemporaryFolder()
         let doctor = Doctor(logger: Scenario.logger, freeBytes: { _ in bytes })
         let findings = try await doctor.examine(Scenario.configuration(in: folder))
@@ -327,8 +333,8 @@ import Testing
         // The storage and the source are in the same folder.
         let message = "\(ByteCount.text(bytes)) are free on the disk"
         let disks = findings.filter { $0.area == .storage && $0.message == message }
-        #expect(disks.map(\.level) == [level], "\(findings)")
-        let place = try #require(disks.first?.place)
+        #expect(disks.map(\.severity) == [level], "\(findings)")
+        let place = try #require(disks.first?.place.location)
         #expect(URL(filePath: place).standardized.path == URL(filePath: folder.path("")).standardized.path)
         #expect(disks.first?.remedy?.hasPrefix("Make room") == (level == .ok ? nil : true))
     }
@@ -353,10 +359,10 @@ import Testing
         let file = try FileHandle(forWritingTo: URL(filePath: path))
         try file.truncate(atOffset: bytes)
         try file.close()
-        var findings = DoctorFindings()
+        var findings: [Finding] = []
         Doctor(logger: Scenario.logger).checkLog(path, &findings)
-        #expect(findings.all.map(\.level) == Array(repeating: .warning, count: count))
-        findings.all.expectRemedies()
+        #expect(findings.map(\.severity) == Array(repeating: .warning, count: count))
+        findings.expectRemedies()
     }
 
     @Test("A database that others can read is a warning with the command that closes it, unless its folder is closed")
@@ -372,12 +378,13 @@ import Testing
             for (file, mode) in [(folder.path(""), folderMode), (path, mode), (path + "-wal", logMode)] {
                 try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file)
             }
-            var findings = DoctorFindings()
-            Doctor(logger: Scenario.logger).checkReaders(of: path, &findings)
-            #expect(findings.all.count == (words == nil ? 0 : 1))
-            for finding in findings.all {
+            var findings: [Finding] = []
+            let file = DatabaseFile(path: path, log: path + "-wal", others: [path + "-shm"])
+            Doctor(logger: Scenario.logger).checkReaders(of: file, &findings)
+            #expect(findings.count == (words == nil ? 0 : 1))
+            for finding in findings {
                 #expect(
-                    finding.level == .warning && finding.message.contains("can \(words ?? "") the file"),
+                    finding.severity == .warning && finding.message.contains("can \(words ?? "") the file"),
                     "\(finding)"
                 )
                 #expect(finding.remedy?.contains("'\(path)'") == (mode & 0o007 != 0), "\(finding)")

@@ -79,7 +79,7 @@ import Testing
         try source.close()
 
         let texts = [
-            found.map(\.message), doctor.filter { $0.area == .source && $0.level != .ok }.map(\.message), log.lines,
+            found.map(\.message), doctor.filter { $0.area == .source && $0.severity != .ok }.map(\.message), log.lines,
         ]
         for part in Self.expected {
             for (speaker, lines) in zip(["test-connection", "doctor", "serve"], texts) {

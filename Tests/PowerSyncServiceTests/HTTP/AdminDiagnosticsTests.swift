@@ -1,7 +1,8 @@
 import Foundation
 import PowerSyncProtocol
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore
@@ -89,7 +90,7 @@ import Testing
             connection: AdminRoutes.Connection(uri: "the source", defaultSchema: "main"),
             deployer: SyncConfigDeployer(storage: storage, logger: scenario.logger),
             isConfigured: false,
-            failure: { AdminRoutes.Failure(message: "Replication failed", date: Date()) },
+            failure: { AdminRoutes.Failure(finding: Finding(.error, .source, "Replication failed"), date: Date()) },
             usage: { try await ["bytes": .integer(storage.size())] },
             clock: ContinuousClock(),
             now: { Date() },

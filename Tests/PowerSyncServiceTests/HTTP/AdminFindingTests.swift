@@ -83,6 +83,27 @@ import Testing
         }
     }
 
+    @Test func aFindingKeepsItsCode() {
+        let finding = Finding(
+            .error,
+            .source,
+            code: .privilegeMissing,
+            "Role sync may not replicate.",
+            remedy: "ALTER ROLE …"
+        )
+        #expect(
+            AdminRoutes.entry(finding)
+                == .object([
+                    "level": "fatal", "message": "[PSYNC_S1147] Role sync may not replicate. ALTER ROLE …",
+                    "code": "PSYNC_S1147",
+                ])
+        )
+        let leftOut = Finding(.warning, .source, "a is a view", leavesTableOut: true)
+        #expect(AdminRoutes.entry(leftOut) == .object(["level": "fatal", "message": "a is a view"]))
+        let odd = Finding(.warning, .source, "odd")
+        #expect(AdminRoutes.entry(odd) == .object(["level": "warning", "message": "odd"]))
+    }
+
     @Test(
         "half of the log that may be kept is used up",
         arguments: [

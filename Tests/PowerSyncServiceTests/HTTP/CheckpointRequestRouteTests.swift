@@ -1,7 +1,8 @@
 import PowerSyncProtocol
 import PowerSyncTesting
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore

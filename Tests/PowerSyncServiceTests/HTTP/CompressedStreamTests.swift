@@ -3,8 +3,9 @@ import NIOCore
 import NIOHTTPCompression
 import PowerSyncProtocol
 import PowerSyncTesting
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 

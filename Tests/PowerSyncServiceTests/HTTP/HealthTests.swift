@@ -128,11 +128,11 @@ import Testing
         probes.didStart()
         let signs = SignsOfLife(probes: probes, replicates: true, logger: scenario.logger)
         let failures = ChangeSignal()
+        _ = try await scenario.storage.deploy(scenario.config, plan: plan(scenario.config))
         let replicator = Replicator(
             storage: scenario.storage,
             source: UnreadableSource(source: scenario.source),
-            content: scenario.config,
-            plan: try plan(scenario.config),
+            streamsChanged: ChangeSignal(),
             clock: TestClock(),
             logger: scenario.logger,
             report: { report, stream in
@@ -236,11 +236,11 @@ import Testing
         /// Runs it, and `body` as soon as the source hangs; until then, no time passes.
         func run(_ body: () async throws -> Void) async throws {
             let storage = FollowedStorage(storage: scenario.storage, clock: clock)
+            _ = try await storage.deploy(scenario.config, plan: plan(scenario.config))
             let replicator = Replicator(
                 storage: storage,
                 source: source,
-                content: scenario.config,
-                plan: try plan(scenario.config),
+                streamsChanged: ChangeSignal(),
                 clock: clock,
                 logger: scenario.logger,
                 touch: { signs.touch() }

@@ -2,6 +2,7 @@ import Hummingbird
 import Logging
 import PowerSyncSyncConfig
 import PowerSyncTesting
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService

@@ -26,23 +26,23 @@ import Testing
             let date = Date(timeIntervalSince1970: time)
             failures.record(message.map { .failed(Hiccup(description: $0)) } ?? .ended, of: stream, at: date)
         }
-        #expect(failures.newest?.message == nil)
+        #expect(failures.newest?.finding.message == nil)
         record("one", of: Self.first, at: 1)
         record("two", of: Self.second, at: 2)
-        #expect(failures.newest?.message == "two")
+        #expect(failures.newest?.finding.message == "two")
         record("all", of: nil, at: 3)
-        #expect(failures.newest?.message == "all")
+        #expect(failures.newest?.finding.message == "all")
         record(nil, of: nil, at: 4)
         record(nil, of: Self.first, at: 5)
-        #expect(failures.newest?.message == "two")
+        #expect(failures.newest?.finding.message == "two")
         #expect(failures.newest?.date == Date(timeIntervalSince1970: 2))
         // The wall clock was set back.
         record("one", of: Self.first, at: 1)
-        #expect(failures.newest?.message == "one")
+        #expect(failures.newest?.finding.message == "one")
         record(nil, of: Self.second, at: 6)
-        #expect(failures.newest?.message == "one")
+        #expect(failures.newest?.finding.message == "one")
         record(nil, of: Self.first, at: 7)
-        #expect(failures.newest?.message == nil)
+        #expect(failures.newest?.finding.message == nil)
     }
 
     @Test func theStorageIsToBlameUntilTheStreamSucceeds() {
@@ -79,7 +79,7 @@ import Testing
             signs.report(.written, of: Self.first)
             signs.report(.failed(Hiccup(description: "full")), of: Self.second)
             #expect(probes.problems.isEmpty)
-            #expect(signs.failure?.message == "full")
+            #expect(signs.failure?.finding.message == "full")
         }
         // Now neither can be.
         signs.report(.failed(Hiccup(description: "full")), of: Self.first)
@@ -134,7 +134,7 @@ import Testing
             let seen = commits.version
             try await source.putLists(["a": ["owner": .string("u1")]])
             try await commits.wait(after: seen)
-            #expect(signs.failure?.message == "cannot be copied")
+            #expect(signs.failure?.finding.message == "cannot be copied")
 
             _ = try await storage.deploy(SourceScenario.allLists, plan: try plan(SourceScenario.allLists))
             streamsChanged.advance()

@@ -1,7 +1,8 @@
 import Foundation
 import PowerSyncProtocol
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore

@@ -2,12 +2,13 @@ import Foundation
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
+import PowerSyncAuth
 import PowerSyncProtocol
 import PowerSyncSyncConfig
-import PowerSyncAuth
 import PowerSyncUpload
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore

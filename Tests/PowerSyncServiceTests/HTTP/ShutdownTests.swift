@@ -1,7 +1,8 @@
 import NIOCore
 import PowerSyncProtocol
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import HTTPConnections
 @testable import PowerSyncService

@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService

@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService

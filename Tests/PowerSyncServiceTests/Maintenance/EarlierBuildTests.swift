@@ -7,7 +7,7 @@ import Testing
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
 
-/// Files of the storage that builds before the mark have left, or that are of another program (docs/service.md "Bucket storage").
+/// Files of the storage that earlier builds have left, or that are of another program (docs/service.md "Bucket storage").
 @Suite(.timeLimit(.minutes(1))) struct EarlierBuildTests {
     private typealias Scenario = ServiceScenario
 
@@ -65,6 +65,19 @@ import Testing
         )
     }
 
+    /// The build before had version 1, too, under another mark.
+    @Test func aFileWithTheMarkOfTheBuildBeforeIsRefused() async throws {
+        try await EarlierBuild.write(path, version: 1)
+        try await write("PRAGMA application_id = 0x50534253")
+        try await expectRefusal(
+            """
+            The bucket storage at \(path) was written by an earlier build, and this one cannot use it: run powersync teardown; \
+            then everything is copied from the source again.
+            """
+        )
+        #expect(try await maintenance.slotNames() == ["s1", "s2"])
+    }
+
     @Test(arguments: ["", "PRAGMA user_version = 1", "PRAGMA user_version = 1; PRAGMA application_id = 7"])
     func aDatabaseOfAnotherProgramIsRefusedAndNotDeleted(marks: String) async throws {
         try await write("CREATE TABLE customers (id); INSERT INTO customers VALUES (7); \(marks)")
@@ -107,7 +120,7 @@ import Testing
             let marks = try await DatabaseQueue(path: file).read { db in
                 try ["application_id", "user_version"].map { try Int64.fetchOne(db, sql: "PRAGMA \($0)") }
             }
-            #expect(marks == [0x5053_4253, 1])
+            #expect(marks == [0x5053_424B, 1])
         }
     }
 
@@ -123,7 +136,7 @@ import Testing
     }
 }
 
-/// What builds before the mark have written, as far as it is still looked at.
+/// What earlier builds have written, as far as it is still looked at.
 enum EarlierBuild {
     /// Writes a file with two streams that have a slot, and one that has none any more.
     static func write(_ path: String, version: Int = 5) async throws {

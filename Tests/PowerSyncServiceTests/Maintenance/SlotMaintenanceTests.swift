@@ -64,7 +64,7 @@ import Testing
 
         let findings = try await Doctor(logger: Scenario.logger).examine(configuration)
         let finding = findings.first { $0.area == .slots }
-        #expect(finding?.level == .warning)
+        #expect(finding?.severity == .warning)
         #expect(finding?.message.contains("\(prefix)zz_orphan") == true)
 
         try await SyncService.dropSlots(["\(prefix)zz_orphan"], of: configuration, logger: Scenario.logger)
@@ -91,7 +91,8 @@ import Testing
                     Issue.record("nothing is dropped while a service runs")
                 }
             }
-            #expect(error?.message.hasPrefix("[PSYNC_S1003]") == true)
+            #expect(error?.catalogueCode == .replicationLocked)
+            #expect(error?.description.hasSuffix("Stop it first. [PSYNC_S1003]") == true)
         }
         let slots = try slotNames()
         #expect(slots.count == 1)
@@ -148,7 +149,7 @@ import Testing
     }
 
     @Test func aSlotThatIsBeingReadIsNotUnused() {
-        let slot = PostgresSlot(name: "a", isActive: true, walStatus: nil, retainedBytes: nil, unacknowledgedBytes: nil)
+        let slot = SourceSlot(name: "a", isActive: true, state: nil, retainedBytes: nil)
         #expect(!SlotReport.Entry(slot: slot, isNeeded: false).isUnused)
     }
 }

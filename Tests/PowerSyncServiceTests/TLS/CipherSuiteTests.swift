@@ -2,8 +2,9 @@ import Foundation
 import NIOCore
 import NIOEmbedded
 import NIOSSL
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 

@@ -52,28 +52,20 @@ import Testing
     }
 
     @Test func theVersionIsStored() throws {
-        #expect(try plan.encodedJSON().contains(#""version":2"#))
-        #expect(SyncPlan.version == 2)
+        #expect(try plan.encodedJSON().contains(#""version":1"#))
+        #expect(SyncPlan.version == 1)
     }
 
-    @Test func anotherVersionIsRefused() throws {
-        let text = try plan.encodedJSON().replacing(#""version":2"#, with: #""version":7"#)
-        let error = #expect(throws: SyncPlanError.unsupportedVersion(7)) { try SyncPlan(encodedJSON: text) }
-        #expect(error?.description.contains("version 7") == true)
+    @Test(arguments: [0, SyncPlan.version + 1])
+    func anotherVersionIsRefused(_ version: Int) throws {
+        let text = try plan.encodedJSON().replacing(#""version":1"#, with: #""version":\#(version)"#)
+        let error = #expect(throws: SyncPlanError.unsupportedVersion(version)) { try SyncPlan(encodedJSON: text) }
+        #expect(error?.description.contains("version \(version), this service runs version 1.") == true)
     }
 
     @Test(arguments: [
         "", "{}", "[]", #"{"version":1}"#, #"{"version":"1"}"#,
         #"{"version":1,"evaluators":[],"parameterIndexes":[],"buckets":[{"name":"a","evaluators":[0]}],"streams":[]}"#,
-        #"""
-        {"version":1,"evaluators":[],"parameterIndexes":[],"buckets":[],"streams":[{"name":"s","isSubscribedByDefault":
-        true,"priority":1,"queriers":[{"requestFilters":[],"stages":[],"bucket":0,"instantiation":[]}]}]}
-        """#,
-        #"""
-        {"version":1,"evaluators":[],"parameterIndexes":[],"buckets":[{"name":"b","evaluators":[]}],"streams":[{"name":
-        "s","isSubscribedByDefault":true,"priority":1,"queriers":[{"requestFilters":[],"stages":[],"bucket":0,
-        "instantiation":[{"lookup":{"stage":-1,"position":0,"output":0}}]}]}]}
-        """#,
     ])
     func damagedPlansAreRefused(_ text: String) {
         #expect(throws: SyncPlanError.self) { try SyncPlan(encodedJSON: text) }

@@ -18,7 +18,8 @@ struct PostgresReplication {
     @discardableResult
     func replicate(while load: @escaping @Sendable () async throws -> Void = {}) async throws -> Duration {
         let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
-        let replicator = Replicator(storage: storage, source: source, content: config, plan: plan, logger: logger)
+        _ = try await storage.deploy(config, plan: plan)
+        let replicator = Replicator(storage: storage, source: source, streamsChanged: ChangeSignal(), logger: logger)
         return try await withThrowingTaskGroup(of: Duration?.self) { group in
             group.addTask {
                 try await replicator.run()

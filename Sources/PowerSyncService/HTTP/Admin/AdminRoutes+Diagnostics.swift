@@ -17,7 +17,7 @@ extension AdminRoutes {
         /// What sync configs are checked against.
         var schema: SourceSchema?
         /// Why it does not answer.
-        var error: String?
+        var error: Finding?
     }
 
     /// The answer to `/api/admin/v1/diagnostics`.
@@ -37,12 +37,12 @@ extension AdminRoutes {
     func diagnostics(includesContent: Bool, includesService: Bool) async throws -> JSONObject {
         let state = try await sourceState()
         var errors: [JSONValue] = []
-        if let error = state.error { errors.append(Self.finding(.fatal, error)) }
-        if let failure = failure() { errors.append(Self.finding(.fatal, failure.message, at: failure.date)) }
+        if let error = state.error { errors.append(Self.entry(error)) }
+        if let failure = failure() { errors.append(Self.entry(failure.finding, at: failure.date)) }
         var data: JSONObject = [
             "connections": .array([
                 .object([
-                    "id": .string(connection.id), "postgres_uri": .string(connection.uri),
+                    "id": .string(connection.id), EstablishedName.sourceURI: .string(connection.uri),
                     "connected": .bool(state.error == nil), "errors": .array(errors),
                 ])
             ])
@@ -58,13 +58,14 @@ extension AdminRoutes {
             if includesService { data["service"] = .object(try await usage()) }
         } catch {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            let finding = Self.finding(.fatal, "The bucket storage cannot be read: \(error)")
-            data["storage"] = .object(["errors": .array([finding])])
+            var finding = Finding(.storage, error)
+            finding.message = "The bucket storage cannot be read: \(finding.message)"
+            data["storage"] = .object(["errors": .array([Self.entry(finding)])])
         }
         if let rejection = deployer.rejection {
             var entry = JSONObject()
             if includesContent { entry["content"] = .string(rejection.content) }
-            entry["errors"] = .array(rejection.findings.map { Self.finding($0, at: rejection.date) })
+            entry["errors"] = .array(rejection.findings.map { Self.entry($0, at: rejection.date) })
             data["rejected_sync_rules"] = .object(entry)
         }
         return data
@@ -73,8 +74,8 @@ extension AdminRoutes {
     /// The answer to `/api/admin/v1/validate`.
     func validationStatus(of text: String) async throws -> JSONObject {
         let state = try await sourceState()
-        let result = SyncConfig.parse(text, schema: state.schema)
-        var findings = result.diagnostics.map { Self.finding($0) }
+        let result = SyncConfig.parse(text, schema: state.schema, patternRefusal: connection.patternRefusal)
+        var findings = result.diagnostics.map { Self.entry($0) }
         guard var plan = result.plan else { return ["connections": .array([]), "errors": .array(findings)] }
         plan.defaultSchema = connection.defaultSchema
         let tables = try await checkedTables(of: plan)
@@ -83,7 +84,7 @@ extension AdminRoutes {
             "initial_replication_done": .bool(false), "tables": .array(tables.entries),
         ]
         findings += tables.errors
-        let unreachable = state.error.map { [Self.finding(.fatal, $0)] } ?? []
+        let unreachable = state.error.map { [Self.entry($0)] } ?? []
         return ["connections": .array([.object(entry)]), "errors": .array(unreachable + findings)]
     }
 
@@ -94,7 +95,7 @@ extension AdminRoutes {
         } catch let error as CancellationError {
             throw error
         } catch {
-            return SourceState(error: ReplicationSourceError(error).message)
+            return SourceState(error: Finding(.source, error))
         }
     }
 
@@ -115,15 +116,15 @@ extension AdminRoutes {
         if let lag = lag(of: progress, state) { entry["replication_lag_bytes"] = .integer(lag) }
         let tables = try await checkedTables(of: stream.plan)
         entry["tables"] = .array(tables.entries)
-        var errors = SyncConfig.parse(stream.content, schema: state.schema).diagnostics.map { Self.finding($0) }
+        var errors = SyncConfig.parse(stream.content, schema: state.schema).diagnostics.map { Self.entry($0) }
         errors += tables.errors
         if let retention = try await retention(of: stream) {
             if let status = retention.status { entry["wal_status"] = .string(status) }
             if let bytes = retention.safeBytes { entry["safe_wal_size"] = .integer(bytes) }
             if let bytes = retention.maximumBytes { entry["max_slot_wal_keep_size"] = .integer(bytes) }
-            if let finding = Self.finding(retention) { errors.append(finding) }
+            if let finding = Self.finding(retention) { errors.append(Self.entry(finding)) }
         }
-        if stream.state.isServed { errors += delays(of: stream, progress, state) }
+        if stream.state.isServed { errors += delays(of: stream, progress, state).map { Self.entry($0) } }
         var status = JSONObject()
         if includesContent { status["content"] = .string(stream.content) }
         status["stream_id"] = .integer(stream.id.rawValue)
@@ -138,7 +139,7 @@ extension AdminRoutes {
         guard let head = state.head, let position = progress.resumePosition, position.history == head.history else {
             return nil
         }
-        return (source as? any DescribedSource)?.logSize(from: position.lsn, to: head.lsn)
+        return source.described?.logSize(from: position.lsn, to: head.lsn)
     }
 
     /// What is late.
@@ -148,29 +149,30 @@ extension AdminRoutes {
         of stream: ReplicationStream,
         _ progress: StreamProgress,
         _ state: SourceState
-    ) -> [JSONValue] {
+    ) -> [Finding] {
         if stream.state == .errored {
             return [
-                Self.finding(
-                    .fatal,
+                Finding(
+                    .error,
+                    .source,
                     "The source has lost its history: clients get nothing new until it is copied again"
                 )
             ]
         }
         guard let checkpoint = progress.checkpoint else {
-            return [Self.finding(.warning, "No checkpoint found, cannot calculate replication lag")]
+            return [Finding(.warning, .source, "No checkpoint found, cannot calculate replication lag")]
         }
         guard let head = state.head, head.lsn > checkpoint.lsn, let date = progress.checkpointedAt else { return [] }
         let age = now().timeIntervalSince(date)
         guard age >= Self.slowLimit else { return [] }
         let message = "No replicated commit in more than \(Int(age))s"
-        return [Self.finding(age >= Self.stuckLimit ? .fatal : .warning, message)]
+        return [Finding(age >= Self.stuckLimit ? .error : .warning, .source, message)]
     }
 
     /// What the source keeps of its log; `nil` also when it does not answer, which is told elsewhere.
     private func retention(of stream: ReplicationStream) async throws -> LogRetention? {
         do {
-            return try await (source as? any DescribedSource)?.logRetention(for: stream.slotName)
+            return try await source.described?.logRetention(for: stream.slotName)
         } catch let error as CancellationError {
             throw error
         } catch {
@@ -178,12 +180,13 @@ extension AdminRoutes {
         }
     }
 
-    private static func finding(_ retention: LogRetention) -> JSONValue? {
+    private static func finding(_ retention: LogRetention) -> Finding? {
         guard retention.isRunningOut, let safe = retention.safeBytes, let maximum = retention.maximumBytes else {
             return nil
         }
-        return finding(
+        return Finding(
             .warning,
+            .slots,
             """
             The source keeps at most \(maximum) bytes of its log, and throws away what was not read after \(max(0, safe)) more: raise \
             max_slot_wal_keep_size, or find out why the service is behind
@@ -204,31 +207,34 @@ extension AdminRoutes {
         } catch {
             return ([], [])
         }
-        let findings: [SourceFinding]
+        let findings: [Finding]
         do {
-            findings = try await (source as? any DescribedSource)?.findings(for: plan) ?? []
+            findings = try await source.described?.findings(for: plan) ?? []
         } catch let error as CancellationError {
             throw error
         } catch {
-            findings = [SourceFinding(table: nil, isFatal: false, message: "The source cannot be checked: \(error)")]
+            var finding = Finding(.source, error)
+            finding.severity = .warning
+            finding.message = "The source cannot be checked: \(finding.message)"
+            findings = [finding]
         }
         let replicated = Dictionary(descriptors.map { ($0.name, $0.identity.map(\.name)) }) { first, _ in first }
-        let found = Dictionary(grouping: findings.filter { $0.table != nil }, by: \.table)
-        let names = Set(replicated.keys).union(findings.compactMap(\.table))
+        let found = Dictionary(grouping: findings.filter { $0.place.table != nil }, by: \.place.table)
+        let names = Set(replicated.keys).union(findings.compactMap(\.place.table))
             .sorted { ($0.schema, $0.name) < ($1.schema, $1.name) }
         let entries = plan.tablePatterns.flatMap { pattern -> [JSONValue] in
             let matching = names.filter { pattern.matches($0, defaultSchema: plan.defaultSchema) }
             if matching.isEmpty, !pattern.isWildcard {
                 let name = SourceTableName(schema: pattern.schema ?? plan.defaultSchema, name: pattern.table)
-                let missing = Self.finding(.warning, "Table \(name) not found")
+                let missing = Self.entry(Finding(.warning, .source, "Table \(name) not found"))
                 return [.object(table(name, [], pattern, plan, errors: [missing]))]
             }
             return matching.map { name in
-                let errors = (found[name] ?? []).map { Self.finding($0) }
+                let errors = (found[name] ?? []).map { Self.entry($0) }
                 return .object(table(name, replicated[name] ?? [], pattern, plan, errors: errors))
             }
         }
-        return (entries, findings.filter { $0.table == nil }.map { Self.finding($0) })
+        return (entries, findings.filter { $0.place.table == nil }.map { Self.entry($0) })
     }
 
     private func table(
@@ -253,36 +259,37 @@ extension AdminRoutes {
     static func status(of validity: CertificateValidity, at now: Date) -> JSONObject {
         var entry: JSONObject = ["certificate": .string(validity.file), "not_after": .string(validity.endText)]
         if let problem = validity.problem(at: now) {
-            let level: Level = validity.state(at: now) == .endsSoon ? .warning : .fatal
-            entry["errors"] = .array([finding(level, problem)])
+            let severity: Finding.Severity = validity.state(at: now) == .endsSoon ? .warning : .error
+            entry["errors"] = .array([Self.entry(Finding(severity, .certificate, problem))])
         }
         return entry
     }
 
     // MARK: Findings
 
-    private enum Level: String { case warning, fatal }
-
-    private static func finding(_ level: Level, _ message: String, at date: Date? = nil) -> JSONValue {
-        var entry: JSONObject = ["level": .string(level.rawValue), "message": .string(message)]
-        if let date { entry["ts"] = .string(date.iso8601) }
-        return .object(entry)
+    /// The entry of a finding: `{"level": "fatal", "message": "[PSYNC_S1147] …", "code": "PSYNC_S1147", "ts": "…"}`.
+    ///
+    /// The API knows two levels: what leaves rows out is fatal. `code` is missing where there is none.
+    static func entry(_ finding: Finding, at date: Date? = nil) -> JSONValue {
+        .object(members(finding, finding.sentence, at: date))
     }
 
-    private static func finding(_ found: SourceFinding) -> JSONValue {
-        finding(found.isFatal ? .fatal : .warning, found.message)
-    }
-
-    private static func finding(_ diagnostic: ConfigDiagnostic, at date: Date? = nil) -> JSONValue {
+    private static func members(_ finding: Finding, _ message: String, at date: Date?) -> JSONObject {
         var entry: JSONObject = [
-            "level": .string((diagnostic.severity == .error ? Level.fatal : .warning).rawValue),
-            "message": .string(diagnostic.description),
-            "location": .object([
-                "start_offset": .integer(Int64(diagnostic.range.lowerBound)),
-                "end_offset": .integer(Int64(diagnostic.range.upperBound)),
-            ]),
+            "level": .string(finding.leavesRowsOut ? "fatal" : "warning"), "message": .string(message),
         ]
+        if let code = finding.code { entry["code"] = .string(code.rawValue) }
         if let date { entry["ts"] = .string(date.iso8601) }
+        return entry
+    }
+
+    /// The same with what is known of a sync config: its message is the line that editors link, and `location` tells the bytes.
+    private static func entry(_ diagnostic: ConfigDiagnostic, at date: Date? = nil) -> JSONValue {
+        var entry = members(Finding(diagnostic, file: ""), diagnostic.description, at: date)
+        entry["location"] = .object([
+            "start_offset": .integer(Int64(diagnostic.range.lowerBound)),
+            "end_offset": .integer(Int64(diagnostic.range.upperBound)),
+        ])
         return .object(entry)
     }
 }

@@ -70,7 +70,7 @@ extension AdminRoutes {
 
     /// Whether a text can be deployed, and what it says: `{"valid":true,…}` or `{"valid":false,"errors":[…]}`.
     private func validity(of text: String) -> JSONObject {
-        let result = SyncConfig.parse(text)
+        let result = SyncConfig.parse(text, patternRefusal: connection.patternRefusal)
         guard let plan = result.plan else {
             let errors = result.diagnostics.filter { $0.severity == .error }
             return ["valid": .bool(false), "errors": .array(errors.map { .string($0.description) })]

@@ -21,11 +21,13 @@ struct AdminRoutes: Sendable {
         var uri: String
         /// The schema of tables that sync configs name without one.
         var defaultSchema: String
+        /// Why the source cannot do a pattern of tables.
+        var patternRefusal: SyncConfig.PatternRefusal?
     }
 
     /// An error of replication that no commit has followed.
     struct Failure: Sendable {
-        var message: String
+        var finding: Finding
         var date: Date
     }
 
@@ -121,7 +123,7 @@ struct AdminRoutes: Sendable {
 
     /// The tables of the source; `nil` for a source that cannot tell.
     func describedTables() async throws -> [DescribedTable]? {
-        try await (source as? any DescribedSource)?.describeTables()
+        try await source.described?.describeTables()
     }
 
     private func schema() async throws -> JSONObject {
@@ -154,8 +156,9 @@ extension JSONObject {
     fileprivate init(_ table: DescribedTable) {
         let columns = table.columns.map { column -> JSONValue in
             .object([
-                "name": .string(column.name), "sqlite_type": .string(column.sqliteType),
-                "internal_type": .string(column.type), "type": .string(column.type), "pg_type": .string(column.type),
+                "name": .string(column.name), EstablishedName.clientType: .string(column.clientType),
+                "internal_type": .string(column.type), "type": .string(column.type),
+                EstablishedName.sourceType: .string(column.type),
             ])
         }
         self = ["name": .string(table.name.name), "columns": .array(columns)]

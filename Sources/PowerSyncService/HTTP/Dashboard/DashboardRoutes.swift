@@ -107,7 +107,7 @@ struct DashboardRoutes: Sendable {
             status: .ok,
             headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close"],
             body: ResponseBody { writer in
-                defer { withExtendedLifetime(slot) {} }
+                defer { slot.release() }
                 // Whatever the watcher waits for: without a storage there are no snapshots.
                 let end: @Sendable () -> Void = {
                     watcher.stop()
@@ -225,5 +225,6 @@ extension DashboardPage.File {
 }
 
 extension HTTPField.Name {
-    fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .via
+    // swift-format-ignore: NeverForceUnwrap
+    fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy")!
 }

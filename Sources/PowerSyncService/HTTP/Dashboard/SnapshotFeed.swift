@@ -115,21 +115,17 @@ final class SnapshotFeed: Service {
             state.withLockedValue { $0.isStopped = true }
             changed.advance()
         }
-        do {
-            try await cancelWhenGracefulShutdown {
-                var problem: String?
-                while true {
-                    let version = self.changed.version
-                    guard self.watcherCount > 0 else {
-                        try await self.changed.wait(after: version)
-                        continue
-                    }
-                    problem = try await self.publish(lastProblem: problem)
-                    try await self.clock.sleep(for: Self.interval)
-                }
-            }
-        } catch is CancellationError {
-            return
+        try await PeriodicJob(every: Self.interval, clock: clock, startingWith: nil as String?) { problem in
+            try await self.waitForWatcher()
+            problem = try await self.publish(lastProblem: problem)
+        }.run()
+    }
+
+    private func waitForWatcher() async throws {
+        while true {
+            let version = changed.version
+            if watcherCount > 0 { return }
+            try await changed.wait(after: version)
         }
     }
 
@@ -150,7 +146,7 @@ final class SnapshotFeed: Service {
             if error is CancellationError || Task.isCancelled { throw CancellationError() }
             let problem = "\(error)"
             if problem != lastProblem {
-                logger.error("The dashboard could not look at the service", metadata: ["error": "\(problem)"])
+                logger.error("The dashboard could not look at the service", metadata: [LogKey.error: "\(problem)"])
             }
             publish(Self.failure)
             return problem

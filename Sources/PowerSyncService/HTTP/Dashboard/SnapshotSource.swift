@@ -71,7 +71,7 @@ struct SnapshotSource: Sendable {
         }
         return ServiceSnapshot.Replication(
             source: source,
-            error: failure?.message,
+            error: failure?.finding.sentence,
             errorAt: failure?.date.timeIntervalSince1970,
             lagSeconds: counts.lag,
             rows: counts.rows,

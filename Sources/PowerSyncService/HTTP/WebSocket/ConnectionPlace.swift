@@ -12,13 +12,11 @@ final class ConnectionPlace: Sendable {
     private let userID: String
     private let state: NIOLockedValueBox<State>
 
-    /// Takes the place.
-    ///
-    /// - Throws: ``UserStreams/Overflow`` when the user has as many as one may have.
-    init(of userID: String, among userStreams: UserStreams) throws(UserStreams.Overflow) {
+    /// Keeps the place that a user has taken for a connection.
+    init(_ reservation: UserStreams.Reservation, of userID: String, among userStreams: UserStreams) {
         self.userStreams = userStreams
         self.userID = userID
-        state = NIOLockedValueBox(State(reservation: try userStreams.reserve(userID)))
+        state = NIOLockedValueBox(State(reservation: reservation))
     }
 
     /// Runs a stream of the connection.

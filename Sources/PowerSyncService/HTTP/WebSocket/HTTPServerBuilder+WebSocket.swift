@@ -21,7 +21,7 @@ extension HTTPServerBuilder {
     ) -> HTTPServerBuilder {
         let upgrade = WebSocketConnection.upgrade(limits: limits) { connection, logger in
             var logger = logger
-            logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
+            logger[metadataKey: LogKey.requestID] = "s/\(UUID().uuidString.lowercased())"
             let session = WebSocketSession(
                 tokens: routes.tokens,
                 sessions: routes.sessions,

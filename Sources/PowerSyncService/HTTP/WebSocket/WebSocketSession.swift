@@ -7,17 +7,15 @@ import PowerSyncAuth
 import RSocket
 import ServiceLifecycle
 
-/// Answers one WebSocket connection: checks who its client is, then runs its streams (docs/protocol.md "WebSocket").
+/// Answers one WebSocket connection: checks the token of its client, then runs its streams (docs/protocol.md "WebSocket").
 struct WebSocketSession: Sendable {
-    /// What the SETUP said.
+    /// The client of the connection.
     private struct Client: Sendable {
         var token: VerifiedToken
-        var userAgent: String
-        var metadata: RequestEncoding
-        var data: RequestEncoding
-        /// The place among the concurrent connections.
+        var greeting: Greeting
+        /// The slot of the semaphore for concurrent connections.
         var slot: ConcurrencyQueue.Slot
-        /// The place among the streams of the user.
+        /// The lease of a place among the streams of the user.
         var place: ConnectionPlace
     }
 
@@ -25,7 +23,7 @@ struct WebSocketSession: Sendable {
     let tokens: TokenVerifier
     /// What sync sessions share.
     let sessions: SyncSession.Environment
-    /// Slots of connections.
+    /// The semaphore of concurrent connections.
     let connections: ConcurrencyQueue
     /// The connection.
     let connection: ResponderHandle
@@ -51,10 +49,10 @@ struct WebSocketSession: Sendable {
             if setup == nil {
                 logger.info(
                     "WebSocket connection refused, its first message is no SETUP",
-                    metadata: ["error": "\(error)"]
+                    metadata: [LogKey.error: "\(error)"]
                 )
             } else {
-                logger.debug("A WebSocket connection broke", metadata: ["error": "\(error)"])
+                logger.debug("A WebSocket connection broke", metadata: [LogKey.error: "\(error)"])
             }
         }
     }
@@ -64,6 +62,7 @@ struct WebSocketSession: Sendable {
         _ client: Client,
         _ channel: any Channel
     ) async throws {
+        defer { client.slot.release() }
         try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
             group.addTask { await close(channel, whenExpired: client.token) }
@@ -118,9 +117,11 @@ struct WebSocketSession: Sendable {
         } catch {
             let envelope = ErrorEnvelope(error)
             var metadata: Logger.Metadata = [
-                "code": "\(envelope.code)", "description": "\(envelope.description)",
+                LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
-            if let details = (error as? AuthorizationError)?.logDetails { metadata["details"] = "\(details)" }
+            if let details = (error as? AuthorizationError)?.logDetails { metadata[LogKey.details] = "\(details)" }
+            StreamStatistics.didRefuse(envelope.code, over: .webSocket)
+            if let error = error as? AuthorizationError { ServiceMetrics.shared.didRefuseToken(error.code) }
             logger.log(level: envelope.logLevel, "WebSocket connection refused", metadata: metadata)
             connection.rejectSetup(code: .rejectedSetup, message: envelope.text)
             return nil
@@ -128,27 +129,43 @@ struct WebSocketSession: Sendable {
     }
 
     private func check(_ setup: SetupFrame) async throws -> Client {
-        let slot: ConcurrencyQueue.Slot
+        var greeting: Greeting?
+        let admitted: Admission.Client
         do {
-            slot = try await connections.acquire()
+            admitted = try await Admission(connections: connections, tokens: tokens, sessions: sessions).admit {
+                let read = try Greeting(setup)
+                greeting = read
+                return read.header
+            }
         } catch is ConcurrencyQueue.Failure {
             throw ErrorEnvelope.connectionLimit
         }
-        guard !Task.isShuttingDownGracefully else { throw ErrorEnvelope.shuttingDown }
-        let metadataEncoding = try RequestEncoding(mimeType: setup.metadataMIMEType)
-        let dataEncoding = try RequestEncoding(mimeType: setup.dataMIMEType)
-        guard let bytes = setup.payload.metadata else { throw ErrorEnvelope.noSetupMetadata }
-        let metadata = try metadataEncoding.object(bytes)
-        let header = metadata.string("token").flatMap { $0.isEmpty ? nil : $0 }
-        let token = try await tokens.verify(authorization: header, now: sessions.timing.seconds)
+        guard let greeting else { throw ErrorEnvelope.noSetupMetadata }
         return Client(
-            token: token,
-            userAgent: metadata.string("user_agent") ?? "",
-            metadata: metadataEncoding,
-            data: dataEncoding,
-            slot: slot,
-            place: try ConnectionPlace(of: token.userID, among: sessions.userStreams)
+            token: admitted.token,
+            greeting: greeting,
+            slot: admitted.slot,
+            place: ConnectionPlace(admitted.reservation, of: admitted.token.userID, among: sessions.userStreams)
         )
+    }
+
+    /// What a SETUP says of the client and its requests.
+    private struct Greeting: Sendable {
+        /// The client's `Authorization`; `nil` when there is none.
+        var header: String?
+        var userAgent: String
+        var metadata: RequestEncoding
+        var data: RequestEncoding
+
+        /// - Throws: ``ErrorEnvelope``.
+        init(_ setup: SetupFrame) throws {
+            metadata = try RequestEncoding(mimeType: setup.metadataMIMEType)
+            data = try RequestEncoding(mimeType: setup.dataMIMEType)
+            guard let bytes = setup.payload.metadata else { throw ErrorEnvelope.noSetupMetadata }
+            let members = try metadata.object(bytes)
+            header = members.string("token").flatMap { $0.isEmpty ? nil : $0 }
+            userAgent = members.string("user_agent") ?? ""
+        }
     }
 
     // MARK: Streams
@@ -161,7 +178,6 @@ struct WebSocketSession: Sendable {
         _ lines: LineQueue,
         _ channel: any Channel
     ) async {
-        defer { withExtendedLifetime(client.slot) {} }
         do {
             let opened = try await lines.whileOpen { try await open(unread, client) }
             opened.whenStalled { [weak lines] in
@@ -176,9 +192,10 @@ struct WebSocketSession: Sendable {
             lines.finish(.failed(error))
             let envelope = ErrorEnvelope(error)
             var metadata: Logger.Metadata = [
-                "code": "\(envelope.code)", "description": "\(envelope.description)",
+                LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
             metadata.add(error)
+            StreamStatistics.didRefuse(envelope.code, over: .webSocket)
             logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
             connection.fail(streamID, message: envelope.text)
         }
@@ -195,18 +212,17 @@ struct WebSocketSession: Sendable {
             return request?.payload
         }
         guard let payload, let metadata = payload.metadata else { throw ErrorEnvelope.noRequestMetadata }
-        let path = try client.metadata.object(metadata).string("path") ?? ""
+        let path = try client.greeting.metadata.object(metadata).string("path") ?? ""
         guard path == "/sync/stream" else { throw ErrorEnvelope.streamNotFound(path: path) }
-        let syncRequest = try client.data.syncRequest(payload.data)
+        let syncRequest = try client.greeting.data.syncRequest(payload.data)
         return try await OpenedSyncStream(
             syncRequest,
             token: client.token,
             reservation: client.place.take(),
             schedule: KeepaliveSchedule(expiresAt: client.token.expiresAt, isPeriodic: false),
             format: .bson,
-            // Into its frame.
-            copiesLines: true,
-            userAgent: client.userAgent,
+            transport: .webSocket,
+            userAgent: client.greeting.userAgent,
             environment: sessions,
             logger: logger
         )

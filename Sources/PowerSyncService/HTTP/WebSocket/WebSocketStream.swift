@@ -20,7 +20,15 @@ struct WebSocketStream: Sendable {
     /// - Parameter lines: Finished from outside when the client or the process ends the stream.
     func write(_ lines: LineQueue) async {
         let beginning = opened.statistics.didStart()
-        defer { opened.statistics.didEnd(lines.end, begun: beginning, logger: opened.logger) }
+        defer {
+            opened.statistics.didEnd(
+                lines.end,
+                code: lines.end?.code,
+                over: .webSocket,
+                begun: beginning,
+                logger: opened.logger
+            )
+        }
         do {
             try await send([opened.takeFirstLine()])
             if opened.isOver { lines.finish(.completed) } else { try await send(lines) }

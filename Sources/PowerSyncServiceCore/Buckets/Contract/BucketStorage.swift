@@ -288,29 +288,23 @@ package protocol BucketStorage: Sendable {
     ///   other trouble with the storage is logged, and passes.
     func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws
 
-    /// Whether what is written to the storage is in the log of a source: then a checkpoint that says nothing new would make the
-    /// source say something, for ever.
-    func isWritten(to history: SourceHistory) async throws -> Bool
+    /// The database that the storage is in, if a source may read the log of it.
+    ///
+    /// What is written to the storage is in that log, too: a checkpoint that says nothing new would make a source in the same database
+    /// say something, for ever.
+    func database() async throws -> DatabaseID?
 
     /// The bytes that the storage takes.
     func size() async throws -> Int64
+
+    /// Looks after the files of the storage; `nil` for a storage without files on this machine.
+    var fileBacked: (any FileBacked)? { get }
 
     /// Closes the storage. Calls that are running fail.
     func close() throws
 }
 
 extension BucketStorage {
-    /// Waits for the end of the task, as there are no other processes.
-    package func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws {
-        try await ChangeSignal().wait(after: 0)
-    }
-
-    /// No: the storage is somewhere else.
-    package func isWritten(to history: SourceHistory) async throws -> Bool { false }
-
-    /// Does nothing: the storage cannot be put back.
-    package func skipWriteCheckpoints(head: SourcePosition) async throws {}
-
     /// Makes a sync config the one to replicate, unless it is already.
     package func deploy(
         _ content: String,

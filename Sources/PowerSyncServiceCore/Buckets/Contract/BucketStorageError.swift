@@ -1,5 +1,7 @@
+package import PowerSyncProtocol
+
 /// Why the bucket storage cannot do what it was asked.
-package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
+package struct BucketStorageError: CataloguedError, Sendable, CustomStringConvertible {
     /// What went wrong.
     package struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String, Sendable {
@@ -47,11 +49,33 @@ package struct BucketStorageError: Error, Sendable, CustomStringConvertible {
         self.underlyingError = underlyingError
     }
 
-    package var description: String { message }
+    package var catalogueCode: ErrorCode? {
+        switch code {
+        case .inUse, .leaseLost: .replicationLocked
+        case .unsupportedVersion: .unsupportedStorageVersion
+        default: nil
+        }
+    }
+
+    /// The message behind its code.
+    package var description: String { (catalogueCode.map { "[\($0)] " } ?? "") + message }
+
+    package var uncodedDescription: String { message }
 
     /// A stream is not replicated any more.
     package static func replaced(_ stream: ReplicationStreamID) -> BucketStorageError {
         BucketStorageError(.unknownStream, "Replication stream \(stream) has been replaced by another one.")
+    }
+
+    /// Compaction has passed a checkpoint, and what is read may be gone.
+    package static func compacted(_ checkpoint: StorageCheckpoint) -> BucketStorageError {
+        BucketStorageError(
+            .checkpointInvalidated,
+            """
+            Compaction has taken away what checkpoint \(checkpoint.opID) of replication stream \(checkpoint.streamID) \
+            consists of.
+            """
+        )
     }
 
     /// Nothing has been replicated yet.

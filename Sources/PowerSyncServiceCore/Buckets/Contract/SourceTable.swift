@@ -1,3 +1,4 @@
+import Foundation
 package import PowerSyncSyncConfig
 
 /// A table as a source describes it at some moment.
@@ -30,6 +31,31 @@ package struct SourceTableDescriptor: Sendable, Hashable {
         self.name = name
         self.relationID = relationID
         self.identity = identity
+    }
+}
+
+/// The columns of the identity as storages keep them: JSON.
+extension SourceTableDescriptor {
+    /// Creates a descriptor from what a storage keeps.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `corrupted`, which names the table.
+    package init(name: SourceTableName, relationID: String, encodedIdentity: String) throws {
+        let identity: [IdentityColumn]
+        do {
+            identity = try JSONDecoder().decode([IdentityColumn].self, from: Data(encodedIdentity.utf8))
+        } catch {
+            throw BucketStorageError(
+                .corrupted,
+                "The identity columns of \(name) in the bucket storage cannot be read.",
+                underlyingError: error
+            )
+        }
+        self.init(name: name, relationID: relationID, identity: identity)
+    }
+
+    /// The identity as ``init(name:relationID:encodedIdentity:)`` reads it.
+    package func encodedIdentity() throws -> String {
+        String(decoding: try JSONEncoder().encode(identity), as: UTF8.self)
     }
 }
 

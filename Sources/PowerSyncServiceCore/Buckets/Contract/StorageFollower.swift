@@ -16,10 +16,6 @@ package struct StorageFollower: Service {
     }
 
     package func run() async throws {
-        do {
-            try await cancelWhenGracefulShutdown { try await storage.follow(look) }
-        } catch is CancellationError {
-            return
-        }
+        try await untilShutdown { try await storage.follow(look) }
     }
 }

@@ -8,6 +8,12 @@ package struct StreamConfig: Sendable {
     /// The plan that runs.
     package let plan: SyncPlan
 
+    /// Creates a config.
+    package init(content: String, plan: SyncPlan) {
+        self.content = content
+        self.plan = plan
+    }
+
     /// A config as it is stored.
     package struct Stored: Sendable {
         /// The YAML text.
@@ -68,6 +74,11 @@ package final class StreamConfigs: Sendable {
     /// The config of a stream, if it has been read before.
     package func known(of stream: ReplicationStreamID) -> StreamConfig? { configs.withLockedValue { $0[stream] } }
 
+    /// Keeps the config of a stream, instead of what is stored.
+    package func keep(_ config: StreamConfig, of stream: ReplicationStreamID) {
+        configs.withLockedValue { $0[stream] = config }
+    }
+
     /// Forgets a stream.
     package func forget(_ stream: ReplicationStreamID) {
         configs.withLockedValue { _ = $0.removeValue(forKey: stream) }
@@ -88,7 +99,7 @@ package final class StreamConfigs: Sendable {
             var plan = try SyncPlan(encodedJSON: stored.encodedPlan)
             plan.defaultSchema = defaultSchema
             let config = StreamConfig(content: stored.content, plan: plan)
-            configs.withLockedValue { $0[stream] = config }
+            keep(config, of: stream)
             return config
         }
     }

@@ -1,12 +1,13 @@
+package import Foundation
 package import PowerSyncProtocol
 import PowerSyncSyncConfig
 
 /// A replication stream as storages keep it, without its sync config (``StreamConfigs``).
-package struct StreamRecord: Sendable {
+package struct StreamRecord: Sendable, Equatable {
     /// The number of the stream.
     package let id: ReplicationStreamID
     /// The state when the record was read.
-    package let state: ReplicationStream.State
+    package var state: ReplicationStream.State
     /// The name under which the source keeps the position of this stream.
     package let slotName: String
     /// The secret key of the hashes in row states, 16 bytes.
@@ -21,6 +22,8 @@ package struct StreamRecord: Sendable {
     package var lastCheckpoint: OpID?
     /// The position of the published checkpoint.
     package var lastCheckpointLSN: LSN?
+    /// When the checkpoint was published.
+    package var lastCheckpointAt: Date?
     /// The position before which no checkpoint may be made.
     package var noCheckpointBefore: LSN?
     /// The highest op id that is stored and not covered by a checkpoint.
@@ -46,6 +49,20 @@ package struct StreamRecord: Sendable {
     package var checkpoint: StorageCheckpoint? {
         guard let lastCheckpoint, let lastCheckpointLSN else { return nil }
         return StorageCheckpoint(streamID: id, opID: lastCheckpoint, lsn: lastCheckpointLSN)
+    }
+
+    /// Records that no checkpoint may be made before a position, if one is given.
+    mutating func forbidCheckpoints(before lsn: LSN?) {
+        noCheckpointBefore = [noCheckpointBefore, lsn].compactMap(\.self).max()
+    }
+
+    /// Records a checkpoint, which covers everything that is stored.
+    mutating func publish(_ checkpoint: StorageCheckpoint, at time: Date) {
+        lastCheckpoint = checkpoint.opID
+        lastCheckpointLSN = checkpoint.lsn
+        lastCheckpointAt = time
+        keepaliveOp = nil
+        snapshotLSN = nil
     }
 
     /// Where to continue reading the source, if it has the history that the stream began with.

@@ -5,9 +5,14 @@ package struct PendingChanges {
     /// What is written in one storage transaction.
     package struct Batch: Sendable {
         /// What becomes of rows.
-        package var records: [PendingRecord] = []
+        package var records: [PendingRecord]
         /// Positions of snapshots, by table id, that are true once the records are written.
         package var progress: [String: SnapshotKey] = [:]
+
+        /// Creates a batch of records.
+        package init(records: [PendingRecord] = []) {
+            self.records = records
+        }
 
         /// Whether there is nothing to write.
         package var isEmpty: Bool { records.isEmpty && progress.isEmpty }

@@ -4,12 +4,12 @@ import ServiceLifecycle
 
 /// Tells sessions of the checkpoints that concern them (docs/service.md "Fan-out").
 ///
-/// One task of the process follows the storage, finds out what a commit has changed, and wakes the sessions that want it; the
-/// others do not notice. When commits come faster than that, several are taken together.
+/// One task of the process follows the storage, reads what a commit has changed, and wakes the sessions that have a changed bucket or
+/// lookup. Commits that come faster than that are taken together.
 package final class CheckpointDispatcher: Service {
     fileprivate struct State {
         var lastSession: UInt64 = 0
-        /// What is followed.
+        /// The storage stream that is followed.
         var stream: ActiveSyncStream?
         /// Its sessions.
         var board: DispatchBoard?
@@ -19,7 +19,7 @@ package final class CheckpointDispatcher: Service {
         var waiters: [SessionID: CheckedContinuation<Void, any Error>] = [:]
         var deliveries = 0
 
-        /// Takes out the sessions that wait, to be resumed without the lock.
+        /// Removes the continuations of waiting sessions, to be resumed after the lock is released.
         mutating func takeWaiters(of sessions: [SessionID]) -> [CheckedContinuation<Void, any Error>] {
             sessions.compactMap { waiters.removeValue(forKey: $0) }
         }
@@ -50,7 +50,7 @@ package final class CheckpointDispatcher: Service {
     /// Advanced when there is another stream to follow.
     private let streamChanged = ChangeSignal()
 
-    /// Creates a dispatcher; nobody is told anything before ``run()``.
+    /// Creates a dispatcher, which wakes no session before ``run()``.
     ///
     /// - Parameters:
     ///   - storage: What is followed.
@@ -60,7 +60,7 @@ package final class CheckpointDispatcher: Service {
         self.clock = clock
     }
 
-    /// How many times a session has been told something.
+    /// How many times a session was woken.
     package var deliveries: Int { state.withLockedValue(\.deliveries) }
 
     /// What is held at this moment.
@@ -83,7 +83,7 @@ package final class CheckpointDispatcher: Service {
     /// A write checkpoint of a user has been recorded.
     ///
     /// - Parameters:
-    ///   - userKey: Whose it is.
+    ///   - userKey: The user of the write checkpoint.
     ///   - position: Checkpoints from there on cover it.
     package func writeCheckpointRecorded(userKey: String, at position: LSN) {
         let waiters = state.withLockedValue { state in
@@ -105,20 +105,16 @@ package final class CheckpointDispatcher: Service {
     /// Follows the storage until shutdown or cancellation; then all sessions end.
     package func run() async throws {
         defer { stop() }
-        do {
-            try await cancelWhenGracefulShutdown {
-                while true {
-                    let seen = self.streamChanged.version
-                    if let stream = self.state.withLockedValue({ $0.stream }) {
-                        try await self.follow(stream)
-                        self.end(stream.id)
-                    } else {
-                        try await self.streamChanged.wait(after: seen)
-                    }
+        try await untilShutdown {
+            while true {
+                let seen = self.streamChanged.version
+                if let stream = self.state.withLockedValue({ $0.stream }) {
+                    try await self.follow(stream)
+                    self.end(stream.id)
+                } else {
+                    try await self.streamChanged.wait(after: seen)
                 }
             }
-        } catch is CancellationError {
-            return
         }
     }
 
@@ -131,9 +127,9 @@ package final class CheckpointDispatcher: Service {
         }
     }
 
-    /// Finds out what a commit has changed.
+    /// Reads what a commit has changed.
     ///
-    /// - Returns: `nil` when nobody was there who wanted to know.
+    /// - Returns: `nil` when there was no session.
     private func changes(
         from last: StorageCheckpoint?,
         to checkpoint: StorageCheckpoint
@@ -156,7 +152,7 @@ package final class CheckpointDispatcher: Service {
         }
     }
 
-    /// Reads what a commit has added to buckets that one session wants, if there is memory for it.
+    /// Reads the operations that a commit has added to buckets that only one session has, if there is memory for them.
     private func operations(
         of buckets: [BucketName],
         from last: StorageCheckpoint,
@@ -197,7 +193,7 @@ package final class CheckpointDispatcher: Service {
     ///
     /// - Parameters:
     ///   - stream: What it serves.
-    ///   - userKey: Whose write checkpoints it announces.
+    ///   - userKey: The user whose write checkpoints the session announces.
     /// - Returns: What the session waits with; finished at once when another stream is active already.
     func subscribe(to stream: ActiveSyncStream, userKey: String) -> CheckpointSubscription {
         let (session, replaced) = state.withLockedValue { state in
@@ -212,7 +208,7 @@ package final class CheckpointDispatcher: Service {
         return CheckpointSubscription(dispatcher: self, session: session, userKey: userKey)
     }
 
-    /// Whether a session is told anything more.
+    /// Whether a session will not be woken any more.
     func isRegistered(_ session: SessionID) -> Bool {
         state.withLockedValue { $0.board?.contains(session) ?? false }
     }
@@ -268,7 +264,7 @@ package final class CheckpointDispatcher: Service {
 extension CheckpointDispatcher.State {
     /// Puts a session on the board of its stream, unless another one is active already.
     ///
-    /// Who waits is not looked at when the board stays: when all clients come back at once, thousands wait already.
+    /// Waiting sessions are not searched while the board stays the same: when all clients come back at once, thousands wait already.
     ///
     /// - Returns: When the stream has a new board, the sessions that wait for nothing any more, to be resumed without the lock.
     fileprivate mutating func add(

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 
-/// What the dispatcher has found out about a commit, once for all sessions.
+/// The changes of a commit, read once for all sessions.
 struct CommitChanges: Sendable {
     /// What differs from the checkpoint before.
     var changes: CheckpointChanges
@@ -11,7 +11,7 @@ struct CommitChanges: Sendable {
     var operations: [BucketName: FreshOperations] = [:]
 }
 
-/// What a session is told: the newest checkpoint, and what may have changed for its client since the last one it was told of.
+/// The newest checkpoint for a session, and what may have changed for its client since the checkpoint that the session took before.
 struct CheckpointNews: Sendable, Equatable {
     /// The newest checkpoint.
     ///

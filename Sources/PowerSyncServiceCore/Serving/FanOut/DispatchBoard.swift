@@ -15,14 +15,14 @@ import PowerSyncProtocol
 // A write checkpoint wakes a session in any state. One that is overdue, or has not settled since it took something, could
 // not use what it took: whatever wakes it, it is told that everything may have changed.
 
-/// The sessions of one stream, and what each has not been told yet; no I/O.
+/// The state of the dispatcher for one stream: its sessions, and the changes that each has not taken yet; no I/O.
 struct DispatchBoard: Sendable {
     fileprivate struct Entry {
-        /// Whose write checkpoints the session announces.
+        /// The user whose write checkpoints the session announces.
         var userKey: [UInt8]
-        /// What the session has not taken.
+        /// The changes that the session has not taken.
         var pending: CheckpointNews.Scope?
-        /// What was committed since the session began to find its buckets; `nil` when it has found them.
+        /// The commits since the session began to look up its buckets; `nil` when it has them.
         var missed: [CommitChanges]?
     }
 
@@ -32,7 +32,7 @@ struct DispatchBoard: Sendable {
         var expected: [LSN] = []
     }
 
-    /// The most commits that are kept for a session that finds its buckets; after more, everything may have changed.
+    /// The most commits that are kept for a session that looks up its buckets; after more, its scope is everything.
     static let maximumMissed = 16
     /// The most positions that are remembered for a user; of more, the last one counts.
     static let maximumExpected = 16
@@ -100,10 +100,10 @@ struct DispatchBoard: Sendable {
         }
     }
 
-    /// Takes what a session has not been told.
+    /// Takes the changes that a session has not taken.
     ///
     /// If its buckets may have changed, it has to find them at the checkpoint and to ``settle(_:of:)``. If it cannot, or if
-    /// it asks for any checkpoint, everything may have changed the next time, as nobody remembers what it took.
+    /// it asks for any checkpoint, the next scope is everything: the changes that it took are not kept.
     ///
     /// - Returns: `nil` when there is nothing.
     mutating func take(_ session: SessionID) -> CheckpointNews? {
@@ -186,7 +186,7 @@ struct DispatchBoard: Sendable {
 
     // MARK: Commits
 
-    /// The changed buckets that somebody wants, and those of them that one session wants.
+    /// The changed buckets that sessions have, and those of them that exactly one session has.
     func wantedBuckets(of changes: CheckpointChanges) -> (all: [BucketName], unshared: [BucketName]) {
         guard case .known(let buckets, _) = changes else { return ([], []) }
         let all = buckets.filter { !index[$0].isEmpty }

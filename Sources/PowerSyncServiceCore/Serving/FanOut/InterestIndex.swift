@@ -1,14 +1,14 @@
 package import PowerSyncProtocol
 package import PowerSyncSyncConfig
 
-/// What may change what one session has sent.
+/// The buckets and lookups of a session: a change of one concerns it.
 package struct Interest: Sendable, Equatable {
     /// The buckets of the client.
     package var buckets: Set<BucketName>
     /// The parameter lookups that led to them.
     package var lookups: Set<ParameterLookup>
 
-    /// Creates an interest; in nothing, if nothing is given.
+    /// Creates an interest, empty by default.
     package init(buckets: Set<BucketName> = [], lookups: Set<ParameterLookup> = []) {
         self.buckets = buckets
         self.lookups = lookups
@@ -27,10 +27,10 @@ struct InterestIndex: Sendable {
     private var byBucket: [BucketName: Set<SessionID>] = [:]
     private var byLookup: [ParameterLookup: Set<SessionID>] = [:]
 
-    /// Whether nobody is interested in anything.
+    /// Whether no session has an interest.
     var isEmpty: Bool { interests.isEmpty && byBucket.isEmpty && byLookup.isEmpty }
 
-    /// What a session is interested in.
+    /// The interest of a session.
     subscript(session: SessionID) -> Interest { interests[session] ?? Interest() }
 
     /// The sessions that have a bucket.

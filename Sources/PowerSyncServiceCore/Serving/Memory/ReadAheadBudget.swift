@@ -1,3 +1,4 @@
+import Metrics
 import NIOConcurrencyHelpers
 
 /// Limits the memory that all streams of the process take for lines that clients have not read yet
@@ -67,6 +68,14 @@ package final class ReadAheadBudget: Sendable {
     /// The time in which a client has to take something when others wait: 30 s.
     package static let patience = Duration.seconds(30)
 
+    /// The bytes of all budgets of the process.
+    private static let heldBytes = Meter(label: "powersync_held_bytes")
+
+    /// Makes the metric exist, with 0.
+    static func register() {
+        _ = heldBytes
+    }
+
     private let limit: Int
     private let clock: any Clock<Duration>
     /// The time since the budget was made.
@@ -120,11 +129,14 @@ package final class ReadAheadBudget: Sendable {
                 // Who has not ended makes no room: then others are told, too.
                 continue
             }
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await self.roomChanged.wait(after: seen) }
-                if let next = full.next { group.addTask { [clock] in try await clock.sleep(for: next - now) } }
-                defer { group.cancelAll() }
-                try await group.next()
+            guard let next = full.next else {
+                try await roomChanged.wait(after: seen)
+                continue
+            }
+            try await firstOf { [roomChanged] in
+                try await roomChanged.wait(after: seen)
+            } or: { [clock] in
+                try await clock.sleep(for: next - now)
             }
         }
     }
@@ -135,6 +147,7 @@ package final class ReadAheadBudget: Sendable {
             if state.holders[id]?.byteCount == 0 { state.holders[id]?.since = now }
             state.change(id, by: byteCount)
         }
+        Self.heldBytes.increment(by: Double(byteCount))
     }
 
     private func remove(_ byteCount: Int, of id: UInt64) {
@@ -145,6 +158,7 @@ package final class ReadAheadBudget: Sendable {
             state.holders[id]?.since = now
             return wasFull && state.byteCount < limit
         }
+        Self.heldBytes.decrement(by: Double(byteCount))
         if isRoom { roomChanged.advance() }
     }
 
@@ -161,11 +175,13 @@ package final class ReadAheadBudget: Sendable {
     }
 
     private func close(_ id: UInt64) {
-        let isRoom = state.withLockedValue { state in
+        let (rest, isRoom) = state.withLockedValue { state in
             let wasFull = state.byteCount >= limit
-            state.byteCount -= state.holders.removeValue(forKey: id)?.byteCount ?? 0
-            return wasFull && state.byteCount < limit
+            let rest = state.holders.removeValue(forKey: id)?.byteCount ?? 0
+            state.byteCount -= rest
+            return (rest, wasFull && state.byteCount < limit)
         }
+        Self.heldBytes.decrement(by: Double(rest))
         if isRoom { roomChanged.advance() }
     }
 }

@@ -47,7 +47,7 @@ struct BucketResolver: Sendable {
 
     /// The buckets at the checkpoint of some news.
     ///
-    /// When it throws, the next news have to be unknown ones: these are lost.
+    /// After an error, ask the dispatcher for a checkpoint with an unknown scope: the changes of this one have been taken.
     ///
     /// - Throws: `BucketLimitError` when the client has too many, or an error of the storage.
     mutating func candidate(for news: CheckpointNews) async throws -> SyncSession.Candidate {

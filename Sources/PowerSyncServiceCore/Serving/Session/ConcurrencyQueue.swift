@@ -4,8 +4,8 @@ import NIOConcurrencyHelpers
 ///
 /// Slots are handed over in the order in which they were asked for: a released one wakes the one task that gets it.
 ///
-/// A slot is an object: it is free again when it is released, or else when the last reference to it goes away, as when a
-/// response is dropped before it was written.
+/// Work that ends in one function takes its slot by ``withSlot(_:)``. Who takes one by ``acquire()`` releases it; only when a response
+/// is dropped before it was written does nobody, and the slot is free when the last reference to it goes away.
 package final class ConcurrencyQueue: Sendable {
     /// The right to do one piece of work.
     package final class Slot: Sendable {
@@ -97,7 +97,7 @@ package final class ConcurrencyQueue: Sendable {
         _ body: nonisolated(nonsending) () async throws -> Result
     ) async throws -> Result {
         let slot = try await acquire()
-        defer { withExtendedLifetime(slot) {} }
+        defer { slot.release() }
         return try await body()
     }
 
@@ -127,16 +127,7 @@ package final class ConcurrencyQueue: Sendable {
         guard let ticket else { throw Failure.overflow }
         defer { state.withLockedValue { $0.waiting -= 1 } }
         guard let timeout else { return try await wait(ticket) }
-        return try await withThrowingTaskGroup(of: Slot.self) { group in
-            group.addTask { try await self.wait(ticket) }
-            group.addTask { [clock] in
-                try await clock.sleep(for: timeout)
-                throw Failure.timeout
-            }
-            defer { group.cancelAll() }
-            guard let slot = try await group.next() else { throw CancellationError() }
-            return slot
-        }
+        return try await withTimeout(timeout, clock: clock, throwing: Failure.timeout) { try await self.wait(ticket) }
     }
 
     private nonisolated(nonsending) func wait(_ ticket: UInt64) async throws -> Slot {

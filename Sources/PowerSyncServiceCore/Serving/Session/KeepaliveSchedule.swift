@@ -6,7 +6,7 @@ package struct KeepaliveSchedule: Sendable {
     package static let warning = 20.0
     /// The shortest and the longest time between two keepalives.
     static let interval = 18.0...22.0
-    /// How long a client may take to read what is left when the token has expired.
+    /// The time for a client to read the remaining lines after its token has expired.
     static let patience = 30.0
 
     /// When the token expires.

@@ -10,7 +10,7 @@ struct LineBatch: Sendable {
     private var byteCount = 0
     /// The bytes that the budget counts.
     private var heldBytes = 0
-    /// What it has lines of.
+    /// The shared runs that lines are from.
     private var sendings: [SharedRun.Sending] = []
 
     /// Creates an empty batch of the stream that has a share of the budget.
@@ -29,12 +29,12 @@ struct LineBatch: Sendable {
         if isHeld { heldBytes += line.readableBytes }
     }
 
-    /// Adds a line, and hands over what is not to be written with others that follow.
+    /// Adds a line, and hands the batch over when it is full.
     ///
     /// - Parameters:
     ///   - line: The line.
     ///   - isHeld: Whether the budget counts it for this session.
-    ///   - sending: What it is a line of, if several clients want that.
+    ///   - sending: The shared run that the line is from; `nil` when only this session sends it.
     ///   - queue: Where lines go.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     mutating func add(
@@ -49,7 +49,7 @@ struct LineBatch: Sendable {
         if byteCount >= Self.maximumBytes { try await flush(to: queue) }
     }
 
-    /// Hands over what has been added.
+    /// Hands the lines over to the queue.
     ///
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     mutating func flush(to queue: LineQueue) async throws {

@@ -3,11 +3,10 @@ package import NIOCore
 
 /// Hands encoded lines from the tasks of a stream to the one that writes the response.
 ///
-/// It holds nothing back: ``send(_:)`` returns when the writer has taken the lines, which it does when the network has
-/// accepted the lines before. That is the back-pressure of the stream. Keepalives are offered beside: they go between two
-/// batches, and nobody waits for them.
+/// ``send(_:held:)`` gives back-pressure: it returns when the writer has taken the lines, and the writer takes lines when the network has
+/// accepted those before. Keepalives (``offer(_:isLast:)``) are written between two batches, without back-pressure.
 package final class LineQueue: Sendable {
-    /// Why no more lines come.
+    /// Why the queue has ended.
     package enum End: Sendable {
         /// The token expired, or another sync config became active. The response ends normally.
         case completed
@@ -21,12 +20,12 @@ package final class LineQueue: Sendable {
         case failed(any Error)
     }
 
-    /// Bytes that count until the network has accepted them.
+    /// The memory of lines, which counts in the budget until the network has accepted them.
     package struct Held: Sendable {
         var share: ReadAheadBudget.Share
-        /// Those of this stream alone.
+        /// The bytes of lines that only this stream sends.
         var byteCount: Int
-        /// Those of what several clients want.
+        /// The shared runs that lines are from.
         var sendings: [SharedRun.Sending] = []
     }
 
@@ -44,21 +43,21 @@ package final class LineQueue: Sendable {
 
     fileprivate struct State {
         var lastID: UInt64 = 0
-        /// What waits for the writer; one task sends.
+        /// The lines that wait for the writer, and the one task that sends them.
         var sender: (id: UInt64, Sender)?
         var offer: Offer?
         /// Batches that the writer has taken.
         var taken: UInt64 = 0
         /// Batches that the network has accepted.
         var written: UInt64 = 0
-        /// What the batch that was taken last counts.
+        /// The memory of the batch that the writer took last.
         var held: Held?
         var end: End?
     }
 
     fileprivate enum Next {
         case lines([ByteBuffer], CheckedContinuation<Void, any Error>?)
-        /// The queue ends with this line; whoever sends something else learns it.
+        /// The queue ends with this line; a task that waits in `send` gets `CancellationError`.
         case last(ByteBuffer, Sender?)
         case ended
         case wait
@@ -77,7 +76,7 @@ package final class LineQueue: Sendable {
     /// The bytes of lines that the writer has not taken.
     var waitingBytes: Int { state.withLockedValue { $0.sender?.1.lines.reduce(0) { $0 + $1.readableBytes } ?? 0 } }
 
-    /// Makes what comes before the first line, for as long as the queue is open.
+    /// Runs work that makes the first line, and cancels it when the queue ends.
     ///
     /// - Parameter work: Cancelled when the queue is ended from outside, for example because the client has gone away.
     /// - Returns: What `work` returns.
@@ -85,18 +84,12 @@ package final class LineQueue: Sendable {
     package func whileOpen<Result: Sendable>(
         _ work: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await withThrowingTaskGroup(of: Result.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await work() }
-            group.addTask { [self] in
-                while true {
-                    let seen = signal.version
-                    if end != nil { throw CancellationError() }
-                    try await signal.wait(after: seen)
-                }
+        try await firstOf(work) { [self] in
+            while true {
+                let seen = signal.version
+                if end != nil { throw CancellationError() }
+                try await signal.wait(after: seen)
             }
-            guard let result = try await group.next() else { throw CancellationError() }
-            return result
         }
     }
 
@@ -104,7 +97,7 @@ package final class LineQueue: Sendable {
     ///
     /// - Parameters:
     ///   - lines: The lines.
-    ///   - held: What is taken from the budget when the network has accepted them.
+    ///   - held: The memory of the lines, which is taken from the budget when the network has accepted them.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     package func send(_ lines: [ByteBuffer], held: Held? = nil) async throws {
         let id = state.withLockedValue { state in
@@ -146,7 +139,7 @@ package final class LineQueue: Sendable {
         }
     }
 
-    /// Puts a line before what waits; it replaces an earlier one that the writer has not taken.
+    /// Puts a line before the lines that wait; it replaces an earlier such line that the writer has not taken.
     ///
     /// - Parameters:
     ///   - line: The line.
@@ -192,7 +185,7 @@ package final class LineQueue: Sendable {
         }
     }
 
-    /// Lets go of what was taken before, and takes what is next.
+    /// Counts the lines that were taken before as accepted, releases their memory, and takes the next lines.
     ///
     /// A function of its own: nothing of what was taken before is in memory while the next lines are waited for.
     private func step() -> Next {
@@ -208,7 +201,7 @@ package final class LineQueue: Sendable {
         return next
     }
 
-    /// The network has accepted a part of what was taken last: the client reads.
+    /// The network has accepted a part of the lines that were taken last, so that the client does not count as stalled.
     package func didDeliverPart() {
         let share = state.withLockedValue { $0.held?.share }
         share?.remove(0)

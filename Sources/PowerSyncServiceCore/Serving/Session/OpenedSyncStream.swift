@@ -4,9 +4,9 @@ package import NIOCore
 package import PowerSyncProtocol
 package import PowerSyncAuth
 
-/// A sync stream whose first line is there, and whose other lines have to be sent: over HTTP or WebSocket.
+/// A sync stream whose first line has been made, and whose other lines are to be sent over HTTP or WebSocket.
 ///
-/// What it has made is handed over once, and not kept: a stream lasts for hours.
+/// The first line and the session are handed over once, and not kept: a stream lasts for hours.
 package struct OpenedSyncStream: Sendable {
     private struct Unsent {
         var firstLine: ByteBuffer?
@@ -21,15 +21,15 @@ package struct OpenedSyncStream: Sendable {
     /// The first line has taken too long.
     package struct TooSlow: Error {}
 
-    /// What nobody has taken yet.
+    /// The first line and the session, until they are handed over.
     private let unsent: NIOLockedValueBox<Unsent>
-    /// What of this stream is in memory.
+    /// The memory that this stream has in the read-ahead budget; `nil` when the first line is the only one.
     private let share: ReadAheadBudget.Share?
-    /// The size of the first line, which counts until the other lines are made.
+    /// The size of the first line, which counts in the budget until ``run(_:)`` begins.
     private let firstLineBytes: Int
-    /// Sends keepalives between them.
+    /// Sends keepalives between the lines.
     package let keepalives: Keepalives
-    /// The place among the streams of the user, free when the stream has ended.
+    /// The lease of a place among the streams of the user, released when the stream has ended.
     package let place: UserStreams.Place
     /// Counts what is sent.
     package let statistics: StreamStatistics
@@ -41,10 +41,10 @@ package struct OpenedSyncStream: Sendable {
     /// - Parameters:
     ///   - request: What the client asks for.
     ///   - token: Who the client is.
-    ///   - reservation: The place that the client has already.
+    ///   - reservation: The place that was reserved for the user before.
     ///   - schedule: When to tell the client how long its token lives.
     ///   - format: How lines are encoded.
-    ///   - copiesLines: Whether a line is copied before it is written.
+    ///   - transport: What the stream is sent over.
     ///   - userAgent: What the client calls itself; for the log.
     ///   - environment: What all sessions share.
     ///   - logger: With the id of the request.
@@ -56,7 +56,7 @@ package struct OpenedSyncStream: Sendable {
         reservation: UserStreams.Reservation? = nil,
         schedule: KeepaliveSchedule,
         format: SyncLineFormat,
-        copiesLines: Bool,
+        transport: StreamTransport,
         userAgent: String,
         environment: SyncSession.Environment,
         logger: Logger
@@ -70,28 +70,34 @@ package struct OpenedSyncStream: Sendable {
         place = try environment.userStreams.enter(client, with: reservation)
         guard let active = try await environment.storage.activeStream() else { throw BucketStorageError.noActiveStream }
         var logger = logger
-        logger[metadataKey: "user_id"] = "\(StreamClient.shown(token.userID))"
-        if let clientID = request.clientID { logger[metadataKey: "client_id"] = "\(StreamClient.shown(clientID))" }
+        logger[metadataKey: LogKey.userID] = "\(StreamClient.shown(token.userID))"
+        if let clientID = request.clientID { logger[metadataKey: LogKey.clientID] = "\(StreamClient.shown(clientID))" }
         self.logger = logger
         keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
         statistics = place.statistics
-        logger.info(
-            "Sync stream started",
-            metadata: [
-                "user_agent": "\(client.userAgent)", "bson": "\(format == .bson)", "route": "/sync/stream",
-                "app_metadata": .dictionary(request.appMetadata.loggable),
-            ]
-        )
+        var metadata: Logger.Metadata = [
+            LogKey.userAgent: "\(client.userAgent)", LogKey.appMetadata: .dictionary(request.appMetadata.loggable),
+            LogKey.clientParameters: .dictionary(request.parameters.loggableTypes),
+            LogKey.subscriptions: .stringConvertible(request.streams.subscriptions.count),
+        ]
+        if transport == .http {
+            metadata[LogKey.bson] = .stringConvertible(format == .bson)
+            metadata[LogKey.route] = "/sync/stream"
+        }
+        logger.info("Sync stream started", metadata: metadata)
         if token.payload.hasNonFiniteNumber || request.hasNonFiniteNumber {
-            logger.warning("The token or the parameters have a number beyond the range of doubles, which is NULL.")
+            logger.warning("The token or the parameters have a number beyond the range of doubles, which is NULL")
         }
         if schedule.isExpired(at: environment.timing.seconds) {
             unsent = NIOLockedValueBox(Unsent(firstLine: keepalives.line))
             (share, firstLineBytes) = (nil, 0)
             return
         }
-        let (line, session) = try await environment.timing.limiting(to: Self.firstLineLimit, TooSlow()) {
-            [statistics, logger] in
+        let (line, session) = try await withTimeout(
+            Self.firstLineLimit,
+            clock: environment.timing.clock,
+            throwing: TooSlow()
+        ) { [statistics, logger] in
             // More than once, when another stream becomes active in the middle.
             var next = active as ActiveSyncStream?
             while let stream = next {
@@ -101,7 +107,7 @@ package struct OpenedSyncStream: Sendable {
                     stream: stream,
                     environment: environment,
                     encoding: SyncSession.Encoding(format: format, isRawData: request.rawData),
-                    copiesLines: copiesLines,
+                    copiesLines: transport.copiesLines,
                     statistics: statistics,
                     logger: logger
                 )
@@ -146,7 +152,8 @@ package struct OpenedSyncStream: Sendable {
         }
     }
 
-    /// Calls a closure, once, when memory of the stream is wanted by others and the client has taken nothing for a while.
+    /// Calls a closure, once, when other streams wait for memory and the client of this one has read nothing for
+    /// ``ReadAheadBudget/patience``.
     ///
     /// - Parameter end: Ends the stream.
     package func whenStalled(_ end: @escaping @Sendable () -> Void) {
@@ -162,18 +169,49 @@ extension StreamingSyncRequest {
 }
 
 extension [String: String] {
-    /// At most 20 entries with values of at most 100 Unicode scalars: what a client sends must not flood the log.
+    /// The entries with values of at most 100 Unicode scalars.
     fileprivate var loggable: Logger.Metadata {
-        var metadata: Logger.Metadata = [:]
-        for (index, entry) in sorted(by: { $0.key < $1.key }).enumerated() {
+        Logger.Metadata(
+            loggable: map { name, value in
+                let scalars = value.unicodeScalars
+                let shown = scalars.count > 100 ? String(Substring(scalars.prefix(97))) + "..." : value
+                return (name, StreamClient.shown(shown))
+            }
+        )
+    }
+}
+
+extension JSONObject {
+    /// The types of the members by their names: a value may be what only the user may know.
+    fileprivate var loggableTypes: Logger.Metadata {
+        Logger.Metadata(loggable: members.map { ($0.name, $0.value.typeName) })
+    }
+}
+
+extension Logger.Metadata {
+    /// The first 20 of some texts, ordered by their names: what a client sends must not flood the log.
+    fileprivate init(loggable texts: [(name: String, text: String)]) {
+        self = [:]
+        for (index, entry) in texts.sorted(by: { $0.name < $1.name }).enumerated() {
             guard index < 20 else {
-                metadata["⚠️"] = "Additional parameters omitted"
+                self["⚠️"] = "Additional parameters omitted"
                 break
             }
-            let scalars = entry.value.unicodeScalars
-            let value = scalars.count > 100 ? String(Substring(scalars.prefix(97))) + "..." : entry.value
-            metadata[StreamClient.shown(entry.key)] = "\(StreamClient.shown(value))"
+            self[StreamClient.shown(entry.name)] = "\(entry.text)"
         }
-        return metadata
+    }
+}
+
+extension JSONValue {
+    fileprivate var typeName: String {
+        switch self {
+        case .null: "null"
+        case .bool: "boolean"
+        case .integer: "integer"
+        case .double: "real"
+        case .string: "text"
+        case .array: "array"
+        case .object: "object"
+        }
     }
 }

@@ -1,6 +1,6 @@
 package import PowerSyncProtocol
 
-/// What a sync stream is doing, or waits for.
+/// The state of a sync stream for operators: what its session does, or waits for.
 package enum StreamActivity: String, Sendable, Hashable, Codable {
     /// Its first line is being made.
     case opening
@@ -10,11 +10,11 @@ package enum StreamActivity: String, Sendable, Hashable, Codable {
     case sending
     /// The client has everything: it waits for a checkpoint that concerns it.
     case waitingForCheckpoint
-    /// As many streams as may are reading bucket data.
+    /// All slots of the semaphore for reads of bucket data are taken.
     case waitingForSlot
-    /// Too much of what was read for clients is in memory.
+    /// The read-ahead budget is used up.
     case waitingForMemory
-    /// The client does not read.
+    /// The client does not read: back-pressure of the network.
     case waitingForClient
 }
 
@@ -44,9 +44,9 @@ package struct StreamReport: Sendable {
     package var operations: Int
     /// Bytes of lines sent, before compression.
     package var bytes: Int
-    /// How far it is.
+    /// The progress of its download.
     package var progress: StreamProgressReport
-    /// What it does.
+    /// Its state.
     package var activity: StreamActivity
     /// Since when, in seconds since 1970.
     package var activeSince: Double

@@ -1,19 +1,20 @@
 package import Logging
 import Metrics
 import NIOConcurrencyHelpers
-import PowerSyncProtocol
+package import PowerSyncProtocol
 import Tracing
 
 /// Counts what one stream sends, and knows what it is doing: for its last log entry, for operators, and for the metrics of the
 /// process.
 package final class StreamStatistics: Sendable {
     private struct Counts {
-        var operations: [SyncOperation.Kind: Int] = [:]
+        var operations = OperationCounts()
         var bytes = 0
         var progress = StreamProgressReport()
         var activity = StreamActivity.opening
         /// Since when, in seconds since 1970.
         var activeSince: Double
+        var story = CheckpointStory()
         /// When the write began that the network has not taken; `nil` when there is none.
         var writingSince: Double?
     }
@@ -38,6 +39,16 @@ package final class StreamStatistics: Sendable {
     /// Makes the metrics of streams exist before the first stream, with 0.
     package static func register() {
         _ = (syncedOperations, connections, syncedBytes, sentBytes)
+        StreamEnd.register()
+    }
+
+    /// Counts a stream that did not begin.
+    ///
+    /// - Parameters:
+    ///   - code: The code of the error that the client got.
+    ///   - transport: What the stream would have been sent over.
+    package static func didRefuse(_ code: ErrorCode, over transport: StreamTransport) {
+        StreamEnd.refusal.count(code, transport)
     }
 
     private let counts: NIOLockedValueBox<Counts>
@@ -54,20 +65,20 @@ package final class StreamStatistics: Sendable {
     }
 
     /// All operations sent so far.
-    var operationCount: Int { counts.withLockedValue { $0.operations.values.reduce(0, +) } }
+    var operationCount: Int { counts.withLockedValue { $0.operations.total } }
 
     /// All bytes of lines sent so far.
     package var byteCount: Int { counts.withLockedValue { $0.bytes } }
 
     /// How many operations of each kind were sent.
-    var operationCounts: [SyncOperation.Kind: Int] { counts.withLockedValue { $0.operations } }
+    var operationCounts: OperationCounts { counts.withLockedValue { $0.operations } }
 
     /// What the stream has sent, and what it is doing.
     var state: State {
         let now = now()
         return counts.withLockedValue { counts in
             var state = State(
-                operations: counts.operations.values.reduce(0, +),
+                operations: counts.operations.total,
                 bytes: counts.bytes,
                 progress: counts.progress,
                 activity: counts.activity,
@@ -86,6 +97,7 @@ package final class StreamStatistics: Sendable {
         let now = now()
         counts.withLockedValue { counts in
             guard counts.activity != activity else { return }
+            counts.story.didEnd(counts.activity, from: counts.activeSince, to: now)
             (counts.activity, counts.activeSince) = (activity, now)
         }
     }
@@ -97,7 +109,9 @@ package final class StreamStatistics: Sendable {
     ///   - buckets: How many buckets the client has at it.
     ///   - downloads: How many of them it has to download.
     func didAnnounce(_ checkpoint: OpID, buckets: Int, downloads: Int) {
+        let now = now()
         counts.withLockedValue { counts in
+            counts.story.didAnnounce(at: now)
             counts.progress.checkpoint = checkpoint
             counts.progress.buckets = buckets
             (counts.progress.downloads, counts.progress.bucketsLeft) = (downloads, downloads)
@@ -116,12 +130,28 @@ package final class StreamStatistics: Sendable {
     ///
     /// - Parameters:
     ///   - operations: How many operations of each kind it has.
+    ///   - byteCount: The size of the line.
     ///   - bucketsLeft: How many buckets the client still has to download for its checkpoint.
-    func didSend(_ operations: [SyncOperation.Kind: Int], bucketsLeft: Int) {
-        Self.syncedOperations.increment(by: operations.values.reduce(0, +))
+    func didSend(_ operations: [SyncOperation.Kind: Int], byteCount: Int = 0, bucketsLeft: Int) {
+        let count = operations.values.reduce(0, +)
+        Self.syncedOperations.increment(by: count)
         counts.withLockedValue { counts in
-            counts.operations.merge(operations, uniquingKeysWith: +)
+            counts.operations.add(operations)
             counts.progress.bucketsLeft = bucketsLeft
+            counts.story.didSend(operations: count, bytes: byteCount)
+        }
+    }
+
+    /// A line without operations was sent.
+    func didSend(lineOf byteCount: Int) {
+        counts.withLockedValue { $0.story.didSend(operations: 0, bytes: byteCount) }
+    }
+
+    /// What a log line says of the checkpoint that was announced last.
+    func takeCheckpointLine() -> CheckpointStory.Line {
+        let now = now()
+        return counts.withLockedValue { counts in
+            counts.story.takeLine(at: now, while: counts.activity, since: counts.activeSince)
         }
     }
 
@@ -153,7 +183,7 @@ package final class StreamStatistics: Sendable {
 
     /// The stream begins.
     ///
-    /// - Returns: For ``didEnd(_:begun:logger:)``.
+    /// - Returns: For ``didEnd(_:code:over:begun:logger:)``.
     package func didStart() -> Beginning {
         Self.connections.increment()
         return Beginning(work: TracedWork(.stream, in: context))
@@ -163,42 +193,64 @@ package final class StreamStatistics: Sendable {
     ///
     /// - Parameters:
     ///   - end: Why; `nil` when the task was cancelled.
+    ///   - code: The code of the error that ended it, if one did.
+    ///   - transport: What it was sent over.
     ///   - beginning: From ``didStart()``.
     ///   - logger: With the ids of the request.
-    package func didEnd(_ end: LineQueue.End?, begun beginning: Beginning, logger: Logger) {
+    package func didEnd(
+        _ end: LineQueue.End?,
+        code: ErrorCode?,
+        over transport: StreamTransport,
+        begun beginning: Beginning,
+        logger: Logger
+    ) {
         Self.connections.decrement()
-        let reason =
-            switch end {
-            case .clientClosed: "client closing stream"
-            case .completed: "service closing stream"
-            case .failed: "stream error"
-            case .unread: "client not reading"
-            case .shutdown: "process shutdown"
-            case nil: "unknown"
-            }
+        let description = StreamEnd(end)
+        description.count(code, transport)
+        let reason = description.reason.rawValue
         let counts = operationCounts
         var metadata: Logger.Metadata = [
-            "operations_synced": "\(operationCount)",
-            "data_synced_bytes": "\(byteCount)",
-            "operation_counts": [
-                "put": "\(counts[.put, default: 0])", "remove": "\(counts[.remove, default: 0])",
-                "move": "\(counts[.move, default: 0])", "clear": "\(counts[.clear, default: 0])",
+            LogKey.operationsSynced: .stringConvertible(operationCount),
+            LogKey.syncedBytes: .stringConvertible(byteCount),
+            LogKey.operationCounts: [
+                "put": .stringConvertible(counts.put),
+                "remove": .stringConvertible(counts.remove),
+                "move": .stringConvertible(counts.move),
+                "clear": .stringConvertible(counts.clear),
             ],
-            "stream_ms": "\(Int((ContinuousClock.now - beginning.time) / .milliseconds(1)))",
-            "close_reason": "\(reason)",
+            LogKey.streamDuration: .stringConvertible(Int((ContinuousClock.now - beginning.time) / .milliseconds(1))),
+            LogKey.closeReason: "\(reason)",
         ]
         beginning.work.set("operations_synced", operationCount)
         beginning.work.set("data_synced_bytes", byteCount)
         beginning.work.set("close_reason", reason)
         if case .failed(let error) = end {
-            metadata["error"] = "\(error)"
-            var failure = Logger.Metadata()
-            failure.add(error)
-            logger.error("Sync stream failed", metadata: failure)
+            metadata.add(error)
+            if let code { metadata[LogKey.code] = "\(code)" }
             beginning.work.end(error)
+            logger.error("Sync stream complete", metadata: metadata)
         } else {
             beginning.work.end()
+            logger.info("Sync stream complete", metadata: metadata)
         }
-        logger.info("Sync stream complete", metadata: metadata)
+    }
+}
+
+/// Operations by kind; a dictionary would be an allocation for each open stream.
+struct OperationCounts: Equatable {
+    var put = 0
+    var remove = 0
+    var move = 0
+    var clear = 0
+
+    /// All of them.
+    var total: Int { put + remove + move + clear }
+
+    /// Adds the operations of a line.
+    mutating func add(_ counts: [SyncOperation.Kind: Int]) {
+        put += counts[.put, default: 0]
+        remove += counts[.remove, default: 0]
+        move += counts[.move, default: 0]
+        clear += counts[.clear, default: 0]
     }
 }

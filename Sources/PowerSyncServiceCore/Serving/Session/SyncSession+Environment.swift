@@ -6,13 +6,13 @@ extension SyncSession {
     package struct Environment: Sendable {
         /// Where the buckets are.
         package var storage: any BucketStorage
-        /// Tells of checkpoints.
+        /// Wakes sessions when a checkpoint concerns them.
         package var dispatcher: CheckpointDispatcher
-        /// Who may read bucket data.
+        /// The semaphore of reads of bucket data: as many sessions read at the same time as it has slots.
         package var dataReaders: ConcurrencyQueue
-        /// How much of what was read for clients may be in memory.
+        /// The limit of the memory for lines that were read for clients and not sent yet.
         package var readAhead: ReadAheadBudget
-        /// How many streams each user has.
+        /// Counts the open streams of each user, and refuses those beyond the limit.
         package var userStreams: UserStreams
         /// Limits of one connection.
         package var limits: BucketLimits
@@ -23,10 +23,10 @@ extension SyncSession {
         ///
         /// - Parameters:
         ///   - storage: Where the buckets are.
-        ///   - dispatcher: Tells of its checkpoints, while it runs.
-        ///   - dataReaders: Who may read bucket data.
-        ///   - readAhead: How much of what was read for clients may be in memory; as much as they want, if nothing is given.
-        ///   - userStreams: How many streams each user has; as many as they want, if nothing is given.
+        ///   - dispatcher: Wakes sessions when a checkpoint of the storage concerns them, while it runs.
+        ///   - dataReaders: The semaphore of reads of bucket data.
+        ///   - readAhead: The limit of the memory for lines that were read and not sent yet; none by default.
+        ///   - userStreams: Counts the open streams of each user; without a limit by default.
         ///   - limits: Limits of one connection.
         ///   - timing: Time and randomness.
         package init(

@@ -1,22 +1,22 @@
 import PowerSyncProtocol
 
-/// Getting the operations that a session sends: from the news of a checkpoint, from what other sessions want, too, or from
-/// the storage; within the memory that all sessions have together (``ReadAheadBudget``).
+/// Reads the operations that a session sends: those that the dispatcher has read, those of a run that other sessions share, or those in
+/// the storage. The memory of all sessions together has a limit (``ReadAheadBudget``).
 extension SyncSession {
     /// Where the operations of a bucket come from.
     enum Origin {
-        /// They came with the news.
+        /// The dispatcher has read them for this session.
         case news
-        /// Other sessions want them, too.
+        /// Other sessions send the same bucket: they share one encoded run.
         case shared
-        /// They are read for this session.
+        /// This session reads them from the storage.
         case storage
     }
 
     /// The most buckets that are looked up one by one among the runs that are shared.
     private static let sharedBuckets = 16
 
-    /// The positions to get together, and where their operations are.
+    /// The first positions whose operations have the same origin, and that origin.
     func nextPart(
         of positions: ArraySlice<StreamingSyncRequest.BucketPosition>
     ) -> (positions: [StreamingSyncRequest.BucketPosition], origin: Origin)? {
@@ -32,10 +32,10 @@ extension SyncSession {
         return environment.dispatcher.isShared(bucket) ? .shared : .storage
     }
 
-    /// Gets operations.
+    /// Reads operations and encodes them.
     ///
-    /// What several clients want does not count as this session's: it is in memory once; see ``SharedRun``. Room is waited
-    /// for with nothing in hand that others wait for.
+    /// A shared run is in memory once, and does not count in the share of this session; see ``SharedRun``. The session holds neither a
+    /// reader's slot nor lines while it waits for memory.
     mutating func run(
         of positions: [StreamingSyncRequest.BucketPosition],
         _ origin: Origin,
@@ -80,8 +80,8 @@ extension SyncSession {
     ///   - positions: Where to begin.
     ///   - checkpoint: What to read at.
     ///   - lineBytes: How long the first line may be.
-    ///   - share: What the operations count for, if anything.
-    /// - Returns: `nil` when there is no room: of all who have waited for it, those with a slot take it.
+    ///   - share: The share of the memory that the operations count in; `nil` when they count in none.
+    /// - Returns: `nil` when there is no memory left: sessions that hold a slot have taken it first.
     /// - Throws: An error of the storage.
     private func readIfThereIsRoom(
         _ positions: [StreamingSyncRequest.BucketPosition],
@@ -97,7 +97,7 @@ extension SyncSession {
         }
     }
 
-    /// What may take a while is not waited for with lines in hand.
+    /// Hands over the lines of the batch before it waits for a slot: they would be delayed by other sessions.
     private mutating func beginReading(_ lines: LineQueue) async throws {
         if environment.dataReaders.isBusy {
             try await batch.flush(to: lines)
@@ -115,7 +115,7 @@ extension SyncSession {
         statistics.began(.waitingForSlot)
     }
 
-    /// The transaction of the storage has ended before the network is waited for.
+    /// Reads in a transaction of the storage, which has ended when this returns: no transaction waits for the network.
     private func read(
         _ positions: [StreamingSyncRequest.BucketPosition],
         _ checkpoint: StorageCheckpoint,

@@ -8,7 +8,7 @@ package import PowerSyncAuth
 /// (docs/service.md "Sync sessions").
 ///
 /// What to send is decided by ``StateMachine``; this type reads the storage for it and hands over what it asks to send.
-/// It knows neither HTTP nor tokens.
+/// It does not know the transport. Of the token it takes the user and the payload that queries of the sync config read.
 ///
 /// A session is opened and run by one task after the other: ``open()`` makes the first line, so that a failure up to there
 /// can still become an HTTP error, then ``run(_:)`` sends everything else.
@@ -22,8 +22,8 @@ package struct SyncSession: Sendable {
     /// get the same one each time; with short lines first, each connection brings it forward.
     static let firstLineBytes = 64 * 1024
 
-    /// What of this stream is in memory.
-    let share: ReadAheadBudget.Share
+    /// The memory that this stream has in ``Environment/readAhead``.
+    package let share: ReadAheadBudget.Share
     let environment: Environment
     private let stream: ActiveSyncStream
     let encoding: Encoding
@@ -37,7 +37,9 @@ package struct SyncSession: Sendable {
     var batch: LineBatch
     /// How long the next data line may be; see ``firstLineBytes``.
     private(set) var lineBytes = firstLineBytes
-    /// What came with the news of the checkpoint that is sent, of buckets of which the client has everything before it.
+    /// The operations that the dispatcher has read for the checkpoint that is being sent, by bucket.
+    ///
+    /// Only of buckets of which the client has everything up to the checkpoint before.
     var fresh: [BucketName: [FreshOperations]] = [:]
 
     /// Creates a session.
@@ -88,7 +90,7 @@ package struct SyncSession: Sendable {
 
     /// Makes the first line, for the current checkpoint.
     ///
-    /// The dispatcher may be a moment behind what other processes have published, and shown to this client.
+    /// Waits while the dispatcher is behind a checkpoint that another process has published: this client may have seen it already.
     ///
     /// - Returns: The encoded line; `nil` when another sync config became active in the meantime.
     /// - Throws: `BucketLimitError`, or an error of the storage.
@@ -151,7 +153,16 @@ package struct SyncSession: Sendable {
     // MARK: Checkpoints
 
     /// Adds the line of a checkpoint to what is sent, if it concerns the client.
-    private mutating func announceIfNews(_ news: CheckpointNews) async throws -> Bool {
+    ///
+    /// - Parameters:
+    ///   - news: The checkpoint.
+    ///   - unfinished: The one that has not been sent completely, if there is one.
+    /// - Returns: Whether it concerns the client.
+    /// - Throws: An error of the storage.
+    private mutating func announceIfNews(
+        _ news: CheckpointNews,
+        supersedes unfinished: StorageCheckpoint? = nil
+    ) async throws -> Bool {
         guard let candidate = try await candidate(for: news), !subscription.isFinished,
             let prepared = machine.prepareLine(for: candidate)
         else {
@@ -162,6 +173,7 @@ package struct SyncSession: Sendable {
         fresh = operations.filter { bucket, operations in
             machine.canSend(operations, of: bucket) && operations.allSatisfy { $0.sentBytes <= lineBytes }
         }
+        if let unfinished { logInvalidated(unfinished, reason: "checkpoint_superseded") }
         let line = announce(prepared)
         // Short ones are gone before they matter.
         let isHeld = line.readableBytes > LineBatch.maximumBytes
@@ -213,7 +225,7 @@ package struct SyncSession: Sendable {
             do {
                 (run, sending) = try await self.run(of: part, origin, checkpoint, lines)
             } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
-                logSuperseded(checkpoint, reason: "compacted")
+                logInvalidated(checkpoint, reason: "compacted")
                 machine.abandonDownload()
                 return
             }
@@ -230,7 +242,11 @@ package struct SyncSession: Sendable {
                 try await batch.add(line.bytes, isHeld: isHeld || isCopied, of: sending, flushingTo: lines)
                 machine.didSend(line.contents)
                 lineBytes = min(2 * lineBytes, BucketDataLimits().chunkBytes)
-                statistics.didSend(line.operationCounts, bucketsLeft: machine.pendingDownloads.count)
+                statistics.didSend(
+                    line.operationCounts,
+                    byteCount: line.bytes.readableBytes,
+                    bucketsLeft: machine.pendingDownloads.count
+                )
                 if line.bytes.readableBytes > Self.readAheadBytes { try await lines.waitUntilWritten() }
                 if try await isSuperseded(checkpoint, lines) { return }
             }
@@ -241,13 +257,16 @@ package struct SyncSession: Sendable {
         machine.didFinishRead(hasMore: false)
     }
 
-    /// Whether a newer checkpoint that concerns the client takes over; the machine remembers what is left to send.
+    /// Announces a newer checkpoint if one concerns the client and the download may be interrupted.
+    ///
+    /// The state machine keeps what is left to send.
+    ///
+    /// - Returns: Whether the download is interrupted.
+    /// - Throws: An error of the storage, or `CancellationError`.
     private mutating func isSuperseded(_ checkpoint: StorageCheckpoint, _ lines: LineQueue) async throws -> Bool {
         guard machine.isInterruptible, let news = subscription.takeIfAvailable() else { return false }
         try await batch.flush(to: lines)
-        guard try await announceIfNews(news) else { return false }
-        logSuperseded(checkpoint, reason: "checkpoint_superseded")
-        return true
+        return try await announceIfNews(news, supersedes: checkpoint)
     }
 
     // MARK: Lines
@@ -255,14 +274,15 @@ package struct SyncSession: Sendable {
     private func encode(_ line: SyncLine) -> ByteBuffer {
         var buffer = ByteBuffer()
         line.encode(as: encoding.format, rawData: encoding.isRawData, into: &buffer)
+        statistics.didSend(lineOf: buffer.readableBytes)
         return buffer
     }
 }
 
 // MARK: Logging
 
-/// At `debug`: nothing is logged for a checkpoint otherwise, and the names of buckets have the values of their parameters. What
-/// the client does not get is a warning.
+/// The announcement of a checkpoint is logged at `debug`, because the names of buckets have the values of their parameters; that it is
+/// complete or invalidated at `info`. What the client does not get is a warning.
 extension SyncSession {
     /// Most bucket names in one log entry.
     private static let loggedBuckets = 20
@@ -271,20 +291,22 @@ extension SyncSession {
         guard logger.logLevel <= .debug else { return }
         let candidate = prepared.candidate
         var metadata: Logger.Metadata = [
-            "checkpoint": "\(candidate.checkpoint.opID)",
-            "write": "\(candidate.writeCheckpoint.map(\.description) ?? "none")",
-            "buckets": "\(candidate.buckets.count)",
-            "parameter_query_results": "\(resolver.parameterResultCount)",
+            LogKey.checkpoint: .stringConvertible(candidate.checkpoint.opID.rawValue),
+            LogKey.buckets: .stringConvertible(candidate.buckets.count),
+            LogKey.parameterResults: .stringConvertible(resolver.parameterResultCount),
         ]
+        if let write = candidate.writeCheckpoint {
+            metadata[LogKey.writeCheckpoint] = .stringConvertible(write.rawValue)
+        }
         switch prepared.line {
         case .checkpointDiff(let diff):
-            metadata["updated"] = .array(
+            metadata[LogKey.updatedBuckets] = .array(
                 diff.updatedBuckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
             )
-            metadata["removed"] = .array(diff.removedBuckets.prefix(Self.loggedBuckets).map { "\($0)" })
+            metadata[LogKey.removedBuckets] = .array(diff.removedBuckets.prefix(Self.loggedBuckets).map { "\($0)" })
             logger.debug("Updated checkpoint", metadata: metadata)
         default:
-            metadata["bucket_names"] = .array(
+            metadata[LogKey.bucketNames] = .array(
                 candidate.buckets.prefix(Self.loggedBuckets).map { "\($0.name)" }
             )
             logger.debug("New checkpoint", metadata: metadata)
@@ -295,32 +317,55 @@ extension SyncSession {
     private func logRefusals(_ refusals: [RefusedSubscription]) {
         guard let first = refusals.first else { return }
         var metadata: Logger.Metadata = [
-            "subscriptions": "\(refusals.count)", "first": "\(first.index)",
-            "streams": .array(Set(refusals.map(\.stream)).sorted().prefix(Self.loggedBuckets).map { "\($0)" }),
+            LogKey.subscriptions: .stringConvertible(refusals.count),
+            LogKey.firstSubscription: .stringConvertible(first.index),
+            LogKey.syncStreams: .array(Set(refusals.map(\.stream)).sorted().prefix(Self.loggedBuckets).map { "\($0)" }),
         ]
         metadata.add(first.error)
         logger.warning("Subscriptions get nothing, the client has too many buckets", metadata: metadata)
     }
 
     private func logCompletion(_ line: SyncLine) {
-        guard logger.logLevel <= .debug else { return }
-        var metadata: Logger.Metadata = ["operations_synced": "\(statistics.operationCount)"]
         switch line {
         case .partialCheckpointComplete(let completion):
-            metadata["checkpoint"] = "\(completion.lastOpID?.description ?? "")"
-            metadata["priority"] = "\(completion.priority)"
-            logger.debug("partial_checkpoint_complete", metadata: metadata)
-        case .checkpointComplete(let completion):
-            metadata["checkpoint"] = "\(completion.lastOpID?.description ?? "")"
-            logger.debug("checkpoint_complete", metadata: metadata)
+            logCheckpoint(
+                "partial_checkpoint_complete",
+                completion.lastOpID,
+                [LogKey.priority: .stringConvertible(completion.priority.rawValue)]
+            )
+        case .checkpointComplete(let completion): logCheckpoint("checkpoint_complete", completion.lastOpID)
         default: break
         }
     }
 
-    private func logSuperseded(_ checkpoint: StorageCheckpoint, reason: String) {
-        logger.debug(
-            "checkpoint_invalidated",
-            metadata: ["checkpoint": "\(checkpoint.opID)", "reason": "\(reason)"]
-        )
+    private func logInvalidated(_ checkpoint: StorageCheckpoint, reason: String) {
+        logCheckpoint("checkpoint_invalidated", checkpoint.opID, [LogKey.reason: "\(reason)"])
+    }
+
+    /// At `info` at most once a second, else at `debug`.
+    private func logCheckpoint(_ message: Logger.Message, _ opID: OpID?, _ more: Logger.Metadata = [:]) {
+        guard logger.logLevel <= .info else { return }
+        let line = statistics.takeCheckpointLine()
+        let level = line.isDue ? Logger.Level.info : .debug
+        guard logger.logLevel <= level else { return }
+        var metadata = more
+        if let opID { metadata[LogKey.checkpoint] = .stringConvertible(opID.rawValue) }
+        metadata[LogKey.operationsSynced] = .stringConvertible(line.operations)
+        metadata[LogKey.syncedBytes] = .stringConvertible(line.bytes)
+        metadata[LogKey.milliseconds] = .dictionary(line.milliseconds)
+        logger.log(level: level, message, metadata: metadata)
+    }
+}
+
+extension CheckpointStory.Line {
+    /// The time by activity, and in total.
+    fileprivate var milliseconds: Logger.Metadata {
+        func value(_ seconds: Double) -> Logger.MetadataValue {
+            .stringConvertible(Duration.seconds(seconds).loggedMilliseconds)
+        }
+        var milliseconds: Logger.Metadata = ["total": value(total)]
+        for (activity, seconds) in spent { milliseconds[activity.rawValue] = value(seconds) }
+        milliseconds["other"] = value(max(0, total - spent.values.reduce(0, +)))
+        return milliseconds
     }
 }

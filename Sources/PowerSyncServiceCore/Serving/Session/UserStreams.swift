@@ -21,7 +21,7 @@ package final class UserStreams: Sendable {
 
     /// A place of a user whose stream is not open yet: the request is still coming in.
     ///
-    /// It counts until a stream has it, or nobody holds this.
+    /// It counts until a stream has it, it is released, or nobody holds this.
     package final class Reservation: Sendable {
         private let streams: UserStreams
         private let userID: String
@@ -32,7 +32,10 @@ package final class UserStreams: Sendable {
             self.userID = userID
         }
 
-        deinit {
+        deinit { release() }
+
+        /// Gives the place back; does nothing when a stream has it, and the second time.
+        package func release() {
             if take() { streams.release(userID) }
         }
 

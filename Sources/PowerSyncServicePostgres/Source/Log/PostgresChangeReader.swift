@@ -169,8 +169,8 @@ struct PostgresChangeReader: ChangeReader {
             guard try await !source.isInUse(slotName, by: stream.process) else {
                 self.sinceAsked = Stopwatch(source.clock)
                 source.logger.warning(
-                    "The server has sent nothing for \(seconds) s, and is still decoding for the slot: it is waited for.",
-                    metadata: ["ps.slot": "\(slotName)"]
+                    "The server has sent nothing for a while, and is still decoding for the slot: the reader waits for it",
+                    metadata: [LogKey.slot: "\(slotName)", LogKey.silence: .stringConvertible(seconds)]
                 )
                 return
             }
@@ -202,17 +202,12 @@ struct PostgresChangeReader: ChangeReader {
             Self.patience,
             max(.milliseconds(1), catalogueInterval - sinceCatalogue.elapsed)
         )
-        return try await withThrowingTaskGroup(of: Bool.self) { [stream, clock = source.clock] group in
-            group.addTask {
-                try await stream.wait(after: version)
-                return true
-            }
-            group.addTask {
-                try await clock.sleep(for: patience)
-                return false
-            }
-            defer { group.cancelAll() }
-            return try await group.next() ?? false
+        return try await firstOf { [stream] in
+            try await stream.wait(after: version)
+            return true
+        } or: { [clock = source.clock] in
+            try await clock.sleep(for: patience)
+            return false
         }
     }
 }

@@ -2,6 +2,8 @@ package import PowerSyncServiceCore
 
 /// What the server keeps of its log for the service.
 extension PostgresSource: LogRetainingSource {
+    package var retainedLog: (any LogRetainingSource)? { self }
+
     package func retainedLogs() async throws -> [RetainedLog] {
         let prefix = settings.slotNamePrefix
         return try await pool.withConnection { try await $0.slots(withPrefix: prefix) }.map { slot in

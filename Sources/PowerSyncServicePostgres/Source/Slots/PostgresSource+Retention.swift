@@ -1,5 +1,6 @@
 import Logging
 import NIOConcurrencyHelpers
+import PowerSyncProtocol
 import PowerSyncServiceCore
 
 /// How much of its log the server keeps for a slot (`max_slot_wal_keep_size`).
@@ -10,16 +11,21 @@ extension PostgresSource {
         // that a standby has removed are another matter, and not a question of size.
         let wasKept = slots.withLockedValue { $0[slotName]?.wasKept ?? false }
         let isOfSize = slot.reason == nil || slot.reason == "wal_removed"
-        let what = "[PSYNC_S1146] The server has thrown away what replication slot \(slotName) needs"
+        let what = "The server has thrown away what replication slot \(slotName) needs"
         guard wasKept, isOfSize else {
             let why = slot.reason.map { " (\($0))" } ?? ""
-            return ReplicationSourceError(.historyLost, "\(what)\(why). The tables are copied again.")
+            return ReplicationSourceError(
+                .historyLost,
+                "\(what)\(why). The tables are copied again.",
+                catalogueCode: .slotLost
+            )
         }
         return ReplicationSourceError(
             .retentionExceeded,
             """
             \(what): raise max_slot_wal_keep_size to what is written while the tables are copied, then start the service again.
-            """
+            """,
+            catalogueCode: .slotLost
         )
     }
 
@@ -36,9 +42,12 @@ extension PostgresSource {
         logger.warning(
             """
             Half of the log that the server keeps for the service has been written since the copy began: if the rest is \
-            written before its end, the copy is in vain. Raise max_slot_wal_keep_size.
+            written before its end, the copy is in vain
             """,
-            metadata: ["ps.slot": "\(slotName)", "ps.remaining_bytes": "\(budget)", "ps.limit_bytes": "\(limit)"]
+            metadata: [
+                LogKey.slot: "\(slotName)", LogKey.remainingBytes: .stringConvertible(budget),
+                LogKey.limitBytes: .stringConvertible(limit), LogKey.remedy: "raise max_slot_wal_keep_size",
+            ]
         )
     }
 

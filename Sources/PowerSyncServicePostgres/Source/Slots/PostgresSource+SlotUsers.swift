@@ -9,7 +9,7 @@ extension PostgresSource {
     /// Says who holds up the making of a slot, until the task is cancelled.
     ///
     /// It waits for all transactions of the server that have written something, in other databases, too, and for prepared ones.
-    func watchMaking(of slotName: String, by process: String) async throws {
+    func watchMaking(of slotName: String, by process: String) async throws -> Never {
         var known: [PostgresBlocker] = []
         while true {
             try await clock.sleep(for: Self.makingInterval)
@@ -24,8 +24,8 @@ extension PostgresSource {
             func names(_ blockers: [PostgresBlocker]) -> [String?] { blockers.map { $0.preparedName ?? $0.process } }
             if !blockers.isEmpty, names(blockers) != names(known) {
                 logger.warning(
-                    "A replication slot cannot be made before a transaction ends that began earlier.",
-                    metadata: ["ps.slot": "\(slotName)", ReplicationLogKey.error: "It is \(blockers.sentence)"]
+                    "A replication slot cannot be made before a transaction ends that began earlier",
+                    metadata: [LogKey.slot: "\(slotName)", LogKey.error: "It is \(blockers.sentence)"]
                 )
             }
             known = blockers
@@ -49,8 +49,8 @@ extension PostgresSource {
         }
         guard !ended.isEmpty else { return }
         logger.notice(
-            "The server made a replication slot for a process of the service that has ended; that is over, and it is made again.",
-            metadata: ["ps.slot": "\(slotName)"]
+            "The server made a replication slot for a process of the service that has ended; that is over, and it is made again",
+            metadata: [LogKey.slot: "\(slotName)"]
         )
     }
 

@@ -117,34 +117,25 @@ extension PostgresSource {
 
     private func createSlot(_ name: String) async throws -> WALPosition {
         logger.notice(
-            "A replication slot is made; this waits for transactions that are running.",
-            metadata: ["ps.slot": "\(name)"]
+            "A replication slot is made; this waits for transactions that are running",
+            metadata: [LogKey.slot: "\(name)"]
         )
         let connection = try await PostgresConnection.open(settings.connection)
         defer { connection.close() }
         let process = try await connection.noticingDeparture()
-        return try await withThrowingTaskGroup(of: WALPosition?.self) { group in
-            defer { group.cancelAll() }
-            group.addTask {
-                let rows = try await connection.query(
-                    "SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput')",
-                    [name],
-                    timeout: .seconds(24 * 3600),
-                    activity: "making replication slot \(name)"
-                )
-                guard let position = rows.first?.first.flatMap({ $0.flatMap { WALPosition($0) } }) else {
-                    throw PostgresCatalogError(query: "slot", row: 0, column: "lsn")
-                }
-                return position
+        return try await firstOf {
+            let rows = try await connection.query(
+                "SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput')",
+                [name],
+                timeout: .seconds(24 * 3600),
+                activity: "making replication slot \(name)"
+            )
+            guard let position = rows.first?.first.flatMap({ $0.flatMap { WALPosition($0) } }) else {
+                throw PostgresCatalogError(query: "slot", row: 0, column: "lsn")
             }
-            group.addTask {
-                try await self.watchMaking(of: name, by: process)
-                return nil
-            }
-            while let made = try await group.next() {
-                if let made { return made }
-            }
-            throw CancellationError()
+            return position
+        } or: {
+            try await self.watchMaking(of: name, by: process)
         }
     }
 
@@ -196,7 +187,7 @@ extension PostgresSource {
                 }
                 throw error
             }
-            try await Task.sleep(for: .milliseconds(min(50 * attempt, 500)))
+            try await clock.sleep(for: .milliseconds(min(50 * attempt, 500)))
         }
     }
 

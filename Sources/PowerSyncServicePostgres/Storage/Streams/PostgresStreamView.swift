@@ -14,7 +14,7 @@ struct PostgresStreamView {
     init(_ db: PostgresStatements, at checkpoint: StorageCheckpoint) throws {
         let compacted = try db.first(
             """
-            SELECT compacted_op FROM \(db.schema).streams
+            SELECT compacted_op FROM \(db.schema).replication_streams
             WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND \(db.isInStorage)
             """,
             [.integer(checkpoint.streamID.rawValue)]
@@ -42,23 +42,13 @@ struct PostgresStreamView {
                 .integer(checkpoint.opID.rawValue),
             ]
         ) { _ in true }
-        if cleared != nil { throw invalidated }
+        if cleared != nil { throw BucketStorageError.compacted(checkpoint) }
     }
 
     /// Checks that parameter indexes could still be read at the checkpoint.
     ///
     /// - Throws: ``BucketStorageError`` with code `checkpointInvalidated`.
     func checkParameters() throws {
-        if isCompacted { throw invalidated }
-    }
-
-    private var invalidated: BucketStorageError {
-        BucketStorageError(
-            .checkpointInvalidated,
-            """
-            Compaction has taken away what checkpoint \(checkpoint.opID) of replication stream \(checkpoint.streamID) \
-            consists of.
-            """
-        )
+        if isCompacted { throw BucketStorageError.compacted(checkpoint) }
     }
 }

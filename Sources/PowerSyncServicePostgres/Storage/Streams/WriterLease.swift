@@ -6,7 +6,7 @@ import PowerSyncServiceCore
 /// commit. When the process is killed, the server frees the lock with the session. Each transaction also looks whether it is in that
 /// session, and compares an epoch that everybody raises who takes the lock, should something between process and server have given
 /// the session to somebody else.
-final class WriterLease: Sendable {
+package final class WriterLease: Sendable {
     /// How often the session shows that its process is alive.
     static let sign = Duration.seconds(5)
     /// How long a session may show nothing before others end it.
@@ -50,14 +50,14 @@ final class WriterLease: Sendable {
     ) async throws -> WriterLease {
         let key = schema.writerKey(streamID)
         let taken = try await connection.statements("taking the lease of a stream", in: schema) { db in
-            let record = try StreamRecord.find(streamID, db)
+            let record = try PostgresStreamTables(db, in: schema).record(of: streamID)
             guard record.state.isReplicated else { throw BucketStorageError.replaced(streamID) }
             var taken = try take(streamID, key, db)
             if taken == nil, try endSilentWriter(key, patience, db) { taken = try take(streamID, key, db) }
             guard let taken else {
                 throw BucketStorageError(
                     .inUse,
-                    "[PSYNC_S1003] Replication stream \(streamID) is written by another process, or another task."
+                    "Replication stream \(streamID) is written by another process, or another task."
                 )
             }
             return taken
@@ -77,7 +77,7 @@ final class WriterLease: Sendable {
             let taken = try db.first(
                 """
                 WITH taken AS (
-                    UPDATE \(db.schema).streams SET writer_epoch = writer_epoch + 1
+                    UPDATE \(db.schema).replication_streams SET writer_epoch = writer_epoch + 1
                     WHERE id = $1 AND state IN ('PROCESSING', 'ACTIVE')
                     RETURNING id, writer_epoch, coalesce(last_checkpoint, 0) AS began_op
                 )
@@ -151,11 +151,11 @@ final class WriterLease: Sendable {
     /// - Throws: ``BucketStorageError`` with code `leaseLost` when somebody else has taken over, `unknownStream` when the stream is
     ///   not replicated any more: its tables may be gone.
     func record(locked: Bool, _ db: PostgresStatements) throws -> StreamRecord {
-        let (record, epoch) = try StreamRecord.findWithEpoch(streamID, locked: locked, db)
+        let (record, epoch) = try PostgresStreamTables(db, in: schema).record(of: streamID, locked: locked)
         guard epoch == taken.epoch else {
             throw BucketStorageError(
                 .leaseLost,
-                "[PSYNC_S1003] Another process has begun to write replication stream \(streamID); this one has stopped."
+                "Another process has begun to write replication stream \(streamID); this one has stopped."
             )
         }
         guard record.state.isReplicated else { throw BucketStorageError.replaced(streamID) }
@@ -185,7 +185,7 @@ final class WriterLease: Sendable {
     ///
     /// Also in a cancelled task: the next writer need not wait for the end of the session. In another session, somebody else's locks
     /// would be given back.
-    func release() async {
+    package func release() async {
         await connection.finish("SELECT pg_advisory_unlock_all() WHERE \(connection.isOwnSession)")
     }
 }

@@ -18,7 +18,7 @@ extension PostgresStorageSchema {
             history text NOT NULL
         );
 
-        CREATE TABLE \(schema).streams (
+        CREATE TABLE \(schema).replication_streams (
             id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
             state text NOT NULL,
             slot_name text NOT NULL UNIQUE,

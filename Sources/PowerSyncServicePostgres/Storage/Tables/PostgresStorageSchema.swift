@@ -2,8 +2,9 @@ import PowerSyncServiceCore
 
 /// The tables of the bucket storage in PostgreSQL (docs/postgres-storage.md "Tables"), version 1.
 ///
-/// The version is in `storage_versions`; builds before that table had others, and theirs in `migrations`. Everything is in one schema,
-/// which each statement names.
+/// The version is in `layout_versions`; earlier builds had other tables, and their versions in `storage_versions` or `migrations`.
+/// Everything is in one schema, which each statement names. Tables and columns have the names that they have in
+/// `SQLiteStorageSchema`, where they mean the same.
 ///
 /// Names that come from sync configs, rows and clients are `bytea`: they may have any byte, and compare byte by byte. They are
 /// found by `digest`, their SHA-256, because an index has no room for long ones. Positions are texts that compare byte by byte.
@@ -13,7 +14,7 @@ import PowerSyncServiceCore
 /// - `numbers`: gives out the ids of interned names, buckets and lookups.
 /// - `source_histories`: the histories of sources in the order in which they were seen; one that comes again after another
 ///   one gets another `id`.
-/// - `streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
+/// - `replication_streams`: see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `writer_epoch` is raised by everybody who becomes the writer, and compared by each of its transactions.
 ///   `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16 random bytes.
 /// - `writers`: who has become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
@@ -108,7 +109,7 @@ struct PostgresStorageSchema {
             if found == 0 { try create(db) }
             for (version, migration) in zip(Int64(1)..., migrations) where version > found {
                 try db.script(migration.script(db.schema))
-                try db.run("INSERT INTO \(db.schema).storage_versions (version) VALUES ($1)", [.integer(version)])
+                try db.run("INSERT INTO \(db.schema).layout_versions (version) VALUES ($1)", [.integer(version)])
             }
         }
     }
@@ -150,7 +151,7 @@ struct PostgresStorageSchema {
                 """
             )
         case .present:
-            return try db.first("SELECT coalesce(max(version), 0) FROM \(db.schema).storage_versions") {
+            return try db.first("SELECT coalesce(max(version), 0) FROM \(db.schema).layout_versions") {
                 try $0.integer(0)
             }
         }
@@ -160,10 +161,19 @@ struct PostgresStorageSchema {
     enum Contents {
         /// No tables.
         case nothing
-        /// Tables of builds before `storage_versions`: their streams can still be listed, and all of them be deleted.
-        case ofEarlierBuild
+        /// Tables of builds before `layout_versions`: their streams can still be listed, and all of them be deleted.
+        case ofEarlierBuild(versionTable: String)
         /// Tables that have a version.
         case present
+
+        /// The tables with the replication streams and with the versions; `nil` when there are none.
+        var tables: (streams: String, versions: String)? {
+            switch self {
+            case .nothing: nil
+            case .ofEarlierBuild(let versions): ("streams", versions)
+            case .present: ("replication_streams", "layout_versions")
+            }
+        }
     }
 
     /// Looks for the tables of a storage.
@@ -171,13 +181,15 @@ struct PostgresStorageSchema {
         let names = try db.rows(
             """
             SELECT c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE n.nspname = $1 AND c.relname IN ('storage_versions', 'migrations', 'op_ids')
+            WHERE n.nspname = $1 AND c.relname IN ('layout_versions', 'storage_versions', 'migrations', 'op_ids')
             """,
             [.text(name)]
         ) { try $0.text(0) }
-        if names.contains("storage_versions") { return .present }
-        // A table with the name `migrations` alone may be one of an app.
-        return names.contains("migrations") && names.contains("op_ids") ? .ofEarlierBuild : .nothing
+        // A table with such a name alone may be one of an app.
+        guard names.contains("op_ids") else { return .nothing }
+        if names.contains("layout_versions") { return .present }
+        let earlier = ["storage_versions", "migrations"].first { names.contains($0) }
+        return earlier.map { .ofEarlierBuild(versionTable: $0) } ?? .nothing
     }
 
     /// The id of the storage; `nil` when there is none.
@@ -203,7 +215,7 @@ struct PostgresStorageSchema {
         if exists == nil { try db.run("CREATE SCHEMA \(PostgresText.identifier(name))") }
         try db.script(
             """
-            CREATE TABLE \(db.schema).storage_versions (
+            CREATE TABLE \(db.schema).layout_versions (
                 version bigint PRIMARY KEY,
                 applied_at timestamptz NOT NULL DEFAULT now()
             )
@@ -222,11 +234,12 @@ struct PostgresStorageSchema {
             try check()
             // Who has it open looks at once, and ends.
             try notify(db)
-            let versions = try contents(db) == .ofEarlierBuild ? "migrations" : "storage_versions"
+            guard let tables = try contents(db).tables else { return }
             for (table, _) in Self.partitioned { try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)") }
             for table in [
-                "storage", "source_tables", "writers", "write_checkpoints", "forgotten_write_checkpoints", "streams",
-                "source_histories", versions,
+                "storage", "source_tables", "writers", "write_checkpoints", "forgotten_write_checkpoints",
+                tables.streams,
+                "source_histories", tables.versions,
             ] {
                 try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)")
             }

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncSQLite
 import PowerSyncServiceCore
 
-/// The steps of compacting one bucket; see ``StreamCompaction``.
+/// The steps of compacting one bucket; see ``SQLiteCompaction``.
 struct BucketCompaction {
     /// What a step has done.
     struct Step {
@@ -18,14 +18,14 @@ struct BucketCompaction {
 
     private let db: Database
     private let bucket: Int64
-    private let stream: StreamCompaction
+    private let compaction: SQLiteCompaction
     private let segments: BucketSegments
 
     /// Begins a step.
-    init(_ db: Database, bucket: Int64, of stream: StreamCompaction) throws {
+    init(_ db: Database, bucket: Int64, of compaction: SQLiteCompaction) throws {
         self.db = db
         self.bucket = bucket
-        self.stream = stream
+        self.compaction = compaction
         segments = try BucketSegments(db, bucket: bucket)
     }
 
@@ -33,7 +33,7 @@ struct BucketCompaction {
     ///
     /// - Returns: `nil` when there is none.
     func step() throws -> Step? {
-        let sealed = try BucketSealing(db, limits: stream.sealing).seal(bucket, through: stream.through)
+        let sealed = try BucketSealing(db, limits: compaction.sealing).seal(bucket, through: compaction.stream.through)
         if sealed > 0 { return Step(operations: sealed) }
         let first = try Int64.fetchOne(
             db.cachedStatement(
@@ -41,7 +41,7 @@ struct BucketCompaction {
                     SELECT op_id FROM superseded_operations WHERE bucket = ? AND by_op <= ? ORDER BY op_id LIMIT 1
                     """
             ),
-            arguments: [bucket, stream.through]
+            arguments: [bucket, compaction.stream.through]
         )
         if let first { return try move(from: first) }
         let isUncleared = try Bool.fetchOne(
@@ -73,7 +73,7 @@ struct BucketCompaction {
                     step.moved += 1
                 }
                 step.operations += 1
-                if written[written.count - 1].byteCount >= stream.sealing.segmentBytes {
+                if written[written.count - 1].byteCount >= compaction.sealing.segmentBytes {
                     written.append(SegmentEncoder())
                 }
                 try written[written.count - 1].append(operation)
@@ -81,10 +81,10 @@ struct BucketCompaction {
             }
         }
         try replace(found, by: written)
-        try stream.passCheckpoint(db)
+        try compaction.passCheckpoint(db)
         try db.cachedStatement(
             sql: "DELETE FROM superseded_operations WHERE bucket = ? AND op_id >= ? AND op_id <= ? AND by_op <= ?"
-        ).execute(arguments: [bucket, first, last, stream.through])
+        ).execute(arguments: [bucket, first, last, compaction.stream.through])
         try db.cachedStatement(sql: "UPDATE buckets SET is_uncleared = 1 WHERE id = ? AND is_uncleared = 0")
             .execute(arguments: [bucket])
         return step
@@ -102,7 +102,7 @@ struct BucketCompaction {
         statement.bind(bucket, at: 1)
         statement.bind(first, at: 2)
         statement.bind(last, at: 3)
-        statement.bind(stream.through, at: 4)
+        statement.bind(compaction.stream.through, at: 4)
         var superseded: [Int64: Int64] = [:]
         while try statement.step() { superseded[statement.integer(at: 0)] = statement.integer(at: 1) }
         return superseded
@@ -126,7 +126,7 @@ struct BucketCompaction {
             read.append(segment)
             try segments.read(segment) { operation in
                 if rest == nil {
-                    if operation.kind != .put, operation.opID <= stream.through {
+                    if operation.kind != .put, operation.opID <= compaction.stream.through {
                         beginning.add(operation)
                         return true
                     }
@@ -147,7 +147,7 @@ struct BucketCompaction {
             } else if let rest {
                 try replace(read, by: [rest])
             }
-            try stream.passCheckpoint(db)
+            try compaction.passCheckpoint(db)
             step.cleared = beginning.count - 1
             try db.cachedStatement(sql: "UPDATE buckets SET count = count - ?, cleared_op = ? WHERE id = ?")
                 .execute(arguments: [step.cleared, beginning.lastOp, bucket])

@@ -14,8 +14,29 @@ struct BucketDataReader {
     /// Creates a reader for one read transaction.
     init(_ db: Database, checkpoint: StorageCheckpoint, limits: BucketDataLimits) throws {
         self.db = db
-        segments = try PreparedStatement(db, sql: ReadQueries.segments)
-        tail = try PreparedStatement(db, sql: ReadQueries.data)
+        // Those with operations after an op id, in order.
+        segments = try PreparedStatement(
+            db,
+            sql: """
+                SELECT s.operations, s.bucket
+                FROM buckets AS b CROSS JOIN segments AS s ON s.bucket = b.id
+                WHERE b.stream = ? AND b.name = ? AND s.last_op > ?
+                ORDER BY s.last_op
+                """
+        )
+        // Operations in order, those left out that are in segments.
+        tail = try PreparedStatement(
+            db,
+            sql: """
+                SELECT \(StoredOperation.columns)
+                FROM buckets AS b CROSS JOIN operations AS o ON o.bucket = b.id
+                LEFT JOIN names AS s ON s.id = o.source_table
+                LEFT JOIN names AS t ON t.id = o.table_name
+                WHERE b.stream = ? AND b.name = ? AND o.op_id > max(?, b.sealed_op) AND o.op_id <= ?
+                ORDER BY o.op_id
+                LIMIT ?
+                """
+        )
         self.checkpoint = checkpoint
         chunks = BucketChunkBuilder(limits: limits)
     }

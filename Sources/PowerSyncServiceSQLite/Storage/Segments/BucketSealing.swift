@@ -102,7 +102,7 @@ struct BucketSealing {
             db.cachedStatement(
                 sql: """
                     SELECT b.id, b.sealed_op, b.tail, coalesce(s.last_checkpoint, b.last_op) AS through
-                    FROM buckets AS b CROSS JOIN sync_rules AS s ON s.id = b.group_id
+                    FROM buckets AS b CROSS JOIN replication_streams AS s ON s.id = b.stream
                     WHERE b.tail >= \(limits.minimum) AND b.id > ? ORDER BY b.id LIMIT 1
                     """
             ),

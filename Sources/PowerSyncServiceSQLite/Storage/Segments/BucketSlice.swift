@@ -36,7 +36,7 @@ struct BucketSlice: Sendable {
         let statement = try PreparedStatement(
             db,
             sql: """
-                SELECT id, group_id = ?2 AND instr(name, ?3) > 0, count, sealed_op, name FROM buckets
+                SELECT id, stream = ?2 AND instr(name, ?3) > 0, count, sealed_op, name FROM buckets
                 WHERE id > ?1 ORDER BY id LIMIT \(Self.size)
                 """
         )

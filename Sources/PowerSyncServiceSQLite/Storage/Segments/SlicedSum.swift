@@ -102,7 +102,7 @@ extension SlicedSum {
 
     /// The lookups of parameter indexes.
     static var lookups: SlicedSum {
-        SlicedSum("SELECT id, length(lookup) FROM lookups WHERE id > ? ORDER BY id", after: [.integer(0)])
+        SlicedSum("SELECT id, length(name) FROM lookups WHERE id > ? ORDER BY id", after: [.integer(0)])
     }
 
     /// What is known of the rows of the source.

@@ -8,8 +8,7 @@ struct StreamView {
     /// Whether compaction has passed the checkpoint that is read at.
     var isCompacted: Bool
 
-    private let streamID: ReplicationStreamID
-    private let opID: OpID
+    private let checkpoint: StorageCheckpoint
 
     /// Looks at the stream of a checkpoint, first thing in a read transaction.
     ///
@@ -19,21 +18,17 @@ struct StreamView {
         let statement = try PreparedStatement(
             db,
             sql: """
-                SELECT compacted_op FROM sync_rules WHERE id = ? AND state NOT IN ('STOP', 'TERMINATED')
+                SELECT compacted_op FROM replication_streams WHERE id = ? AND state NOT IN ('STOP', 'TERMINATED')
                 """
         )
         statement.bind(checkpoint.streamID.rawValue, at: 1)
         var compactedOp: Int64?
         while try statement.step() { compactedOp = statement.integer(at: 0) }
         guard let compactedOp else {
-            throw BucketStorageError(
-                .unknownStream,
-                "Replication stream \(checkpoint.streamID) has been replaced by another one."
-            )
+            throw BucketStorageError.replaced(checkpoint.streamID)
         }
         isCompacted = checkpoint.opID.rawValue < compactedOp
-        streamID = checkpoint.streamID
-        opID = checkpoint.opID
+        self.checkpoint = checkpoint
     }
 
     /// Checks that buckets can still be read at the checkpoint.
@@ -43,15 +38,15 @@ struct StreamView {
         guard isCompacted else { return }
         let statement = try PreparedStatement(
             db,
-            sql: "SELECT 1 FROM buckets WHERE group_id = ? AND name = ? AND cleared_op > ?"
+            sql: "SELECT 1 FROM buckets WHERE stream = ? AND name = ? AND cleared_op > ?"
         )
         for bucket in buckets {
-            statement.bind(streamID.rawValue, at: 1)
+            statement.bind(checkpoint.streamID.rawValue, at: 1)
             statement.bind(bucket.rawValue, at: 2)
-            statement.bind(opID.rawValue, at: 3)
+            statement.bind(checkpoint.opID.rawValue, at: 3)
             var isCleared = false
             while try statement.step() { isCleared = true }
-            if isCleared { throw invalidated }
+            if isCleared { throw BucketStorageError.compacted(checkpoint) }
         }
     }
 
@@ -59,13 +54,6 @@ struct StreamView {
     ///
     /// - Throws: ``BucketStorageError`` with code `checkpointInvalidated`.
     func checkParameters() throws {
-        if isCompacted { throw invalidated }
-    }
-
-    private var invalidated: BucketStorageError {
-        BucketStorageError(
-            .checkpointInvalidated,
-            "Compaction has taken away what checkpoint \(opID) of replication stream \(streamID) consists of."
-        )
+        if isCompacted { throw BucketStorageError.compacted(checkpoint) }
     }
 }

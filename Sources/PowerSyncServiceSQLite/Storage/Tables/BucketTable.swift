@@ -33,9 +33,9 @@ struct BucketTable {
         func statement(_ sql: String) throws -> PreparedStatement {
             try PreparedStatement(db, sql: sql)
         }
-        find = try statement("SELECT last_op, checksum, count, id FROM buckets WHERE group_id = ? AND name = ?")
+        find = try statement("SELECT last_op, checksum, count, id FROM buckets WHERE stream = ? AND name = ?")
         read = try statement("SELECT last_op, checksum, count FROM buckets WHERE id = ?")
-        insert = try statement("INSERT INTO buckets (group_id, name) VALUES (?, ?)")
+        insert = try statement("INSERT INTO buckets (stream, name) VALUES (?, ?)")
         update = try statement(
             "UPDATE buckets SET last_op = ?1, checksum = ?2, count = ?3, tail = tail + ?4 WHERE id = ?5"
         )

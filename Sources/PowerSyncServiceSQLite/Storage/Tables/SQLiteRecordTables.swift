@@ -8,20 +8,67 @@ import PowerSyncServiceCore
 ///
 /// All statements are prepared once.
 struct SQLiteRecordTables: RecordTables {
+    private let db: Database
+    private let streamID: ReplicationStreamID
     private let states: RowStateTable
     private var names: NameTable
-    private var log: OperationLog
+    private var buckets: BucketTable
+    private let insertOperation: PreparedStatement
+    private let insertEntry: PreparedStatement
+    private let selectEntry: PreparedStatement
+    private let insertSupersededOperation: PreparedStatement
+    private let insertSupersededEntry: PreparedStatement
+    private let selectLookup: PreparedStatement
+    private let insertLookup: PreparedStatement
+
+    private let firstOp: Int64
+    private var lastOp: Int64
+    private var lookups: [ParameterLookup: Int64] = [:]
 
     /// Begins to write in the current transaction.
     init(_ db: Database, streamID: ReplicationStreamID) throws {
+        self.db = db
+        self.streamID = streamID
         states = try RowStateTable(db)
         names = try NameTable(db)
-        log = try OperationLog(db, streamID: streamID)
+        buckets = try BucketTable(db, streamID: streamID)
+        func statement(_ sql: String) throws -> PreparedStatement {
+            try PreparedStatement(db, sql: sql)
+        }
+        insertOperation = try statement(
+            """
+            INSERT INTO operations (op_id, bucket, op, checksum, source_table, source_key, table_name, row_id, data)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+            """
+        )
+        insertEntry = try statement(
+            """
+            INSERT INTO parameter_entries (op_id, lookup, source_table, source_key, outputs) VALUES (?, ?, ?, ?, ?)
+            """
+        )
+        selectEntry = try statement("SELECT lookup FROM parameter_entries WHERE op_id = ?")
+        insertSupersededOperation = try statement(
+            "INSERT INTO superseded_operations (bucket, op_id, by_op) VALUES (?, ?, ?)"
+        )
+        insertSupersededEntry = try statement(
+            "INSERT INTO superseded_entries (op_id, stream, by_op) VALUES (?, ?, ?)"
+        )
+        selectLookup = try statement("SELECT id FROM lookups WHERE stream = ? AND name = ?")
+        insertLookup = try statement("INSERT INTO lookups (stream, name) VALUES (?, ?)")
+        firstOp = try OpID.last(db).rawValue
+        lastOp = firstOp
     }
 
+    consuming func finish() throws -> OpID? {
+        guard lastOp > firstOp else { return nil }
+        try buckets.store()
+        try db.execute(sql: "UPDATE op_sequence SET last_op_id = ? WHERE id = 1", arguments: [lastOp])
+        return OpID(lastOp)
+    }
+
+    // MARK: Rows
+
     mutating func number(of name: String) throws -> Int64 { try names.id(of: name) }
-    mutating func bucket(_ name: BucketName) throws -> Int64 { try log.bucket(name) }
-    mutating func lookup(_ lookup: ParameterLookup) throws -> Int64 { try log.lookup(lookup) }
 
     func row(_ key: SourceRowKey) throws -> StoredRow? { try states.find(key.key, of: key.table) }
 
@@ -34,18 +81,94 @@ struct SQLiteRecordTables: RecordTables {
     }
 
     func store(_ state: StoredRow, of key: SourceRowKey) throws { try states.store(state, of: key.key, of: key.table) }
+
     func delete(_ key: SourceRowKey) throws { try states.delete(key.key, of: key.table) }
 
+    // MARK: Operations
+
+    mutating func bucket(_ name: BucketName) throws -> Int64 {
+        try buckets.id(of: name)
+    }
+
     mutating func append(_ change: OperationChange, _ membership: Membership, of row: SourceRowKey) throws -> Int64 {
-        try log.append(change, membership, of: row)
+        lastOp += 1
+        let checksum: Checksum
+        insertOperation.bind(lastOp, at: 1)
+        insertOperation.bind(membership.bucket, at: 2)
+        switch change {
+        case .put(let data, let sum):
+            checksum = sum
+            insertOperation.bind("P", at: 3)
+            insertOperation.bind(data, at: 9)
+        case .remove:
+            checksum = .remove(subkey: row.subkey)
+            insertOperation.bind("R", at: 3)
+            insertOperation.bindNull(at: 9)
+        }
+        insertOperation.bind(Int64(checksum.rawValue), at: 4)
+        insertOperation.bind(row.table, at: 5)
+        row.key.withBytes { insertOperation.bind(blob: $0, at: 6, .copied) }
+        insertOperation.bind(membership.table, at: 7)
+        _ = membership.id.withUnsafeBytes { insertOperation.bind(text: $0, at: 8, .copied) }
+        try insertOperation.run()
+        try buckets.add(lastOp, checksum: checksum, to: membership.bucket)
+        return lastOp
+    }
+
+    // MARK: Parameter entries
+
+    mutating func lookup(_ lookup: ParameterLookup) throws -> Int64 {
+        if let id = lookups[lookup] { return id }
+        selectLookup.bind(streamID.rawValue, at: 1)
+        selectLookup.bind(lookup.rawValue, at: 2)
+        var id: Int64?
+        while try selectLookup.step() { id = selectLookup.integer(at: 0) }
+        if id == nil {
+            insertLookup.bind(streamID.rawValue, at: 1)
+            insertLookup.bind(lookup.rawValue, at: 2)
+            try insertLookup.run()
+        }
+        let found = id ?? db.lastInsertedRowID
+        lookups[lookup] = found
+        return found
     }
 
     mutating func append(_ outputs: [ParameterRow], lookup: Int64, of row: SourceRowKey) throws -> Int64 {
-        try log.append(outputs, lookup: lookup, of: row)
+        lastOp += 1
+        insertEntry.bind(lastOp, at: 1)
+        insertEntry.bind(lookup, at: 2)
+        insertEntry.bind(row.table, at: 3)
+        row.key.withBytes { insertEntry.bind(blob: $0, at: 4, .copied) }
+        _ = StoredValues.encode(outputs).withUnsafeBytes { insertEntry.bind(blob: $0, at: 5, .copied) }
+        try insertEntry.run()
+        return lastOp
     }
 
-    func lookup(ofEntry opID: Int64) throws -> Int64 { try log.lookup(of: opID) }
-    func supersede(_ put: StoredRow.Put, by later: Int64) throws { try log.supersede(put, by: later) }
-    func supersedeEntry(_ opID: Int64, by later: Int64) throws { try log.supersedeEntry(opID, by: later) }
-    consuming func finish() throws -> OpID? { try log.finish() }
+    func lookup(ofEntry opID: Int64) throws -> Int64 {
+        selectEntry.bind(opID, at: 1)
+        var found: Int64?
+        while try selectEntry.step() { found = selectEntry.integer(at: 0) }
+        guard let found else { throw missing(opID) }
+        return found
+    }
+
+    // MARK: Compaction
+
+    func supersede(_ put: StoredRow.Put, by later: Int64) throws {
+        insertSupersededOperation.bind(put.membership.bucket, at: 1)
+        insertSupersededOperation.bind(put.opID, at: 2)
+        insertSupersededOperation.bind(later, at: 3)
+        try insertSupersededOperation.run()
+    }
+
+    func supersedeEntry(_ opID: Int64, by later: Int64) throws {
+        insertSupersededEntry.bind(opID, at: 1)
+        insertSupersededEntry.bind(streamID.rawValue, at: 2)
+        insertSupersededEntry.bind(later, at: 3)
+        try insertSupersededEntry.run()
+    }
+
+    private func missing(_ opID: Int64) -> BucketStorageError {
+        BucketStorageError(.corrupted, "Operation \(opID) of stream \(streamID) is missing in the bucket storage.")
+    }
 }

@@ -4,19 +4,20 @@ import PowerSyncServiceCore
 /// The tables of `buckets.db` (docs/service.md "Bucket storage"), version 1.
 ///
 /// The version is in `user_version`. ``applicationID`` in `application_id` marks the file: the numbers in `user_version` mean
-/// something else in the files of builds before the mark, and in those of other programs.
+/// something else in the files of earlier builds, which have another mark or none, and in those of other programs.
 ///
-/// Names, keys and positions compare byte by byte (`BINARY`, the default collation). `group_id` is the replication
-/// stream.
+/// Names, keys and positions compare byte by byte (`BINARY`, the default collation). `stream` is the replication
+/// stream. Times are seconds since 1970. Tables and columns have the names that they have in `PostgresStorageSchema`, where
+/// they mean the same.
 ///
 /// - `op_sequence`: one row with the last op id given out. It advances in the transaction that stores the operations,
 ///   so there are no gaps, and a stored op id is never above it. `synced` counts transactions that waited for the disk. Up
 ///   to `swept_op`, operations may be missing in `operations` because they are in segments.
 /// - `source_histories`: the histories of sources in the order in which they were seen; see ``SourceHistory``. A history
 ///   that comes again after another one gets another `id`.
-/// - `sync_rules`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
+/// - `replication_streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16
-///   random bytes.
+///   random bytes. `content` and `sync_plan`, which may be long, stand last: each transaction of a writer reads what is before them.
 /// - `names`: texts that operations repeat: ids of source tables, and names of tables on clients. Never deleted.
 /// - `buckets`: the state of each bucket, kept in the transaction that stores the operations: the last op id, the sum of
 ///   all checksums (unsigned), the number of operations. What precedes `cleared_op` was replaced by one `CLEAR`;
@@ -33,9 +34,9 @@ import PowerSyncServiceCore
 ///   (snapshots and streaming do not overlap), so deleted rows are really deleted.
 /// - `superseded_operations`, `superseded_entries`: what a later operation or parameter entry (`by_op`) has made useless;
 ///   compaction takes it away.
-/// - `source_tables`: see ``SourceTable``. `replica_id_columns` is JSON.
+/// - `source_tables`: see ``SourceTable``. `identity_columns` is JSON.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one
-///   that became visible before it. Not tied to a stream. `owner` is the user, who may have many clients; `used_at` is in seconds.
+///   that became visible before it. Not tied to a stream. `owner` is the user, who may have many clients.
 /// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner` counts
 ///   for all users.
 struct SQLiteStorageSchema: Sendable {
@@ -49,8 +50,8 @@ struct SQLiteStorageSchema: Sendable {
 
     /// The migrations of this service; the first one makes the tables.
     static let migrations = [Migration(summary: "The file and its tables are made.", script: tables)]
-    /// Marks a file as a bucket storage: the ASCII letters `PSBS`.
-    static let applicationID: Int64 = 0x5053_4253
+    /// Marks a file as a bucket storage: the ASCII letters `PSBK`.
+    static let applicationID: Int64 = 0x5053_424B
 
     /// The file.
     let path: String
@@ -97,7 +98,7 @@ struct SQLiteStorageSchema: Sendable {
             return version(found: found)
         }
         guard try Self.tableNames(db).isEmpty else {
-            throw try Self.hasStreams(db) ? BucketStorageError.ofEarlierBuild(path) : .notAStorage(path)
+            throw try Self.streamTable(db) == nil ? BucketStorageError.notAStorage(path) : .ofEarlierBuild(path)
         }
         return version(found: nil)
     }
@@ -111,9 +112,11 @@ struct SQLiteStorageSchema: Sendable {
         )
     }
 
-    /// Whether a file has replication streams: those of earlier builds can still be listed and deleted.
-    static func hasStreams(_ db: Database) throws -> Bool {
-        try tableNames(db).isSuperset(of: ["sync_rules", "op_sequence"])
+    /// The table with the replication streams: those of earlier builds can still be listed and deleted; `nil` when there is none.
+    static func streamTable(_ db: Database) throws -> String? {
+        let names = try tableNames(db)
+        guard names.contains("op_sequence") else { return nil }
+        return ["replication_streams", "sync_rules"].first { names.contains($0) }
     }
 
     private static func tableNames(_ db: Database) throws -> Set<String> {
@@ -134,27 +137,27 @@ struct SQLiteStorageSchema: Sendable {
             history TEXT NOT NULL
         );
 
-        CREATE TABLE sync_rules (
+        CREATE TABLE replication_streams (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             state TEXT NOT NULL,
             slot_name TEXT NOT NULL UNIQUE,
-            content TEXT NOT NULL,
-            sync_plan TEXT NOT NULL,
             version_label TEXT,
             hash_key BLOB NOT NULL CHECK (length(hash_key) = 16),
             snapshot_done INTEGER NOT NULL DEFAULT 0,
             snapshot_lsn TEXT,
             last_checkpoint INTEGER,
             last_checkpoint_lsn TEXT,
-            last_checkpoint_ts TEXT,
+            last_checkpoint_at REAL,
             no_checkpoint_before TEXT,
             keepalive_op INTEGER,
             history_id INTEGER NOT NULL DEFAULT 0,
-            compacted_op INTEGER NOT NULL DEFAULT 0
+            compacted_op INTEGER NOT NULL DEFAULT 0,
+            content TEXT NOT NULL,
+            sync_plan TEXT NOT NULL
         );
 
         CREATE TABLE write_checkpoints (
-            user_id TEXT PRIMARY KEY,
+            user_key TEXT PRIMARY KEY,
             owner TEXT NOT NULL,
             write_checkpoint INTEGER NOT NULL,
             lsn TEXT NOT NULL,
@@ -162,7 +165,7 @@ struct SQLiteStorageSchema: Sendable {
             visible_write_checkpoint INTEGER,
             visible_lsn TEXT,
             visible_history_id INTEGER,
-            checkpoint_requested_at TEXT,
+            requested_at REAL,
             used_at REAL NOT NULL
         );
         CREATE INDEX write_checkpoints_of_owner ON write_checkpoints (owner, used_at);
@@ -174,15 +177,15 @@ struct SQLiteStorageSchema: Sendable {
 
         CREATE TABLE source_tables (
             id TEXT PRIMARY KEY,
-            group_id INTEGER NOT NULL,
+            stream INTEGER NOT NULL,
             relation_id TEXT NOT NULL,
             schema_name TEXT NOT NULL,
             table_name TEXT NOT NULL,
-            replica_id_columns TEXT NOT NULL,
+            identity_columns TEXT NOT NULL,
             snapshot_done INTEGER NOT NULL DEFAULT 0,
             snapshot_last_key BLOB
         );
-        CREATE INDEX source_tables_of_group ON source_tables (group_id);
+        CREATE INDEX source_tables_of_stream ON source_tables (stream);
 
         CREATE TABLE names (
             id INTEGER PRIMARY KEY,
@@ -191,7 +194,7 @@ struct SQLiteStorageSchema: Sendable {
 
         CREATE TABLE buckets (
             id INTEGER PRIMARY KEY,
-            group_id INTEGER NOT NULL,
+            stream INTEGER NOT NULL,
             name TEXT NOT NULL,
             last_op INTEGER NOT NULL DEFAULT 0,
             checksum INTEGER NOT NULL DEFAULT 0,
@@ -200,9 +203,9 @@ struct SQLiteStorageSchema: Sendable {
             is_uncleared INTEGER NOT NULL DEFAULT 0,
             sealed_op INTEGER NOT NULL DEFAULT 0,
             tail INTEGER NOT NULL DEFAULT 0,
-            UNIQUE (group_id, name)
+            UNIQUE (stream, name)
         );
-        CREATE INDEX uncleared_buckets ON buckets (group_id) WHERE is_uncleared = 1;
+        CREATE INDEX uncleared_buckets ON buckets (stream) WHERE is_uncleared = 1;
         CREATE INDEX long_tails ON buckets (id) WHERE tail >= \(SealingLimits().minimum);
 
         CREATE TABLE operations (
@@ -230,9 +233,9 @@ struct SQLiteStorageSchema: Sendable {
 
         CREATE TABLE lookups (
             id INTEGER PRIMARY KEY,
-            group_id INTEGER NOT NULL,
-            lookup TEXT NOT NULL,
-            UNIQUE (group_id, lookup)
+            stream INTEGER NOT NULL,
+            name TEXT NOT NULL,
+            UNIQUE (stream, name)
         );
 
         CREATE TABLE parameter_entries (
@@ -260,9 +263,9 @@ struct SQLiteStorageSchema: Sendable {
 
         CREATE TABLE superseded_entries (
             op_id INTEGER PRIMARY KEY,
-            group_id INTEGER NOT NULL,
+            stream INTEGER NOT NULL,
             by_op INTEGER NOT NULL
         );
-        CREATE INDEX superseded_entries_of_group ON superseded_entries (group_id, by_op);
+        CREATE INDEX superseded_entries_of_stream ON superseded_entries (stream, by_op);
         """
 }

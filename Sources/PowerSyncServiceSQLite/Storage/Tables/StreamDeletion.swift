@@ -47,18 +47,18 @@ struct StreamDeletion {
             DELETE FROM row_states WHERE (source_table, source_key) IN (
                 SELECT r.source_table, r.source_key
                 FROM source_tables AS s JOIN names AS n ON n.name = s.id JOIN row_states AS r ON r.source_table = n.id
-                WHERE s.group_id = :stream LIMIT 5000)
+                WHERE s.stream = :stream LIMIT 5000)
             """
         ),
         StreamDeletion(
             """
             DELETE FROM superseded_entries WHERE op_id IN (
-                SELECT op_id FROM superseded_entries WHERE group_id = :stream LIMIT 5000)
+                SELECT op_id FROM superseded_entries WHERE stream = :stream LIMIT 5000)
             """
         ),
-        StreamDeletion("DELETE FROM source_tables WHERE group_id = :stream"),
+        StreamDeletion("DELETE FROM source_tables WHERE stream = :stream"),
     ]
 
-    private static let someBuckets = "SELECT id FROM buckets WHERE group_id = :stream ORDER BY name LIMIT 1000"
-    private static let someLookups = "SELECT id FROM lookups WHERE group_id = :stream ORDER BY lookup LIMIT 1000"
+    private static let someBuckets = "SELECT id FROM buckets WHERE stream = :stream ORDER BY name LIMIT 1000"
+    private static let someLookups = "SELECT id FROM lookups WHERE stream = :stream ORDER BY name LIMIT 1000"
 }

@@ -76,6 +76,9 @@ extension QueryBinder {
             schema: parts.last,
             table: name.text
         )
+        if let refusal = options.patternRefusal?(pattern) {
+            throw SQLProblem(code: .sourcePattern, message: refusal, range: name.range)
+        }
         checkTable(pattern, name: name)
         let set = addResultSet(.table(pattern, alias: source.alias), at: source.range)
         let relationName = (source.alias ?? name).text

@@ -76,6 +76,8 @@ struct BindingOptions {
     var dialect = Dialect.stream
     /// What is known about the source.
     var schema: SourceSchema?
+    /// Why the source cannot do a pattern of tables; `nil` when it can do all.
+    var patternRefusal: SyncConfig.PatternRefusal?
     /// What is known about the parameters of a bucket definition, by name.
     var parameterTypes: [String: ValueTypes] = [:]
 

@@ -40,7 +40,7 @@ import Testing
 
     @Test func whileItWaitsForItsFirstSyncConfig() async throws {
         let command = try serve(syncConfig: "api: {tokens: [an-admin-token]}")
-        try await command.wait(for: "Running on port \(port)")
+        try await command.wait(for: "port=\(port)", "Running on port")
         await expectEnd(of: command)
         #expect(!command.said.contains { $0.contains(Self.isReady) }, "\(command.said)")
     }
@@ -50,7 +50,7 @@ import Testing
     @Test func duringTheFirstCopy() async throws {
         try await service.fillSource(todos: Self.todos)
         let command = try serve()
-        try await command.wait(for: "ps.rows=1 ps.stream=1 ps.table=main.lists")
+        try await command.wait(for: "replication_stream=1 rows=1 table=main.lists")
         await expectEnd(of: command)
         #expect(!command.said.contains { $0.contains(Self.isReady) }, "it was not in the middle: \(command.said)")
         let next = try serve()
@@ -69,7 +69,7 @@ import Testing
         )
         try write(changed, to: "sync.yaml")
         command.signal(SIGHUP)
-        try await command.wait(for: "ps.rows=1 ps.stream=2 ps.table=main.lists")
+        try await command.wait(for: "replication_stream=2 rows=1 table=main.lists")
         await expectEnd(of: command)
         // The next one serves the former config, and goes on with the new one.
         let next = try serve()
@@ -90,7 +90,7 @@ import Testing
         try service.restoreSource(from: backup)
 
         let command = try serve()
-        try await command.wait(for: "replication starts again", "ps.rows=1 ps.stream=2 ps.table=main.lists")
+        try await command.wait(for: "replication starts again", "replication_stream=2 rows=1 table=main.lists")
         await expectEnd(of: command, mayComplain: true)
         // The next one serves what there was, and goes on with the copy.
         let next = try serve()

@@ -37,8 +37,12 @@ import Testing
         static func read(_ port: Int, in folder: URL) async throws -> [String: Double] {
             let lines = try await ShellLine("curl -sS http://127.0.0.1:\(port)/metrics", in: folder).lines()
             var metrics: [String: Double] = [:]
-            for parts in lines.map({ $0.split(separator: " ") }) where parts.count == 2 {
-                metrics[String(parts[0])] = Double(parts[1])
+            // A label may have spaces.
+            for line in lines {
+                guard let end = line.lastIndex(of: " "), let value = Double(line[line.index(after: end)...]) else {
+                    continue
+                }
+                metrics[String(line[..<end])] = value
             }
             return metrics
         }
@@ -98,6 +102,18 @@ import Testing
         }
         #expect(counted > transactions)
         await stream.end(by: SIGKILL)
+        // The service notices that the client is gone as soon as the network says so.
+        func ended(_ metrics: [String: Double]) -> [Double] {
+            let labels = [
+                #"outcome="completed""#, #"reason="client closing stream""#, #"code="none""#, #"transport="http""#,
+            ]
+            return metrics.filter { name, _ in
+                name.hasPrefix("powersync_sync_connections_total{") && labels.allSatisfy(name.contains)
+            }.map(\.value)
+        }
+        var ends: [Double] = []
+        for _ in 0..<1000 where ends != [1] { ends = ended(try await development.metrics()) }
+        #expect(ends == [1])
 
         // Sizes are measured now and then; the dashboard says when they are there.
         let address = try Self.value("dashboard", in: said).components(separatedBy: "#key=")

@@ -89,7 +89,7 @@ import Testing
         defer { running.process.terminate() }
         _ = try await running.line(containing: "The service is ready")
         try running.edit(Self.syncConfig("id"), signals: true)
-        _ = try await running.line(containing: "is active", "ps.stream=2")
+        _ = try await running.line(containing: "is active", "replication_stream=2")
 
         try running.edit("config: {edition: 3}\nstreams:\n  a:\n    query: SELECT FROM\n", signals: true)
         _ = try await running.line(containing: "sync.yaml:4:", "error")
@@ -100,7 +100,7 @@ import Testing
 
         // Without a signal.
         try running.edit(Self.syncConfig("id, name"), signals: false)
-        _ = try await running.line(containing: "is active", "ps.stream=3")
+        _ = try await running.line(containing: "is active", "replication_stream=3")
         let status = try await CommandRun(["status"], in: running.folder)
         #expect(status.status == 0, "\(status.text) \(status.errors)")
         #expect(status.text.contains("stream 3, ACTIVE"), "\(status.text)")

@@ -1,8 +1,9 @@
 import NIOCore
 import PowerSyncProtocol
 import RSocket
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 

@@ -1,5 +1,6 @@
-import TestSupport
+import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 

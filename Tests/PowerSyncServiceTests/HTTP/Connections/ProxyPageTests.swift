@@ -39,7 +39,7 @@ import Testing
             authorityFile: authority
         )
         let findings = try await Doctor(logger: ServiceScenario.logger).examine(service)
-        #expect(findings.allSatisfy { $0.level == .ok }, "\(findings)")
+        #expect(findings.allSatisfy { $0.severity == .ok }, "\(findings)")
         #expect(findings.filter { $0.area == .service }.count == 5)
         let check = try await ProtocolCheck(proxy, authority: authority)
         #expect(check.status == 0, "\(check.failures)")

@@ -130,7 +130,7 @@ import Testing
 
     /// How often the lease of each stream was taken.
     private func epochs(_ storage: TestDatabase) throws -> [[String?]] {
-        try storage.run("SELECT id, writer_epoch FROM powersync_storage.streams ORDER BY id")
+        try storage.run("SELECT id, writer_epoch FROM powersync_storage.replication_streams ORDER BY id")
     }
 
     private func stop(_ nodes: [Node]) async throws {

@@ -1,0 +1,187 @@
+import PowerSyncSyncConfig
+
+/// The replication streams of a storage, in one transaction: what a database reads and writes.
+///
+/// What becomes of the streams is decided by the extension, for every storage.
+package protocol StreamTables {
+    /// Reads the record of a stream.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none, or an error of the database.
+    func record(of stream: ReplicationStreamID) throws -> StreamRecord
+    /// The records of all streams in a set of states, by their numbers.
+    func records(in states: Set<ReplicationStream.State>) throws -> [StreamRecord]
+    /// Reads the sync config of a stream.
+    ///
+    /// - Throws: As ``record(of:)``.
+    func config(of stream: ReplicationStreamID) throws -> StreamConfig.Stored
+    /// The source tables of a stream, in no particular order.
+    func sourceTables(of stream: ReplicationStreamID) throws -> [SourceTable]
+    /// The history of a source with a number; `nil` for 0.
+    func history(_ number: Int64) throws -> SourceHistory?
+    /// The newest position of a write checkpoint in the history with a number; `nil` when there is none.
+    func newestWriteCheckpoint(ofHistory number: Int64) throws -> LSN?
+
+    /// Inserts a processing stream.
+    ///
+    /// - Returns: Its number, which is larger than that of every other stream.
+    mutating func insert(_ stream: NewStream) throws -> ReplicationStreamID
+    /// Changes the state of a stream.
+    mutating func setState(_ state: ReplicationStream.State, of stream: ReplicationStreamID) throws
+    /// Changes the version label of a stream.
+    mutating func setVersionLabel(_ label: String?, of stream: ReplicationStreamID) throws
+    /// The number of a history of a source, above those of all earlier ones.
+    ///
+    /// When another history was seen since, this one has come again from a backup: it counts as a new one.
+    mutating func number(of history: SourceHistory) throws -> Int64
+}
+
+/// A replication stream that is to be inserted.
+package struct NewStream: Sendable {
+    /// The name under which the source keeps the position of the stream.
+    package var slotName: String
+    /// The sync config.
+    package var config: StreamConfig.Stored
+    /// What operators call this version of the config.
+    package var versionLabel: String?
+    /// The secret key of the hashes in row states.
+    package var hashKey: [UInt8]
+
+    /// Describes a stream, and makes its key.
+    init(slotName: String, config: StreamConfig.Stored, versionLabel: String?) {
+        self.slotName = slotName
+        self.config = config
+        self.versionLabel = versionLabel
+        hashKey = StreamRecord.makeHashKey()
+    }
+}
+
+extension ReplicationStream.State {
+    /// The states of streams that have data, if only to be deleted.
+    package static let withData: Set<ReplicationStream.State> = [.processing, .active, .errored, .stop]
+}
+
+extension StreamTables {
+    /// The record of the stream that clients are served from; `nil` before the first activation.
+    package func served() throws -> StreamRecord? { try records(in: [.active, .errored]).last }
+
+    /// Applies a rule to the streams, and stores what becomes of them.
+    package mutating func change<Result>(_ rule: (inout StreamSuccession) -> Result) throws -> Result {
+        var succession = StreamSuccession(try records(in: ReplicationStream.State.withData).map { ($0.id, $0.state) })
+        let result = rule(&succession)
+        for (id, state) in succession.changes { try setState(state, of: id) }
+        return result
+    }
+
+    /// Makes a sync config the one to replicate (``BucketStorage/deploy(_:versionLabel:plan:mode:)``).
+    ///
+    /// - Parameters:
+    ///   - config: The config.
+    ///   - versionLabel: What operators call it.
+    ///   - mode: Whether a new stream is created also for a text that is replicated.
+    ///   - slotName: The name of the slot, if a new stream is created.
+    ///   - configs: The configs that have been read. That of a new stream is not added: the transaction may be rolled back,
+    ///     and its number be given out again.
+    /// - Returns: The stream of this config.
+    /// - Throws: An error of the database.
+    package mutating func deploy(
+        _ config: StreamConfig.Stored,
+        versionLabel: String?,
+        mode: DeploymentMode,
+        slotName: String,
+        configs: StreamConfigs
+    ) throws -> StreamRecord {
+        let same = try records(in: [.processing, .active]).last { record in
+            guard mode == .ifChanged else { return false }
+            // What was stored under a plan that this service cannot read has no meaning for another one.
+            let stored = try configs.readableConfig(of: record.id, self.config)
+            return stored?.content.utf8.elementsEqual(config.content.utf8) == true
+        }
+        _ = try change { $0.deploy(keeping: same?.id) }
+        guard var same else {
+            return try record(of: insert(NewStream(slotName: slotName, config: config, versionLabel: versionLabel)))
+        }
+        if same.versionLabel != versionLabel {
+            try setVersionLabel(versionLabel, of: same.id)
+            same.versionLabel = versionLabel
+        }
+        return same
+    }
+
+    /// Replaces a stream whose source history is lost (``BucketStorage/restart(_:)``).
+    ///
+    /// - Parameters:
+    ///   - stream: The stream.
+    ///   - slotName: The name of the slot, if a new stream is created.
+    /// - Returns: The stream that takes over.
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none, or an error of the database.
+    package mutating func restart(_ stream: ReplicationStreamID, slotName: String) throws -> StreamRecord {
+        switch try change({ $0.restart(stream) }) {
+        case .new:
+            let successor = NewStream(
+                slotName: slotName,
+                config: try config(of: stream),
+                versionLabel: try record(of: stream).versionLabel
+            )
+            return try record(of: insert(successor))
+        case .stream(let successor): return try record(of: successor)
+        case .none: throw BucketStorageError.replaced(stream)
+        }
+    }
+
+    /// All streams that have data, by their numbers.
+    ///
+    /// Streams whose plan this service cannot read are left out, but for those that are to be deleted: they are replaced when
+    /// their text is deployed again.
+    package func streams(_ configs: StreamConfigs) throws -> [ReplicationStream] {
+        try records(in: ReplicationStream.State.withData).compactMap { record in
+            try configs.readableConfig(of: record.id, config).map { ReplicationStream(record, $0) }
+                ?? ReplicationStream(deleting: record)
+        }
+    }
+
+    /// How far a stream is, for operators.
+    package func progress(of stream: ReplicationStreamID) throws -> StreamProgress {
+        let record = try record(of: stream)
+        return StreamProgress(
+            checkpoint: record.checkpoint,
+            checkpointedAt: record.lastCheckpointAt,
+            resumePosition: record.resumePosition(in: try history(record.historyID)),
+            tables: try sourceTables(of: stream)
+        )
+    }
+
+    /// The source position of the published checkpoint; `nil` before the first activation.
+    package func publishedPosition() throws -> SourcePosition? {
+        guard let served = try served(), let lsn = served.lastCheckpointLSN else { return nil }
+        return try history(served.historyID).map { SourcePosition(lsn, of: $0) }
+    }
+
+    /// What a writer of a stream begins with.
+    ///
+    /// - Parameters:
+    ///   - stream: The stream.
+    ///   - configs: The configs that have been read.
+    /// - Returns: What is stored.
+    /// - Throws: ``BucketStorageError`` with code `unknownStream` when the stream is not replicated any more, or an error of
+    ///   the database.
+    package func beginning(of stream: ReplicationStreamID, _ configs: StreamConfigs) throws -> WriterBeginning {
+        let record = try record(of: stream)
+        guard record.state.isReplicated else { throw BucketStorageError.replaced(stream) }
+        return WriterBeginning(
+            record: record,
+            plan: try configs.config(of: stream, config).plan,
+            history: try history(record.historyID),
+            newestWriteCheckpoint: try newestWriteCheckpoint(ofHistory: record.historyID),
+            tables: try sourceTables(of: stream)
+        )
+    }
+}
+
+/// What is stored of a stream when its writer begins.
+package struct WriterBeginning: Sendable {
+    var record: StreamRecord
+    var plan: SyncPlan
+    var history: SourceHistory?
+    var newestWriteCheckpoint: LSN?
+    var tables: [SourceTable]
+}

@@ -1,0 +1,119 @@
+package import PowerSyncSyncConfig
+
+/// A kind of database that can be replicated, with the settings of one such database: all that a service knows of it.
+///
+/// Each kind has one type that conforms, in the target of the database, and is listed once, in ``Modules``. The configuration, checks,
+/// reports and commands ask the module; none of them names a database.
+package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
+    /// The value of `type` in `replication.connections[0]`.
+    static var type: String { get }
+
+    /// What the type is, for people who may not know it by its name, such as `a SQLite file`; `nil` when the name says it all.
+    static var summary: String? { get }
+
+    /// A connection as one line of YAML, for messages that say what to write: `{type: …, uri: …}`.
+    static var example: String { get }
+
+    /// The keys of a connection with which a project begins: what `powersync init` writes, and `powersync dev` runs.
+    ///
+    /// - Parameter tables: `CREATE TABLE` statements for the tables of the project.
+    /// - Returns: Lines of YAML; `nil` for a source that needs a server.
+    static func starter(tables: [String]) -> [String]?
+
+    /// Which processes may use one source at the same time.
+    static var sharing: ModuleSharing { get }
+
+    /// Reads the keys of a connection other than `type`, `id` and `tag`.
+    ///
+    /// `nil` when there is no source with these keys; the findings of the document say why.
+    ///
+    /// - Parameter section: The connection. The module calls ``YAMLSection/finish(isOpen:)``.
+    init?(_ section: inout YAMLSection)
+
+    /// The source without secrets, such as a path, or server and database.
+    var description: String { get }
+
+    /// The schema of tables that a sync config names without one.
+    var defaultSchema: String { get }
+
+    /// The beginning of the names that streams have in the source.
+    var slotPrefix: String { get }
+
+    /// The database files on this machine; empty for a server.
+    var files: [DatabaseFile] { get }
+
+    /// What nobody else should know, in each spelling that may stand in a configuration file.
+    var secrets: [String] { get }
+
+    /// The name or the address of the server; `nil` for a file.
+    var host: String? { get }
+
+    /// The code of an error about how the source is set up.
+    var configurationErrorCode: ServiceError.Code { get }
+
+    /// Whether there is something to open: a file that is missing would be made.
+    var isThere: Bool { get }
+
+    /// Opens the source.
+    ///
+    /// - Parameter context: What the source needs of the service.
+    /// - Returns: The source; the caller closes it.
+    /// - Throws: ``ServiceError``, or an error of the source.
+    func open(_ context: ModuleContext) throws -> any ReplicationSource
+
+    /// Finds what would refuse a start after it has made files, and makes none.
+    ///
+    /// - Parameter context: What the source needs of the service.
+    /// - Throws: ``ServiceError``, or an error of the source, as ``open(_:)`` would throw it.
+    func checkOpening(_ context: ModuleContext) async throws
+
+    /// Finds out whether the source can be replicated, and changes nothing.
+    ///
+    /// - Parameters:
+    ///   - plan: What the source is read for; empty when that is not known.
+    ///   - text: The sync config, for the places of findings; `nil` when there is none.
+    ///   - context: What the source needs of the service.
+    /// - Returns: What is missing, or why there is no connection.
+    /// - Throws: ``ServiceError``, an error of the source, or `CancellationError`.
+    func check(
+        _ plan: SyncPlan,
+        text: (content: String, file: String)?,
+        _ context: ModuleContext
+    ) async throws -> SourceReport
+
+    /// What `powersync dev` does with the rows of the source; `nil` for a source that is for no development.
+    var development: (any DevelopmentDatabase)? { get }
+
+    /// Why the source cannot replicate the tables of a pattern.
+    ///
+    /// - Parameter pattern: What a query of a sync config reads.
+    /// - Returns: One sentence; `nil` when the source can.
+    func refusal(of pattern: TablePattern) -> String?
+
+    /// What the source keeps at its server for streams, with names that begin with ``slotPrefix``.
+    ///
+    /// - Returns: The slots in the order of their names; `nil` for a source that keeps nothing at a server.
+    /// - Throws: ``SourceUnreachable``, or ``ServiceError``.
+    func slots() async throws -> [SourceSlot]?
+}
+
+/// The source does not answer.
+package struct SourceUnreachable: Error, CustomStringConvertible {
+    /// The error of the source.
+    package let underlyingError: any Error
+
+    /// Creates an error.
+    package init(_ underlyingError: any Error) {
+        self.underlyingError = underlyingError
+    }
+
+    package var description: String { "\(underlyingError)" }
+}
+
+/// Which processes of a service may use one database at the same time.
+package enum ModuleSharing: Sendable, Hashable {
+    /// Any number.
+    case anyNumber
+    /// One; the sentence without its end says why: `one process uses a SQLite file`.
+    case oneProcess(String)
+}

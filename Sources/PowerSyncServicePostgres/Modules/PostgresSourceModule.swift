@@ -1,0 +1,108 @@
+public import PowerSyncServiceCore
+package import PowerSyncSyncConfig
+
+/// The source in a PostgreSQL database: ``PostgresSource``.
+package struct PostgresSourceModule: SourceModule {
+    /// Where the database is, and how it is read.
+    package let settings: PostgresSettings
+
+    /// Creates a module of a database, which is not asked.
+    package init(_ settings: PostgresSettings) {
+        self.settings = settings
+    }
+
+    package static let type = "postgresql"
+    package static let summary: String? = nil
+    package static let example = "{type: postgresql, uri: !env PS_DATA_SOURCE_URI}"
+    package static func starter(tables: [String]) -> [String]? { nil }
+    package static let sharing = ModuleSharing.anyNumber
+
+    package var description: String { settings.description }
+    package var defaultSchema: String { PostgresSource.defaultSchema }
+    package var slotPrefix: String { settings.slotNamePrefix }
+    package var files: [DatabaseFile] { [] }
+    package var secrets: [String] { settings.secrets }
+    package var host: String? { settings.keywords?["host"] }
+    package var configurationErrorCode: ServiceError.Code { .invalidConfiguration }
+    package var isThere: Bool { true }
+
+    package init?(_ section: inout YAMLSection) {
+        guard let settings = PostgresSettings(&section) else { return nil }
+        self.init(settings)
+    }
+
+    // MARK: Opening
+
+    package func open(_ context: ModuleContext) throws -> any ReplicationSource {
+        var source = PostgresSource.Settings(connection: try settings.connectionString())
+        source.publication = settings.publication
+        source.slotNamePrefix = settings.slotNamePrefix
+        source.maximumConnections = settings.maximumPoolSize
+        source.heartbeatInterval = settings.heartbeatInterval
+        return PostgresSource(source, logger: context.logger)
+    }
+
+    /// Nothing: a start makes no files.
+    package func checkOpening(_ context: ModuleContext) async throws {}
+
+    package func check(
+        _ plan: SyncPlan,
+        text: (content: String, file: String)?,
+        _ context: ModuleContext
+    ) async throws -> SourceReport {
+        let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
+        do {
+            let string = try settings.connectionString()
+            let connection = try await PostgresConnection.open(string)
+            defer { connection.close() }
+            var findings = try await check.findings(on: connection, plan: plan, text: text)
+            // Who may not replicate is told so once.
+            if !findings.hasErrors {
+                findings = try await check.pathErrors(to: string) + findings
+            }
+            let version = connection.serverVersion
+            return SourceReport(
+                source: settings.description,
+                serverVersion: "\(version / 10_000).\(version % 10_000)",
+                outcome: .checked(findings)
+            )
+        } catch let error as PostgresError {
+            return SourceReport(
+                source: settings.description,
+                serverVersion: nil,
+                outcome: .unreachable(Finding(.error, .source, "\(error)", remedy: PostgresCheck.remedy(for: error)))
+            )
+        }
+    }
+
+    package var development: (any DevelopmentDatabase)? { nil }
+
+    package func refusal(of pattern: TablePattern) -> String? { nil }
+
+    package func slots() async throws -> [SourceSlot]? {
+        do {
+            let connection = try await PostgresConnection.open(try settings.connectionString())
+            defer { connection.close() }
+            return try await connection.slots(withPrefix: settings.slotNamePrefix).map { slot in
+                SourceSlot(
+                    name: slot.name,
+                    isActive: slot.isActive,
+                    state: slot.walStatus,
+                    retainedBytes: slot.retainedBytes
+                )
+            }
+        } catch let error as PostgresError {
+            throw SourceUnreachable(error)
+        }
+    }
+}
+
+extension SourceConfiguration {
+    /// A PostgreSQL database that is replicated.
+    ///
+    /// - Parameter settings: Where it is.
+    /// - Returns: The source.
+    public static func postgresql(_ settings: PostgresSettings) -> SourceConfiguration {
+        SourceConfiguration(PostgresSourceModule(settings))
+    }
+}

@@ -1,0 +1,223 @@
+import Foundation
+import PowerSyncProtocol
+import PowerSyncSyncConfig
+package import PowerSyncServiceCore
+
+/// The rows of `replication_streams`, `source_histories` and `source_tables`.
+package struct PostgresStreamTables: StreamTables {
+    private let db: PostgresStatements
+    private let storage: PostgresStorageSchema
+    /// Whether the states of streams were changed, or there is a new one.
+    private(set) var isChanged = false
+
+    /// Runs statements in a transaction, or alone if they only read.
+    ///
+    /// Whoever changes states has the lock of ``PostgresStorageSchema/lockStreams(_:)``, or it would not see what another one does.
+    init(_ db: PostgresStatements, in storage: PostgresStorageSchema) {
+        self.db = db
+        self.storage = storage
+    }
+
+    // MARK: Streams
+
+    package func record(of stream: ReplicationStreamID) throws -> StreamRecord {
+        try record(of: stream, locked: false).record
+    }
+
+    /// Reads a record, and the `writer_epoch` of the stream.
+    ///
+    /// - Parameters:
+    ///   - stream: The number of the stream.
+    ///   - locked: Whether nobody else may change it before the end of the transaction.
+    /// - Returns: The record.
+    /// - Throws: As ``record(of:)``.
+    func record(of stream: ReplicationStreamID, locked: Bool) throws -> (record: StreamRecord, epoch: Int64) {
+        let found = try db.first(
+            "\(query) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
+            [.integer(stream.rawValue)]
+        ) { try (record: Self.record($0), epoch: $0.integer(13)) }
+        guard let found else { throw unknown(stream) }
+        return found
+    }
+
+    private func unknown(_ stream: ReplicationStreamID) -> BucketStorageError {
+        BucketStorageError(.unknownStream, "The bucket storage has no replication stream \(stream).")
+    }
+
+    package func records(in states: Set<ReplicationStream.State>) throws -> [StreamRecord] {
+        let names = states.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", ")
+        return try db.rows("\(query) WHERE state IN (\(names)) ORDER BY id") { try Self.record($0) }
+    }
+
+    private var query: String {
+        """
+        SELECT id, state, slot_name, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
+            extract(epoch FROM last_checkpoint_at)::text, no_checkpoint_before, keepalive_op, history_id, version_label,
+            hash_key, writer_epoch
+        FROM \(db.schema).replication_streams
+        """
+    }
+
+    private static func record(_ row: BinaryRow) throws -> StreamRecord {
+        let id = try ReplicationStreamID(rawValue: row.integer(0))
+        guard let state = row.optionalText(1).flatMap({ ReplicationStream.State(rawValue: $0) }) else {
+            throw BucketStorageError(
+                .corrupted,
+                "Replication stream \(id) has the unknown state \(row.optionalText(1) ?? "NULL")."
+            )
+        }
+        var record = StreamRecord(id: id, state: state, slotName: try row.text(2), hashKey: try row.bytes(12))
+        record.isSnapshotDone = try row.boolean(3)
+        record.snapshotLSN = row.optionalText(4).map { LSN($0) }
+        record.lastCheckpoint = try row.optionalInteger(5).map { OpID($0) }
+        record.lastCheckpointLSN = row.optionalText(6).map { LSN($0) }
+        record.lastCheckpointAt = row.optionalText(7).flatMap { Double($0) }.map { Date(timeIntervalSince1970: $0) }
+        record.noCheckpointBefore = row.optionalText(8).map { LSN($0) }
+        record.keepaliveOp = try row.optionalInteger(9).map { OpID($0) }
+        record.historyID = try row.integer(10)
+        record.versionLabel = row.optionalText(11)
+        return record
+    }
+
+    package func config(of stream: ReplicationStreamID) throws -> StreamConfig.Stored {
+        let found = try db.first(
+            "SELECT content, sync_plan FROM \(db.schema).replication_streams WHERE id = $1",
+            [.integer(stream.rawValue)]
+        ) { try StreamConfig.Stored(content: $0.text(0), encodedPlan: $0.text(1)) }
+        guard let found else { throw unknown(stream) }
+        return found
+    }
+
+    /// Inserts a processing stream, with tables for its data.
+    package mutating func insert(_ stream: NewStream) throws -> ReplicationStreamID {
+        let id = try db.one(
+            """
+            INSERT INTO \(db.schema).replication_streams (state, slot_name, content, sync_plan, version_label, hash_key)
+            VALUES ($1, $2, $3, $4, $5, $6) RETURNING id
+            """,
+            [
+                .text(ReplicationStream.State.processing.rawValue), .text(stream.slotName),
+                .bytes(Array(stream.config.content.utf8)), .text(stream.config.encodedPlan),
+                .bytes(stream.versionLabel.map { Array($0.utf8) }), .bytes(stream.hashKey),
+            ]
+        ) { try ReplicationStreamID(rawValue: $0.integer(0)) }
+        try PostgresStorageSchema.createPartitions(of: id, db)
+        isChanged = true
+        return id
+    }
+
+    package mutating func setState(_ state: ReplicationStream.State, of stream: ReplicationStreamID) throws {
+        try db.run(
+            "UPDATE \(db.schema).replication_streams SET state = $1 WHERE id = $2",
+            [.text(state.rawValue), .integer(stream.rawValue)]
+        )
+        isChanged = true
+    }
+
+    package mutating func setVersionLabel(_ label: String?, of stream: ReplicationStreamID) throws {
+        try db.run(
+            "UPDATE \(db.schema).replication_streams SET version_label = $1 WHERE id = $2",
+            [.bytes(label.map { Array($0.utf8) }), .integer(stream.rawValue)]
+        )
+    }
+
+    /// Deletes the data of a stopped stream, and marks it as terminated; does nothing for one in another state.
+    mutating func deleteData(of stream: ReplicationStreamID) throws {
+        guard try record(of: stream, locked: true).record.state == .stop else { return }
+        try PostgresStorageSchema.dropPartitions(of: stream, db)
+        try db.run("DELETE FROM \(db.schema).source_tables WHERE stream = $1", [.integer(stream.rawValue)])
+        // Those of the streams before: somebody may just be looking at this one.
+        try db.run(
+            """
+            DELETE FROM \(db.schema).writers AS w USING \(db.schema).replication_streams AS s
+            WHERE s.id = w.stream AND s.state = 'TERMINATED'
+            """
+        )
+        try setState(.terminated, of: stream)
+    }
+
+    /// Stores what a writer changes in a record.
+    func update(_ record: StreamRecord) -> PostgresStatements.Statement {
+        PostgresStatements.Statement(
+            sql: """
+                UPDATE \(db.schema).replication_streams SET snapshot_done = $2::text::boolean, snapshot_lsn = $3,
+                    last_checkpoint = $4, last_checkpoint_lsn = $5,
+                    last_checkpoint_at = to_timestamp($6::text::double precision), no_checkpoint_before = $7,
+                    keepalive_op = $8, history_id = $9
+                WHERE id = $1
+                """,
+            arguments: [
+                .integer(record.id.rawValue), .text("\(record.isSnapshotDone)"), .text(record.snapshotLSN?.rawValue),
+                .integer(record.lastCheckpoint?.rawValue), .text(record.lastCheckpointLSN?.rawValue),
+                .text(record.lastCheckpointAt.map { "\($0.timeIntervalSince1970)" }),
+                .text(record.noCheckpointBefore?.rawValue), .integer(record.keepaliveOp?.rawValue),
+                .integer(record.historyID),
+            ]
+        )
+    }
+
+    // MARK: Histories
+
+    package func history(_ number: Int64) throws -> SourceHistory? {
+        try db.first("SELECT history FROM \(db.schema).source_histories WHERE id = $1", [.integer(number)]) {
+            SourceHistory(rawValue: try $0.text(0))
+        }
+    }
+
+    /// Nobody else gives numbers to histories before the end of the transaction: two processes could give one two numbers.
+    package func number(of history: SourceHistory) throws -> Int64 {
+        try db.run("SELECT pg_advisory_xact_lock(\(storage.lockKey("histories")))")
+        let newest = try db.first("SELECT id, history FROM \(db.schema).source_histories ORDER BY id DESC LIMIT 1") {
+            (id: try $0.integer(0), history: $0.optionalText(1))
+        }
+        if let newest, newest.history == history.rawValue { return newest.id }
+        return try db.one(
+            "INSERT INTO \(db.schema).source_histories (history) VALUES ($1) RETURNING id",
+            [.text(history.rawValue)]
+        ) { try $0.integer(0) }
+    }
+
+    package func newestWriteCheckpoint(ofHistory number: Int64) throws -> LSN? {
+        try db.one("SELECT max(lsn) FROM \(db.schema).write_checkpoints WHERE history_id = $1", [.integer(number)]) {
+            $0.optionalText(0).map { LSN($0) }
+        }
+    }
+
+    // MARK: Source tables
+
+    package func sourceTables(of stream: ReplicationStreamID) throws -> [SourceTable] {
+        try db.rows(
+            """
+            SELECT id, relation_id, schema_name, table_name, identity_columns, snapshot_done, snapshot_last_key
+            FROM \(db.schema).source_tables WHERE stream = $1
+            """,
+            [.integer(stream.rawValue)]
+        ) { row in
+            SourceTable(
+                id: try row.text(0),
+                descriptor: try SourceTableDescriptor(
+                    name: SourceTableName(schema: try row.text(2), name: try row.text(3)),
+                    relationID: try row.text(1),
+                    encodedIdentity: try row.text(4)
+                ),
+                isSnapshotDone: try row.boolean(5),
+                lastSnapshotKey: row.optionalBytes(6).map { SnapshotKey(rawValue: $0) }
+            )
+        }
+    }
+
+    /// Stores a new record of a source table.
+    func insert(_ table: SourceTable, of stream: ReplicationStreamID) throws {
+        try db.run(
+            """
+            INSERT INTO \(db.schema).source_tables (id, stream, relation_id, schema_name, table_name, identity_columns)
+            VALUES ($1, $2, $3, $4, $5, $6)
+            """,
+            [
+                .text(table.id), .integer(stream.rawValue), .text(table.descriptor.relationID),
+                .text(table.descriptor.name.schema), .text(table.descriptor.name.name),
+                .text(try table.descriptor.encodedIdentity()),
+            ]
+        )
+    }
+}

@@ -1,0 +1,46 @@
+import PowerSyncServiceCore
+
+extension InMemoryBucketStorage.State: StreamTables {
+    func record(of stream: ReplicationStreamID) throws -> StreamRecord {
+        let index = index(of: stream)
+        guard streams.indices.contains(index) else {
+            throw BucketStorageError(.unknownStream, "The bucket storage has no replication stream \(stream).")
+        }
+        return streams[index].record
+    }
+
+    func records(in states: Set<ReplicationStream.State>) -> [StreamRecord] {
+        streams.map(\.record).filter { states.contains($0.state) }
+    }
+
+    func config(of stream: ReplicationStreamID) -> StreamConfig.Stored { streams[index(of: stream)].config }
+
+    func sourceTables(of stream: ReplicationStreamID) -> [SourceTable] { streams[index(of: stream)].tables }
+
+    func history(_ number: Int64) -> SourceHistory? { number == 0 ? nil : histories[Int(number) - 1] }
+
+    func newestWriteCheckpoint(ofHistory number: Int64) -> LSN? {
+        numbers.values.filter { $0.history == number }.map(\.lsn).max()
+    }
+
+    mutating func insert(_ stream: NewStream) -> ReplicationStreamID {
+        let id = ReplicationStreamID(rawValue: firstID + Int64(streams.count))
+        var record = StreamRecord(id: id, state: .processing, slotName: stream.slotName, hashKey: stream.hashKey)
+        record.versionLabel = stream.versionLabel
+        streams.append(InMemoryBucketStorage.Stream(record: record, config: stream.config))
+        return id
+    }
+
+    mutating func setState(_ state: ReplicationStream.State, of stream: ReplicationStreamID) {
+        streams[index(of: stream)].record.state = state
+    }
+
+    mutating func setVersionLabel(_ label: String?, of stream: ReplicationStreamID) {
+        streams[index(of: stream)].record.versionLabel = label
+    }
+
+    mutating func number(of history: SourceHistory) -> Int64 {
+        if histories.last != history { histories.append(history) }
+        return Int64(histories.count)
+    }
+}

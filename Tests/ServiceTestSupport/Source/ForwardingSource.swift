@@ -1,0 +1,93 @@
+package import PowerSyncSyncConfig
+package import PowerSyncServiceCore
+
+/// A source in front of another one, which does everything that it does not do itself.
+package protocol ForwardingSource: ReplicationSource {
+    associatedtype Source: ReplicationSource
+
+    /// Does the work.
+    var source: Source { get }
+}
+
+extension ForwardingSource {
+    package var described: (any DescribedSource)? { source.described }
+    package var writable: (any WritableSource)? { source.writable }
+    package var retainedLog: (any LogRetainingSource)? { source.retainedLog }
+    package var fileBacked: (any FileBacked)? { source.fileBacked }
+
+    package func checkConfiguration() async throws { try await source.checkConfiguration() }
+
+    package func head(having known: SourcePosition?) async throws -> SourcePosition {
+        try await source.head(having: known)
+    }
+
+    package func markedHead() async throws -> SourcePosition { try await source.markedHead() }
+
+    package func require(_ position: LSN?, in slotName: String) { source.require(position, in: slotName) }
+
+    package func emitMarker() async throws { try await source.emitMarker() }
+
+    package func prepareStream(
+        _ slotName: String,
+        resumingAfter position: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition {
+        try await source.prepareStream(slotName, resumingAfter: position, reached: reached)
+    }
+
+    package func database() async throws -> DatabaseID? { try await source.database() }
+
+    package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
+        try await source.tables(for: plan)
+    }
+
+    package func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
+        try await source.snapshot(of: table, after: key)
+    }
+
+    package func warn(about stream: ReplicationStream) async throws { try await source.warn(about: stream) }
+
+    package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? {
+        try await source.obstacle(to: table)
+    }
+
+    package func checkRetention(for slotName: String) async throws { try await source.checkRetention(for: slotName) }
+
+    package func rows(
+        of table: SourceTableDescriptor,
+        keys: [[SQLiteValue]],
+        showing transaction: UInt64?
+    ) async throws -> PresentRows {
+        try await source.rows(of: table, keys: keys, showing: transaction)
+    }
+
+    package func releaseRows() async throws { try await source.releaseRows() }
+
+    package func withChanges<Result>(
+        of slotName: String,
+        after position: SourcePosition,
+        tables: [SourceTable],
+        plan: SyncPlan,
+        _ body: (inout any ChangeReader) async throws -> Result
+    ) async throws -> Result {
+        try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan, body)
+    }
+
+    package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+        source.wantsAcknowledgement(of: lsn, by: slotName)
+    }
+
+    package func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+        source.wantsLastAcknowledgement(of: lsn, by: slotName)
+    }
+
+    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+        try await source.acknowledge(position, of: slotName)
+    }
+
+    package func dropStream(_ slotName: String) async throws { try await source.dropStream(slotName) }
+
+    package func uninstall() async throws { try await source.uninstall() }
+
+    package func close() throws { try source.close() }
+}

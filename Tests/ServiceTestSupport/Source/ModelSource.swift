@@ -1,0 +1,351 @@
+package import NIOConcurrencyHelpers
+package import PowerSyncServiceCore
+package import PowerSyncSyncConfig
+
+/// A source in memory that is obviously right: it keeps every transaction for ever, and what its tables were after each.
+///
+/// Like PostgreSQL, it can leave out large cells that an update has not changed.
+package final class ModelSource: ReplicationSource {
+    package struct Table: Sendable {
+        package var descriptor: SourceTableDescriptor
+        package var columns: [String]
+        package var rows: [[SQLiteValue]: SourceRow] = [:]
+
+        package func key(of row: SourceRow) -> [SQLiteValue] { descriptor.identity.map { row[$0.name] ?? .null } }
+
+        /// The rows in the order of their keys, which are texts.
+        package var sorted: [SourceRow] {
+            rows.sorted { "\($0.key)".utf8.lexicographicallyPrecedes("\($1.key)".utf8) }.map(\.value)
+        }
+    }
+
+    package struct Transaction: Sendable {
+        package var messages: [SourceMessage]
+        /// Tells it apart from others at the same place in another log.
+        package var token: UInt64
+        /// The tables after it.
+        package var tables: [String: Table]
+    }
+
+    /// Everything that a backup has.
+    package struct Content: Sendable {
+        package var history = SourceHistory(rawValue: "history 1")
+        package var log: [Transaction] = []
+        package var tables: [String: Table] = [:]
+        package var acknowledged: [String: Int] = [:]
+        package var relationCount = 0
+
+        package var head: SourcePosition { position(log.count) }
+
+        package func position(_ sequence: Int) -> SourcePosition {
+            let token = sequence == 0 ? 0 : log[sequence - 1].token
+            return SourcePosition(LSN("\(digits(UInt64(sequence)))-\(digits(token))"), of: history)
+        }
+
+        /// How many transactions there are up to a position; `nil` when this log does not have it.
+        package func count(_ position: SourcePosition) -> Int? {
+            (0...log.count).first { self.position($0) == position }
+        }
+
+        private func digits(_ number: UInt64) -> String {
+            let text = String(number, radix: 16)
+            return String(repeating: "0", count: 16 - text.count) + text
+        }
+    }
+
+    fileprivate struct State {
+        var content = Content()
+        /// Transactions and histories that were ever made.
+        var made: UInt64 = 0
+    }
+
+    private let state = NIOLockedValueBox(State())
+    private let changed = ChangeSignal()
+    /// Columns whose cells updates leave out when they stay the same.
+    private let largeColumns: Set<String>
+    /// The rows of a page of a snapshot.
+    package let pageLength: Int
+    /// The size from which on no more rows are found by their keys.
+    private let maximumPresentBytes: Int
+    /// Happens each time before rows are read by their keys.
+    package let beforeRows = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
+    /// What the next questions whether the history is kept are answered with; afterwards it is.
+    package let retentionErrors = NIOLockedValueBox<[any Error]>([])
+
+    package init(
+        largeColumns: Set<String> = [],
+        pageLength: Int = 3,
+        maximumPresentBytes: Int = PresentRows.maximumBytes
+    ) {
+        self.largeColumns = largeColumns
+        self.pageLength = pageLength
+        self.maximumPresentBytes = maximumPresentBytes
+    }
+
+    package var content: Content { state.withLockedValue { $0.content } }
+
+    /// The rows of a table at a position.
+    package func rows(of table: String, at position: LSN) -> [SourceRow]? {
+        let content = content
+        guard let index = content.log.indices.first(where: { content.position($0 + 1).lsn == position }) else {
+            return nil
+        }
+        return content.log[index].tables[table]?.sorted ?? []
+    }
+
+    // MARK: Writing
+
+    /// Writes a transaction.
+    package func write(_ writes: [RowWrite]) {
+        state.withLockedValue { state in
+            var messages: [SourceMessage] = []
+            for write in writes { apply(write, to: &state.content.tables, &messages) }
+            state.append(messages)
+        }
+        changed.advance()
+    }
+
+    /// Changes the tables.
+    package func alter(_ change: TableChange) {
+        state.withLockedValue { state in
+            switch change {
+            case .create(let name, let columns):
+                state.content.relationCount += 1
+                state.content.tables[name] = Table(
+                    descriptor: SourceTableDescriptor(
+                        name: SourceTableName(schema: "main", name: name),
+                        relationID: "\(state.content.relationCount)",
+                        identity: [.init(name: "id", type: "TEXT")]
+                    ),
+                    columns: columns
+                )
+            case .drop(let name):
+                state.content.tables[name] = nil
+            case .addColumn(let column, let name):
+                guard var table = state.content.tables[name] else { return }
+                state.content.relationCount += 1
+                table.descriptor.relationID = "\(state.content.relationCount)"
+                table.columns.append(column)
+                table.rows = table.rows.mapValues { row in
+                    SourceRow(columns: row.columns + [.init(name: column, value: .null)])
+                }
+                state.content.tables[name] = table
+            }
+            state.append([])
+        }
+        changed.advance()
+    }
+
+    private func apply(_ write: RowWrite, to tables: inout [String: Table], _ messages: inout [SourceMessage]) {
+        guard var table = tables[write.table] else { return }
+        let relation = table.descriptor.relationID
+        switch write {
+        case .insert(_, let id, let values):
+            let row = SourceRow(
+                columns: table.columns.map { .init(name: $0, value: $0 == "id" ? .text(id) : values[$0] ?? .null) }
+            )
+            guard table.rows[[.text(id)]] == nil else { return }
+            table.rows[[.text(id)]] = row
+            messages.append(.changes([.insert(row)], relationID: relation))
+        case .update(_, let id, let values):
+            guard let old = table.rows.removeValue(forKey: [.text(id)]) else { return }
+            var row = old
+            for index in row.columns.indices {
+                if let value = values[row.columns[index].name] { row.columns[index].value = value }
+            }
+            let key = table.key(of: row)
+            guard table.rows[key] == nil else { return }
+            table.rows[key] = row
+            let oldKey: [SQLiteValue]? = key == [.text(id)] ? nil : [.text(id)]
+            let sent = row.columns.filter { !largeColumns.contains($0.name) || old[$0.name] != $0.value }
+            messages.append(
+                sent.count == row.columns.count
+                    ? .changes([.update(row, oldKey: oldKey)], relationID: relation)
+                    : .partialUpdates([PartialUpdate(SourceRow(columns: sent), oldKey: oldKey)], relationID: relation)
+            )
+        case .delete(_, let id):
+            guard table.rows.removeValue(forKey: [.text(id)]) != nil else { return }
+            messages.append(.changes([.delete(key: [.text(id)])], relationID: relation))
+        case .truncate:
+            table.rows = [:]
+            messages.append(.truncate(relationID: relation))
+        }
+        tables[write.table] = table
+    }
+
+    /// Becomes what it was, with what was written since lost.
+    package func restore(_ backup: Content) {
+        state.withLockedValue { state in
+            state.made += 1
+            state.content = backup
+            state.content.history = SourceHistory(rawValue: "history \(state.made + 1)")
+        }
+        changed.advance()
+    }
+
+    // MARK: ReplicationSource
+
+    package func checkConfiguration() async throws {}
+
+    package func head(having known: SourcePosition?) async throws -> SourcePosition { content.head }
+
+    package func emitMarker() async throws {
+        state.withLockedValue { $0.append([]) }
+        changed.advance()
+    }
+
+    package func prepareStream(
+        _ slotName: String,
+        resumingAfter position: SourcePosition?,
+        reached: LSN?
+    ) async throws -> SourcePosition {
+        try state.withLockedValue { state in
+            guard let position else {
+                state.append([])
+                state.content.acknowledged[slotName] = state.content.log.count
+                return state.content.head
+            }
+            guard let count = state.content.count(position), let kept = state.content.acknowledged[slotName],
+                count >= kept
+            else { throw Self.historyLost }
+            return position
+        }
+    }
+
+    package func database() -> DatabaseID? { nil }
+
+    package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
+        content.tables.values.map(\.descriptor).filter { plan.readsTable($0.name) }
+            .sorted { $0.name.name < $1.name.name }
+    }
+
+    package func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
+        Pages(source: self, table: table, lastKey: try key?.values())
+    }
+
+    private struct Pages: SnapshotReader {
+        let source: ModelSource
+        let table: SourceTableDescriptor
+        var lastKey: [SQLiteValue]?
+
+        mutating func next() async throws -> SnapshotChunk? {
+            let found = try source.table(table)
+            let rest = found.sorted.drop { row in
+                lastKey.map { !"\($0)".utf8.lexicographicallyPrecedes("\(found.key(of: row))".utf8) } ?? false
+            }
+            let rows = Array(rest.prefix(source.pageLength))
+            guard let last = rows.last else { return nil }
+            lastKey = found.key(of: last)
+            return SnapshotChunk(rows: rows, lastKey: SnapshotKey(found.key(of: last)))
+        }
+    }
+
+    package func checkRetention(for slotName: String) async throws {
+        let error = retentionErrors.withLockedValue { $0.isEmpty ? nil : $0.removeFirst() }
+        if let error { throw error }
+    }
+
+    package func rows(
+        of table: SourceTableDescriptor,
+        keys: [[SQLiteValue]],
+        showing transaction: UInt64?
+    ) async throws -> PresentRows {
+        beforeRows.withLockedValue { $0 }?()
+        let content = content
+        let found = try self.table(table)
+        var bytes = 0
+        let rows = keys.compactMap { found.rows[$0] }
+        let kept = rows.prefix { row in
+            defer { bytes += row.estimatedBytes }
+            return bytes < maximumPresentBytes
+        }
+        return PresentRows(Array(kept), isComplete: kept.count == rows.count, at: content.head)
+    }
+
+    private func table(_ descriptor: SourceTableDescriptor) throws -> Table {
+        guard let table = content.tables[descriptor.name.name], table.descriptor == descriptor else {
+            throw ReplicationSourceError(.tablesChanged, "another table")
+        }
+        return table
+    }
+
+    package func withChanges<Result>(
+        of slotName: String,
+        after position: SourcePosition,
+        tables: [SourceTable],
+        plan: SyncPlan,
+        _ body: (inout any ChangeReader) async throws -> Result
+    ) async throws -> Result {
+        var reader: any ChangeReader = Reader(source: self, tables: tables.map(\.descriptor), position: position)
+        return try await body(&reader)
+    }
+
+    private struct Reader: ChangeReader {
+        let source: ModelSource
+        let tables: [SourceTableDescriptor]
+        var position: SourcePosition
+        var isFirst = true
+
+        /// Changes of a table that was dropped or altered since are left out, as those of any other.
+        private func isOfTables(_ message: SourceMessage) -> Bool {
+            switch message {
+            case .changes(_, let relationID), .partialUpdates(_, let relationID), .truncate(let relationID):
+                tables.contains { $0.relationID == relationID }
+            case .begin, .commit, .marker, .tablesChanged: true
+            }
+        }
+
+        mutating func next() async throws -> [SourceMessage] {
+            while true {
+                let seen = source.changed.version
+                let content = source.content
+                guard let count = content.count(position) else { throw ModelSource.historyLost }
+                guard tables.allSatisfy({ content.tables[$0.name.name]?.descriptor == $0 }),
+                    content.tables.count == tables.count
+                else { return [.tablesChanged] }
+                if count < content.log.count {
+                    // One transaction after the other.
+                    position = content.position(count + 1)
+                    isFirst = false
+                    return content.log[count].messages.filter(isOfTables) + [.commit(position.lsn)]
+                }
+                if isFirst {
+                    isFirst = false
+                    return [.commit(position.lsn)]
+                }
+                try await source.changed.wait(after: seen)
+            }
+        }
+    }
+
+    private static let historyLost = ReplicationSourceError(.historyLost, "not of this log")
+
+    package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool { true }
+
+    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+        state.withLockedValue { state in
+            guard let count = state.content.count(position.position) else { return }
+            state.content.acknowledged[slotName] = max(state.content.acknowledged[slotName] ?? 0, count)
+        }
+    }
+
+    package func dropStream(_ slotName: String) async throws {
+        state.withLockedValue { $0.content.acknowledged[slotName] = nil }
+    }
+
+    package func uninstall() async throws {}
+
+    package var described: (any DescribedSource)? { nil }
+    package var writable: (any WritableSource)? { nil }
+    package var retainedLog: (any LogRetainingSource)? { nil }
+    package var fileBacked: (any FileBacked)? { nil }
+
+    package func close() throws {}
+}
+
+extension ModelSource.State {
+    fileprivate mutating func append(_ messages: [SourceMessage]) {
+        made += 1
+        content.log.append(ModelSource.Transaction(messages: messages, token: made, tables: content.tables))
+    }
+}
