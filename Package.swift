@@ -288,18 +288,34 @@ let package = Package(
                 .nioConcurrencyHelpers, .nioCore,
             ]
         ),
+        // Connections of a server on Hummingbird: time-outs, limits, the WebSocket handshake, gzip. It knows nothing of PowerSync.
+        module(
+            "HTTPConnections",
+            [
+                .crypto, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression,
+                .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioSSL,
+            ]
+        ),
+        // The page that shows what a service does: files, of which the build makes a part of the program.
+        .target(
+            name: "PowerSyncDashboard",
+            resources: [.embedInCode("Page")],
+            swiftSettings: settings + [nonsending]
+        ),
         module(
             "PowerSyncService",
             [
-                "PowerSyncAuth", "PowerSyncBackend", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncServiceCore",
-                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSQLite", "PowerSyncSyncConfig",
-                "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .hummingbirdCore,
-                .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression, .nioHTTPTypes,
-                .nioHTTPTypesHTTP1, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle, .yams,
+                "HTTPConnections", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncDashboard", "PowerSyncHTTP",
+                "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto,
+                .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle, .yams,
             ]
         ),
+        // What commands print, on terminals and in logs: texts of others are escaped.
+        module("PowerSyncTerminal", [.logging, .nioConcurrencyHelpers]),
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
-        module("PowerSyncGenerator", ["PowerSyncSyncConfig", .argumentParser, .grdbSQLite]),
+        module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
         executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
         .plugin(
             name: "GenerateSwift",
@@ -312,14 +328,30 @@ let package = Package(
             ),
             dependencies: ["PowerSyncGenerate"]
         ),
+        // The whole loop in one process, over real connections: a command of its own.
+        module(
+            "PowerSyncDemo",
+            [
+                "PowerSync", "PowerSyncBackend", "PowerSyncS3", "PowerSyncService", "PowerSyncServicePostgres",
+                "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .crypto, .grdb, .httpTypes,
+                .hummingbird, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .unixSignals,
+            ]
+        ),
+        // The database file of a client, of any version, whatever is in it: a command of its own.
+        module(
+            "PowerSyncInspection",
+            [
+                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .grdb,
+                .grdbSQLite,
+            ]
+        ),
         executable(
             "PowerSyncCLI",
             [
-                "PowerSync", "PowerSyncBackend", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncS3", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres",
-                "PowerSyncSQLite", "PowerSyncSyncConfig", .argumentParser, .asyncHTTPClient, .crypto, .grdb,
-                .grdbSQLite, .httpTypes, .hummingbird, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioPosix, .nioSSL, .prometheus, .serviceLifecycle, .unixSignals,
+                "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncSQLite", "PowerSyncSyncConfig",
+                "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .grdb, .logging, .metrics, .nioCore, .nioHTTP1,
+                .nioSSL, .prometheus, .serviceLifecycle, .unixSignals,
             ]
         ),
 
@@ -421,10 +453,11 @@ let package = Package(
         tests(
             "PowerSyncServiceTests",
             [
-                "BackendTestSupport", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSQLite",
-                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "RSocket", "ServiceTestSupport",
-                "TestSupport", .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .jwtKit,
+                "BackendTestSupport", "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol",
+                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "RSocket",
+                "ServiceTestSupport", "TestSupport", .asyncHTTPClient, .crypto, .grdb, .httpTypes, .hummingbird,
+                .hummingbirdTesting, .jwtKit,
                 .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression,
                 .nioPosix, .nioSSL, .prometheus,
             ]
@@ -437,13 +470,30 @@ let package = Package(
                 "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
             ]
         ),
+        tests(
+            "HTTPConnectionsTests",
+            [
+                "HTTPConnections", "TestSupport", .hummingbird, .hummingbirdCore, .inMemoryLogging, .logging, .nioCore,
+                .nioEmbedded, .nioHTTP1, .nioPosix, .nioSSL,
+            ]
+        ),
+        tests(
+            "PowerSyncTerminalTests",
+            [
+                "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncTerminal", .logging,
+                .nioConcurrencyHelpers,
+            ]
+        ),
+        tests(
+            "PowerSyncInspectionTests",
+            ["PowerSync", "PowerSyncInspection", "PowerSyncTesting", "TestSupport", .grdb]
+        ),
         // The commands that need no service, without a process.
         tests(
             "PowerSyncCLITests",
             [
-                "PowerSync", "PowerSyncCLI", "PowerSyncCore", "PowerSyncGenerator", "PowerSyncProtocol",
-                "PowerSyncService", "PowerSyncSyncConfig", "PowerSyncTesting", "TestSupport", .argumentParser, .grdb,
-                .logging, .nioConcurrencyHelpers,
+                "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport", .argumentParser, .grdb,
             ]
         ),
         tests(

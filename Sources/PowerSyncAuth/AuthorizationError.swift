@@ -32,3 +32,13 @@ package struct AuthorizationError: Error, Equatable {
         AuthorizationError(code, "JWT payload is missing a required claim \"\(name)\"")
     }
 }
+
+extension AuthorizationError {
+    /// `PSYNC_S2204`: a key set could not be fetched.
+    ///
+    /// - Parameter reason: What happened, for the log.
+    /// - Returns: The error.
+    package static func keySetRequest(_ reason: String) -> AuthorizationError {
+        AuthorizationError(.keySetRequest, "JWKS request failed", logDetails: reason)
+    }
+}

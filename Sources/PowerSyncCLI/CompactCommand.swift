@@ -1,5 +1,5 @@
 import ArgumentParser
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncService
 
 /// `powersync compact --config powersync.yaml`: compacts the storage of a service, which may be running.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncService
 
 /// `--config`: where the configuration of a service is (docs/service.md "Configuration").

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncService
 
 /// `powersync doctor`: looks for everything that keeps a service from starting, working or being reached.

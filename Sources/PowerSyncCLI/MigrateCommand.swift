@@ -1,5 +1,5 @@
 import ArgumentParser
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncService
 
 /// `powersync migrate`: brings the storage of a service to the version of this command.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PowerSyncGenerator
+import PowerSyncTerminal
 
 /// Runs the command of a program, and prints an error as everything else is printed: without what a terminal would obey.
 extension AsyncParsableCommand {

@@ -1,5 +1,7 @@
 import ArgumentParser
-import PowerSync
+import PowerSyncDemo
+import PowerSyncInspection
+import PowerSyncProtocol
 
 /// The `powersync` command.
 @main
@@ -7,7 +9,7 @@ struct PowerSyncCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "powersync",
         abstract: "A sync service for PowerSync clients, and tools around it.",
-        version: UserAgent.version,
+        version: PackageVersion.current,
         subcommands: [
             InitCommand.self, DevCommand.self, ServeCommand.self, StatusCommand.self, DoctorCommand.self,
             TestConnectionCommand.self, SlotsCommand.self, MigrateCommand.self, CompactCommand.self,

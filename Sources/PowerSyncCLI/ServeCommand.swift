@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PowerSyncService
+import PowerSyncTerminal
 
 /// `powersync serve --config powersync.yaml`: runs a service until it is told to stop.
 struct ServeCommand: AsyncParsableCommand {

@@ -4,6 +4,7 @@ import PowerSyncService
 import Prometheus
 import ServiceLifecycle
 import UnixSignals
+import PowerSyncTerminal
 
 /// A service as a process: its log, its metrics, the watch over its sync config, and signals.
 struct ServiceRun {

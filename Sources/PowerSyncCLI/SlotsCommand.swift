@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncService
 import PowerSyncServicePostgres
 

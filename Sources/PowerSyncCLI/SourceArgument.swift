@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncService
 
 /// `--source`: a SQLite database, or the address of a PostgreSQL database.

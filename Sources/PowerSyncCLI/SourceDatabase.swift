@@ -6,6 +6,7 @@ import PowerSyncSyncConfig
 import PowerSyncService
 import PowerSyncServiceCore
 import PowerSyncServicePostgres
+import PowerSyncTerminal
 
 /// A database as a source, read once from the first row to the last and not changed.
 struct SourceDatabase {

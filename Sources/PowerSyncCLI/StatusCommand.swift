@@ -4,7 +4,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOSSL
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncProtocol
 import PowerSyncService
 import PowerSyncServiceCore

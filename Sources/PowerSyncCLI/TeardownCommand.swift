@@ -1,6 +1,6 @@
 import ArgumentParser
 import Logging
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncService
 
 /// `powersync teardown TEARDOWN`: takes away everything that a service has made.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PowerSyncGenerator
 import PowerSyncSyncConfig
+import PowerSyncTerminal
 
 /// `powersync test sync.test.yaml`: checks what clients receive under a sync config.
 struct TestCommand: AsyncParsableCommand {

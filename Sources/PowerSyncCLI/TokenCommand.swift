@@ -1,5 +1,5 @@
 import ArgumentParser
-import PowerSyncGenerator
+import PowerSyncTerminal
 import PowerSyncProtocol
 import PowerSyncService
 

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PowerSyncGenerator
 import PowerSyncSyncConfig
+import PowerSyncTerminal
 
 /// `powersync validate sync.yaml`: compiles a sync config and prints what is wrong with it, and what it does.
 struct ValidateCommand: AsyncParsableCommand {

@@ -1,4 +1,5 @@
 package import PowerSyncSyncConfig
+import PowerSyncTerminal
 
 extension ConfigDiagnostic {
     /// The finding with the line of the file that it is about, each as one line for a terminal.

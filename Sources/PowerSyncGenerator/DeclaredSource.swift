@@ -1,3 +1,5 @@
+import PowerSyncTerminal
+
 /// The tables of a source, and how they are spoken of.
 package struct DeclaredSource: Sendable {
     /// The tables.

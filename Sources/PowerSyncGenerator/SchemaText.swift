@@ -1,3 +1,5 @@
+import PowerSyncTerminal
+
 /// A file of statements that make the tables of a source, as far as SQLite runs them.
 ///
 /// `public.`, the schema in which PostgreSQL has tables that are named without one, may stand before a name.

@@ -1,5 +1,6 @@
 import Foundation
 package import PowerSyncSyncConfig
+import PowerSyncTerminal
 
 extension SourceSchema {
     /// The tables of a SQLite database, or those that some `CREATE TABLE` statements make.

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PowerSyncSyncConfig
+import PowerSyncTerminal
 
 /// Makes the code of a sync config and the tables of a source, and prints it, writes it, or compares a file with it.
 package struct SwiftGeneration: Sendable {

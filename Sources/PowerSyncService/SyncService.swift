@@ -1,3 +1,4 @@
+import HTTPConnections
 public import Logging
 import NIOConcurrencyHelpers
 import NIOCore

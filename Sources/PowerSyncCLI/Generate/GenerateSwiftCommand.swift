@@ -5,6 +5,7 @@ import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncService
 import PowerSyncServicePostgres
+import PowerSyncTerminal
 
 /// `powersync generate swift`: a schema, types of rows and functions for streams, from files or from a service's source.
 struct GenerateSwiftCommand: AsyncParsableCommand {

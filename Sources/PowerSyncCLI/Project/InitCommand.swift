@@ -1,6 +1,6 @@
 import ArgumentParser
 import Foundation
-import PowerSyncGenerator
+import PowerSyncTerminal
 
 /// `powersync init my-app`: writes the files with which a service begins.
 struct InitCommand: ParsableCommand {

@@ -1,3 +1,4 @@
+import HTTPConnections
 import PowerSyncProtocol
 
 /// Chooses the format of a sync stream from an `Accept` header (docs/protocol.md "Formats").

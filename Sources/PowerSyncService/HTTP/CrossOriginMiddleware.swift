@@ -1,3 +1,4 @@
+import HTTPConnections
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -19,7 +20,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
         context: ServiceRequestContext,
         next: @concurrent (Request, ServiceRequestContext) async throws -> Response
     ) async throws -> Response {
-        if DashboardPage.owns(request.uri.path) { return try await next(request, context) }
+        if DashboardRoutes.owns(request.uri.path) { return try await next(request, context) }
         let pages = Self.allowedPages(for: request)
         var response =
             request.method == .options

@@ -1,4 +1,5 @@
 import Logging
+import HTTPConnections
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -92,7 +93,7 @@ extension ErrorEnvelope {
         case let error as SyncConfigDeploymentError:
             self.init(error)
         case let error as HTTPParserError:
-            self = .notHTTP(error)
+            self.init(HTTPRefusal.notHTTP(error))
         case is OpenedSyncStream.TooSlow:
             self.init(
                 code: .unavailable,

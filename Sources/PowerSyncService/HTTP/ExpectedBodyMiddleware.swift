@@ -1,3 +1,4 @@
+import HTTPConnections
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -36,7 +37,7 @@ struct ExpectedBodyMiddleware: RouterMiddleware {
             @concurrent
             mutating func next() async throws -> ByteBuffer? {
                 if let channel {
-                    channel.triggerUserOutboundEvent(HTTPConnectionHandler.BodyIsWanted.now, promise: nil)
+                    channel.triggerUserOutboundEvent(RequestBodyDemand.now, promise: nil)
                     self.channel = nil
                 }
                 return try await parts.next()

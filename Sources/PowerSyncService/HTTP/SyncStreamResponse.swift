@@ -1,3 +1,4 @@
+import HTTPConnections
 import HTTPTypes
 import Hummingbird
 import Logging

@@ -1,3 +1,4 @@
+import HTTPConnections
 import Hummingbird
 package import Logging
 import NIOCore

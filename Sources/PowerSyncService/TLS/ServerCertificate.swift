@@ -35,6 +35,9 @@ final class ServerCertificate: Sendable {
     /// The certificate for new connections.
     var current: Loaded { loaded.withLockedValue { $0 } }
 
+    /// Gives each connection that begins the context of the certificate that is current then.
+    var contexts: @Sendable () -> NIOSSLContext { { self.current.context } }
+
     /// Reads the files again.
     ///
     /// - Parameter now: The certificate has to be valid at this time.

@@ -29,8 +29,8 @@ import Testing
             for name in cells[1].matches(of: /`([a-z -]+)`/) { rows[String(name.1)] = Array(cells[2...4]) }
         }
         self.rows = rows
-        commands = try ["Sources/PowerSyncCLI", "Sources/PowerSyncGenerator"].flatMap { folder in
-            try Page.files(in: folder, withExtension: "swift").compactMap { file -> Command? in
+        commands = try ["CLI", "Demo", "Generator", "Inspection"].flatMap { module in
+            try Page.files(in: "Sources/PowerSync\(module)", withExtension: "swift").compactMap { file -> Command? in
                 let source = try String(contentsOf: file, encoding: .utf8)
                 guard let name = source.firstMatch(of: /commandName: "([a-z-]+)"/)?.1, !source.contains("subcommands:")
                 else { return nil }

@@ -4,6 +4,7 @@ import TestSupport
 import Testing
 
 @testable import PowerSyncGenerator
+import PowerSyncTerminal
 
 /// Files of statements for `--schema`.
 @Suite struct SchemaTextTests {

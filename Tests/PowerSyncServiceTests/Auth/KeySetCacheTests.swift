@@ -1,7 +1,6 @@
-import PowerSyncAuth
 import Testing
 
-@testable import PowerSyncServiceCore
+@testable import PowerSyncAuth
 
 /// When a remote key set is asked for (docs/service.md "Authentication").
 @Suite struct KeySetCacheTests {

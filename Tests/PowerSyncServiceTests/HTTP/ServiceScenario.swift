@@ -1,3 +1,4 @@
+import HTTPConnections
 import AsyncHTTPClient
 import Foundation
 import Logging

@@ -3,6 +3,7 @@ import PowerSyncProtocol
 import TestSupport
 import Testing
 
+@testable import HTTPConnections
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore
 

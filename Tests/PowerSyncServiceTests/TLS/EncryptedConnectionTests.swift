@@ -1,3 +1,4 @@
+import HTTPConnections
 import Foundation
 import GRDB
 import NIOCore

@@ -1,7 +1,9 @@
+import HTTPConnections
 import Foundation
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import PowerSyncDashboard
 import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncAuth
@@ -37,7 +39,7 @@ struct DashboardRoutes: Sendable {
             if request.uri.path.hasSuffix("/") {
                 return Response(status: .permanentRedirect, headers: [.location: "../dashboard"])
             }
-            return DashboardPage.html.response
+            return DashboardPage.index.response
         }
         for file in DashboardPage.files {
             router.get("dashboard/\(file.name)") { _, _ in file.response }
@@ -201,4 +203,27 @@ extension Response {
             body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(Envelope(data: data))))
         )
     }
+}
+
+extension DashboardRoutes {
+    /// Whether a path is one of the dashboard.
+    static func owns(_ path: String) -> Bool { RoutePath(path).isAtOrBelow("dashboard") }
+}
+
+extension DashboardPage.File {
+    /// The file as a response.
+    fileprivate var response: Response {
+        Response(
+            status: .ok,
+            headers: [
+                .contentType: type, .cacheControl: "no-cache", .contentSecurityPolicy: DashboardPage.securityPolicy,
+                .xContentTypeOptions: "nosniff", .referrerPolicy: "no-referrer",
+            ],
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes))
+        )
+    }
+}
+
+extension HTTPField.Name {
+    fileprivate static let referrerPolicy = HTTPField.Name("Referrer-Policy") ?? .via
 }

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPConnections
 import HummingbirdCore
 import Logging
 import PowerSyncServiceCore
@@ -18,23 +19,28 @@ extension HTTPServerBuilder {
         limits: HTTPConnectionLimits,
         certificate: ServerCertificate?
     ) -> HTTPServerBuilder {
-        HTTPServerBuilder { responder in
+        let upgrade = WebSocketConnection.upgrade(limits: limits) { connection, logger in
+            var logger = logger
+            logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
+            let session = WebSocketSession(
+                tokens: routes.tokens,
+                sessions: routes.sessions,
+                connections: webSockets,
+                connection: connection.handle,
+                logger: logger
+            )
+            await session.run(connection)
+        }
+        let tls = certificate?.contexts
+        return HTTPServerBuilder { responder in
             UpgradableHTTPChannel(
                 responder: responder,
                 limits: limits,
-                certificate: certificate
-            ) { connection, logger in
-                var logger = logger
-                logger[metadataKey: "rid"] = "s/\(UUID().uuidString.lowercased())"
-                let session = WebSocketSession(
-                    tokens: routes.tokens,
-                    sessions: routes.sessions,
-                    connections: webSockets,
-                    connection: connection.handle,
-                    logger: logger
-                )
-                await session.run(connection)
-            }
+                tls: tls,
+                answer: HTTPRefusal.envelope,
+                didCompress: { StreamStatistics.didSend(byteCount: $0) },
+                upgrade: upgrade
+            )
         }
     }
 }

@@ -1,3 +1,4 @@
+import HTTPConnections
 import NIOCore
 import RSocket
 import ServiceTestSupport
@@ -74,37 +75,6 @@ import Testing
             }
         }
         #expect(log.lines.filter { $0.contains("Connections refused") }.count == 1)
-    }
-
-    @Test("places are free again, and refusing again is logged again when half of them were free")
-    func places() {
-        let count = ConnectionCount(limit: 2)
-        #expect(count.began() == .admitted)
-        #expect(count.began() == .admitted)
-        #expect(count.began() == .refused(isFirst: true))
-        #expect(count.began() == .refused(isFirst: false))
-        for _ in 0..<14 { #expect(count.began() == .refused(isFirst: false)) }
-        #expect(count.began() == .dropped)
-        count.ended(.dropped)
-        count.ended(.refused(isFirst: false))
-        #expect(count.began() == .refused(isFirst: false))
-        count.ended(.admitted)
-        #expect(count.began() == .admitted)
-        count.ended(.refused(isFirst: false))
-        #expect(count.began() == .refused(isFirst: true))
-    }
-
-    @Test("the limit stays below that of open files")
-    func fileLimit() {
-        #expect(ConnectionCount.limit(openFiles: 150, cores: 2) == 78)
-        #expect(ConnectionCount.limit(openFiles: 1024, cores: 8) == 928)
-        #expect(ConnectionCount.limit(openFiles: 20, cores: 2) == 16)
-        #expect(ConnectionCount.limit(openFiles: .max, cores: 2) > 1_000_000)
-        #expect(ConnectionCount.limitOfProcess >= 16)
-        for connections in [16, 500, 20_000] {
-            let openFiles = ConnectionCount.openFiles(for: connections, cores: 8)
-            #expect(ConnectionCount.limit(openFiles: openFiles, cores: 8) == connections)
-        }
     }
 
     @Test("more streams than there can be connections are a warning, which says what to do", arguments: [59, 60])

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPConnections
 import Logging
 import NIOCore
 import NIOEmbedded
@@ -133,8 +134,9 @@ import Testing
             let setUp = UpgradableHTTPChannel(
                 responder: { _, _, _ in throw CancellationError() },
                 limits: limits,
-                certificate: certificate,
-                serve: port == .metrics ? nil : serve
+                tls: certificate?.contexts,
+                answer: HTTPRefusal.envelope,
+                upgrade: port == .metrics ? nil : WebSocketConnection.upgrade(limits: limits, serve: serve)
             )
             let logger = ServiceScenario.logger
             let channel = NIOAsyncTestingChannel()

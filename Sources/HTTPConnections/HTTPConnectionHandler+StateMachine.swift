@@ -1,0 +1,287 @@
+import NIOCore
+import NIOHTTP1
+
+extension HTTPConnectionHandler {
+    /// What a connection does before and between requests, and at its end.
+    ///
+    /// ```
+    ///                     a part of a head           the rest of it
+    ///   ┌────────▶ rest ───────────────────▶ head ──────────────────▶ body ──end──▶ rest
+    ///   │                                     │ │
+    ///   │        no request: Unreadable ◀─────┘ └──▶ handshake ──end, all answered──▶ upgraded
+    ///   │                  │
+    ///   └─ idle            └──all answered──▶ the answer, then closing ──▶ closed
+    /// ```
+    ///
+    /// Requests are answered in their order, and not all at once: what concerns the connection waits until those before it have
+    /// been answered. The caller performs the action of each event, and calls ``timedOut()`` when ``wait`` has been the same
+    /// for too long.
+    struct StateMachine {
+        /// Where the input is.
+        enum Input: Equatable {
+            /// Between two requests.
+            case rest(isFirst: Bool)
+            /// Within a head.
+            case head
+            /// Between a head and its end; so many bytes have come since the request was answered.
+            case body(unread: Int)
+            /// A handshake waits for its end, or for the answers of requests before it.
+            case handshake(WebSocketHandshake.Opening, isAtEnd: Bool)
+            /// Nothing can be read any more, and the client will be told why.
+            case unreadable(HTTPRefusal)
+            /// Nothing more is read.
+            case finished
+        }
+
+        /// What a client is waited for.
+        enum Wait: Equatable {
+            case firstRequest, nextRequest, head, body, close
+        }
+
+        /// What to do with a part of a request.
+        enum ReadAction: Equatable {
+            /// Hand it over to whoever answers requests.
+            case forward
+            case drop
+            /// The same, and what follows the request is no HTTP.
+            case dropAndKeepRest
+            case perform(Action)
+        }
+
+        /// What to do after an event.
+        enum Action: Equatable {
+            case none
+            /// Answer with 101, and go on with WebSocket.
+            case upgrade(WebSocketHandshake.Opening)
+            /// Say what is wrong, then close the output.
+            case refuse(HTTPRefusal)
+            /// Whoever reads the body of a request has to know that there will not be more.
+            case failBody
+            /// Close the output, and the rest when the client has.
+            case closeOutput
+            /// Close the connection.
+            case close
+        }
+
+        private enum Output: Equatable {
+            case open
+            /// What was written before still goes out.
+            case closing
+            case closed
+            case upgraded
+        }
+
+        private let unreadLimit: Int
+        private let upgrades: Bool
+        private var input = Input.rest(isFirst: true)
+        private var output = Output.open
+        /// Requests whose response has not ended.
+        private var unanswered = 0
+        /// The client or the server wants no request after those that have arrived.
+        private var closesWhenAnswered = false
+        /// The response that is being written is the last one, whatever has been asked for behind it.
+        private var closesAfterResponse = false
+        /// Whether the client speaks HTTP/1.0: it knows no chunks, and the end of an answer by the end of the connection.
+        private(set) var isOfVersion1_0 = false
+        /// Whether the client has been sent anything, which proves that a handshake of TLS is complete.
+        private var hasWritten = false
+
+        /// Begins a connection.
+        ///
+        /// - Parameters:
+        ///   - unreadLimit: How many bytes may come of a body whose request has been answered.
+        ///   - upgrades: Whether there are WebSockets; if not, a request for one is answered by its route.
+        init(unreadLimit: Int, upgrades: Bool = true) {
+            self.unreadLimit = unreadLimit
+            self.upgrades = upgrades
+        }
+
+        /// What the client is waited for; `nil` when it is the server's turn, or a WebSocket.
+        var wait: Wait? {
+            if output == .closed { return .close }
+            guard output == .open, unanswered == 0 else { return nil }
+            return switch input {
+            case .rest(let isFirst): isFirst ? .firstRequest : .nextRequest
+            case .head: .head
+            case .body: .body
+            case .handshake, .unreadable, .finished: nil
+            }
+        }
+
+        /// Whether reading has to wait: nobody would take the bytes behind a handshake.
+        var holdsReads: Bool {
+            if case .handshake = input { output == .open } else { false }
+        }
+
+        // MARK: Requests
+
+        mutating func received(_ part: HTTPServerRequestPart) -> ReadAction {
+            guard output == .open else { return .drop }
+            switch (part, input) {
+            case (.head(let head), .rest), (.head(let head), .head):
+                return received(head)
+            case (.body(let bytes), .body(let unread)):
+                guard unanswered == 0 else { return .forward }
+                input = .body(unread: unread + bytes.readableBytes)
+                return unread + bytes.readableBytes > unreadLimit ? .perform(closeOutput()) : .forward
+            case (.end, .body):
+                input = .rest(isFirst: false)
+                return .forward
+            case (.end, .handshake(let opening, _)):
+                input = .handshake(opening, isAtEnd: true)
+                return .perform(unanswered == 0 ? allAnswered() : .none)
+            default:
+                return .drop
+            }
+        }
+
+        private mutating func received(_ head: HTTPRequestHead) -> ReadAction {
+            guard !closesWhenAnswered else {
+                input = .finished
+                return .drop
+            }
+            if let refusal = head.hostProblem { return .perform(refuse(refusal)) }
+            switch upgrades ? WebSocketHandshake(head) : .none {
+            case .complete(let opening):
+                input = .handshake(opening, isAtEnd: false)
+                return .dropAndKeepRest
+            case .broken(let reason):
+                return .perform(refuse(.brokenHandshake(reason: reason)))
+            case .none:
+                if head.version == .http1_0 { isOfVersion1_0 = true }
+                input = .body(unread: 0)
+                unanswered += 1
+                closesWhenAnswered = !head.isKeepAlive
+                return .forward
+            }
+        }
+
+        /// A read is complete.
+        ///
+        /// - Parameter isWithinRequest: Whether it has ended within a request: if that has no head yet, then within its head, also
+        ///   when the same read has brought the request before it.
+        mutating func readCompleted(isWithinRequest: Bool) {
+            guard output == .open, isWithinRequest, case .rest = input else { return }
+            input = .head
+        }
+
+        /// What has arrived is no request, or no body.
+        mutating func failed(_ error: HTTPParserError) -> Action {
+            guard output == .open else { return .none }
+            if case .body = input {
+                closesWhenAnswered = true
+                input = .finished
+                return unanswered == 0 ? closeOutput() : .failBody
+            }
+            if case .unreadable = input { return .none }
+            // The parser also fails when something follows the last request.
+            guard !closesWhenAnswered else {
+                input = .finished
+                return .none
+            }
+            return refuse(error == .headerOverflow ? .headTooLarge : .notHTTP(error))
+        }
+
+        private mutating func refuse(_ refusal: HTTPRefusal) -> Action {
+            input = .unreadable(refusal)
+            return unanswered == 0 ? allAnswered() : .none
+        }
+
+        /// Somebody begins to read a body that the client keeps until then.
+        ///
+        /// - Returns: Whether the client is to be told; a client of HTTP/1.0 would take it for the answer.
+        mutating func bodyIsWanted() -> Bool {
+            guard output == .open, !isOfVersion1_0, case .body = input else { return false }
+            hasWritten = true
+            return true
+        }
+
+        // MARK: Responses
+
+        mutating func responseBegan(_ head: HTTPResponseHead) {
+            hasWritten = true
+            if !head.isKeepAlive { closesAfterResponse = true }
+        }
+
+        mutating func responseEnded() -> Action {
+            unanswered -= 1
+            guard output == .open else { return .none }
+            if closesAfterResponse { return closeOutput() }
+            return unanswered == 0 ? allAnswered() : .none
+        }
+
+        private mutating func allAnswered() -> Action {
+            switch input {
+            case .unreadable(let refusal):
+                output = .closing
+                hasWritten = true
+                return .refuse(refusal)
+            case .handshake(let opening, isAtEnd: true) where !closesWhenAnswered:
+                output = .upgraded
+                return .upgrade(opening)
+            case .finished:
+                return closeOutput()
+            case .rest, .head, .body, .handshake:
+                return closesWhenAnswered ? closeOutput() : .none
+            }
+        }
+
+        /// Ends the connection behind what was written.
+        ///
+        /// Where nothing was, nobody waits for anything, and the output would perhaps never get through: a handler of TLS keeps
+        /// it until a handshake is complete that a stranger need not even begin.
+        private mutating func closeOutput() -> Action {
+            output = .closing
+            return hasWritten ? .closeOutput : .close
+        }
+
+        // MARK: The connection
+
+        /// The client has closed its end.
+        mutating func inputClosed() -> Action {
+            guard output != .upgraded else { return .none }
+            closesWhenAnswered = true
+            switch input {
+            case .unreadable: break
+            case .rest, .head, .body, .handshake, .finished: input = .finished
+            }
+            switch output {
+            case .open: return unanswered == 0 ? allAnswered() : .none
+            case .closed: return .close
+            case .closing, .upgraded: return .none
+            }
+        }
+
+        /// Whether the connection is none of HTTP any more.
+        var isUpgraded: Bool { output == .upgraded }
+
+        /// Somebody wants the output closed.
+        mutating func closeRequested() -> Action {
+            output == .open ? closeOutput() : .none
+        }
+
+        /// The client can have all that was written.
+        ///
+        /// - Returns: Whether it is waited for that it closes its end.
+        mutating func outputClosed() -> Bool {
+            guard output != .upgraded else { return false }
+            output = .closed
+            return true
+        }
+
+        /// The server shuts down.
+        mutating func shutDown() -> Action {
+            closesWhenAnswered = true
+            return unanswered == 0 ? .close : .none
+        }
+
+        /// The client has not done in time what it is waited for.
+        mutating func timedOut() -> Action {
+            switch wait {
+            case .head: refuse(.headTooSlow)
+            case .close, nil: .close
+            case .firstRequest, .nextRequest, .body: closeOutput()
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+import HTTPConnections
+import NIOHTTP1
+import PowerSyncProtocol
+
+extension ErrorEnvelope {
+    /// The error of a connection that answers by itself.
+    init(_ refusal: HTTPRefusal) {
+        let name =
+            switch refusal {
+            case .brokenHandshake: "WebSocketHandshake"
+            case .tooManyConnections: "ServiceError"
+            case .notHTTP, .missingHost, .repeatedHost, .brokenHost, .headTooSlow, .headTooLarge: "ValidationError"
+            }
+        self.init(
+            code: refusal == .tooManyConnections ? .connectionLimit : .generic,
+            status: refusal.status,
+            description: refusal.description,
+            name: name,
+            details: refusal.details
+        )
+    }
+}
+
+extension HTTPRefusal {
+    /// The answer of a connection: an ``ErrorEnvelope`` that pages of other origins may read.
+    @Sendable
+    static func envelope(_ refusal: HTTPRefusal) -> Answer {
+        let error = ErrorEnvelope(refusal)
+        var fields: HTTPHeaders = [
+            "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": CrossOriginMiddleware.exposedFields,
+        ]
+        if let retryAfter = error.retryAfter { fields.add(name: "Retry-After", value: retryAfter) }
+        return Answer(contentType: "application/json", body: error.encodedJSON(), fields: fields)
+    }
+}

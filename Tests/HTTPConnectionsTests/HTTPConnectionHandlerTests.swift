@@ -1,0 +1,328 @@
+import Logging
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import NIOSSL
+import TestSupport
+import Testing
+
+@testable import HTTPConnections
+
+/// How long connections are waited for, on a clock of the test.
+@Suite struct HTTPConnectionHandlerTests {
+    /// A connection in memory, whose requests are answered when the test says so.
+    private final class Connection {
+        let channel = EmbeddedChannel()
+        private(set) var upgrades = 0
+
+        init(tls: NIOSSLContext? = nil) throws {
+            let pipeline = channel.pipeline.syncOperations
+            let limits = HTTPConnectionLimits()
+            if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
+            try pipeline.addHandler(DepartureHandler(on: channel.eventLoop))
+            let codec = try HTTPConnectionCodec(limits, addingTo: pipeline)
+            try pipeline.addHandler(
+                HTTPConnectionHandler(
+                    limits: limits,
+                    codec: codec,
+                    logger: Logger(label: "test") { _ in SilentLog() },
+                    upgrade: { [unowned self] _ in
+                        WebSocketUpgrade.Acceptance(extensions: nil) { [unowned self] _, _ in upgrades += 1 }
+                    }
+                )
+            )
+            channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
+        }
+
+        deinit { _ = try? channel.finish(acceptAlreadyClosed: true) }
+
+        /// Sends bytes to the service.
+        func send(_ text: String) {
+            send(ByteBuffer(string: text))
+        }
+
+        func send(_ bytes: ByteBuffer) {
+            // An error that reaches the end of the pipeline is one that whoever reads a body gets.
+            _ = try? channel.writeInbound(bytes)
+            channel.embeddedEventLoop.run()
+        }
+
+        func advance(_ amount: TimeAmount) {
+            channel.embeddedEventLoop.advanceTime(by: amount)
+        }
+
+        /// Answers one request.
+        func answer() throws {
+            let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: ["Content-Length": "0"])
+            try channel.writeOutbound(HTTPServerResponsePart.head(head))
+            try channel.writeOutbound(HTTPServerResponsePart.end(nil))
+            channel.embeddedEventLoop.run()
+        }
+
+        /// How many requests have begun since the last call.
+        func requestCount() throws -> Int {
+            var count = 0
+            while let part = try channel.readInbound(as: HTTPServerRequestPart.self) {
+                if case .head = part { count += 1 }
+            }
+            return count
+        }
+
+        /// What the service has sent since the last call.
+        func output() throws -> String {
+            var text = ""
+            while let bytes = try channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }
+            return text
+        }
+    }
+
+    private struct SilentLog: LogHandler {
+        var metadata: Logger.Metadata = [:]
+        var logLevel = Logger.Level.critical
+        subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+            get { metadata[key] }
+            set { metadata[key] = newValue }
+        }
+        func log(event: LogEvent) {}
+    }
+
+    @Test("a connection without a request is closed after 10 s, without a word")
+    func silent() throws {
+        let connection = try Connection()
+        connection.advance(.milliseconds(9_999))
+        #expect(connection.channel.isActive)
+        connection.advance(.milliseconds(1))
+        #expect(!connection.channel.isActive)
+        #expect(try connection.output() == "")
+    }
+
+    @Test("a refusal says in plain text what is wrong, unless the server makes another answer of it")
+    func plainRefusal() throws {
+        let connection = try Connection()
+        connection.send("GET / HTTP/1.1\r\nHost: a b\r\n\r\n")
+        let output = try connection.output()
+        #expect(output.hasPrefix("HTTP/1.1 400 "))
+        #expect(output.contains("Content-Type: text/plain; charset=utf-8\r\n"))
+        #expect(output.contains("\r\nConnection: close\r\n"))
+        #expect(output.contains("\r\n\r\nThe host of the request is not valid: Host, and the target"))
+    }
+
+    @Test("a handshake of TLS that is not finished keeps no connection", arguments: ["", "\u{16}\u{3}\u{1}", "\u{16}"])
+    func unfinishedHandshake(bytes: String) throws {
+        let certificate = try NIOSSLCertificate(bytes: Array(LoopbackCertificates.loopback.utf8), format: .pem)
+        let key = try NIOSSLPrivateKey(bytes: Array(LoopbackCertificates.loopbackKey.utf8), format: .pem)
+        let tls = try NIOSSLContext(
+            configuration: .makeServerConfiguration(
+                certificateChain: [.certificate(certificate)],
+                privateKey: .privateKey(key)
+            )
+        )
+        func connection() throws -> Connection {
+            let connection = try Connection(tls: tls)
+            if !bytes.isEmpty { connection.send(bytes) }
+            return connection
+        }
+        let silent = try connection()
+        silent.advance(.milliseconds(9_999))
+        #expect(silent.channel.isActive)
+        silent.advance(.milliseconds(1))
+        // The handler of TLS gives the client 5 s to agree to the end.
+        silent.advance(.seconds(5))
+        #expect(!silent.channel.isActive)
+
+        let leaving = try connection()
+        leaving.channel.pipeline.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        leaving.advance(.seconds(5))
+        #expect(!leaving.channel.isActive)
+    }
+
+    @Test("the first head has 10 s, however its bytes are spread over them")
+    func slowHead() throws {
+        let connection = try Connection()
+        for byte in "GET / HTTP".unicodeScalars {
+            #expect(connection.channel.isActive)
+            connection.send(String(byte))
+            connection.advance(.seconds(1))
+        }
+        #expect(!connection.channel.isActive)
+        #expect(try connection.output().hasPrefix("HTTP/1.1 408 "))
+    }
+
+    @Test("between two requests a connection may rest for 75 s, and the next head has 10 s from its first byte")
+    func keptAlive() throws {
+        let connection = try Connection()
+        connection.send(RawRequests.probe)
+        // A request that is being answered has all the time that it needs.
+        connection.advance(.hours(1))
+        try connection.answer()
+        connection.advance(.seconds(74))
+        #expect(connection.channel.isActive)
+        connection.send("GET /")
+        connection.advance(.milliseconds(9_999))
+        #expect(connection.channel.isActive)
+        connection.send(" HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.advance(.minutes(5))
+        #expect(try connection.requestCount() == 2)
+        try connection.answer()
+        _ = try connection.output()
+
+        connection.send("G")
+        connection.advance(.milliseconds(9_999))
+        #expect(connection.channel.isActive)
+        connection.advance(.milliseconds(1))
+        #expect(!connection.channel.isActive)
+        #expect(try connection.output().hasPrefix("HTTP/1.1 408 "))
+
+        let idle = try Connection()
+        idle.send(RawRequests.probe)
+        try idle.answer()
+        _ = try idle.output()
+        idle.advance(.milliseconds(74_999))
+        #expect(idle.channel.isActive)
+        idle.advance(.milliseconds(1))
+        #expect(!idle.channel.isActive)
+        #expect(try idle.output() == "")
+    }
+
+    @Test(
+        "a head that begins in the read of the request before it has 10 s from the answer to that one",
+        arguments: ["G", "GET / HTTP/1.1\r\nHo", "GET / HTTP/1.1\r\nHost: x\r\n"]
+    )
+    func headBehindARequest(beginning: String) throws {
+        for count in 1...3 {
+            let connection = try Connection()
+            connection.send(String(repeating: RawRequests.probe, count: count) + beginning)
+            connection.advance(.hours(1))
+            for _ in 0..<count {
+                #expect(connection.channel.isActive)
+                try connection.answer()
+            }
+            _ = try connection.output()
+            connection.advance(.milliseconds(9_999))
+            #expect(connection.channel.isActive)
+            connection.advance(.milliseconds(1))
+            #expect(!connection.channel.isActive)
+            #expect(try connection.output().hasPrefix("HTTP/1.1 408 "))
+        }
+        // One that comes in time is a request, and the pause behind it is one between requests.
+        let connection = try Connection()
+        connection.send(RawRequests.probe + "GET /")
+        try connection.answer()
+        connection.advance(.seconds(9))
+        connection.send(" HTTP/1.1\r\nHost: x\r\n\r\n")
+        #expect(try connection.requestCount() == 2)
+        try connection.answer()
+        connection.advance(.seconds(74))
+        #expect(connection.channel.isActive)
+    }
+
+    @Test("the rest of a body whose request has been answered has 10 s and 64 KiB")
+    func unreadBody() throws {
+        func connection() throws -> Connection {
+            let connection = try Connection()
+            connection.send(RawRequests.request("POST /nowhere", ["Content-Length: 1000000"]))
+            connection.advance(.minutes(1))
+            try connection.answer()
+            return connection
+        }
+        let slow = try connection()
+        for _ in 0..<9 {
+            slow.send("x")
+            slow.advance(.seconds(1))
+        }
+        #expect(slow.channel.isActive)
+        slow.send("x")
+        slow.advance(.seconds(1))
+        #expect(!slow.channel.isActive)
+
+        let large = try connection()
+        large.send(ByteBuffer(repeating: 0, count: 64 * 1024))
+        #expect(large.channel.isActive)
+        large.send("x")
+        #expect(!large.channel.isActive)
+    }
+
+    @Test("a handshake waits for answers, and nothing is read behind it")
+    func handshake() throws {
+        let connection = try Connection()
+        connection.send(RawRequests.probe + RawRequests.request("GET /", RawRequests.handshake()))
+        connection.advance(.hours(1))
+        #expect(connection.upgrades == 0)
+        try connection.answer()
+        #expect(connection.upgrades == 1)
+        let output = try connection.output()
+        #expect(RawRequests.statuses(of: output) == ["200", "101"], "\(output)")
+        // From now on, the WebSocket has limits of its own.
+        connection.advance(.hours(1))
+        #expect(connection.channel.isActive)
+    }
+
+    @Test(
+        "an ignored upgrade and the request behind it may arrive in any two pieces",
+        arguments: ["Connection: upgrade", "Connection: upgrade \t", "Connection: not-an-upgrade"]
+    )
+    func ignoredUpgrade(field: String) throws {
+        let upgrade = RawRequests.request("GET /", [field, "Upgrade: h2c"])
+        let body = RawRequests.request("POST /", [field, "Upgrade: h2c", "Content-Length: 2"]) + "{}"
+        let text = upgrade + body + upgrade
+        let bytes = Array(text.utf8)
+        for length in 1..<bytes.count {
+            let connection = try Connection()
+            connection.send(ByteBuffer(bytes: bytes[..<length]))
+            connection.send(ByteBuffer(bytes: bytes[length...]))
+            #expect(try connection.requestCount() == 3, "\(length)")
+            for _ in 0..<3 { try connection.answer() }
+            #expect(RawRequests.statuses(of: try connection.output()) == ["200", "200", "200"], "\(length)")
+            // The connection rests, and no part of a head has come.
+            connection.advance(.seconds(74))
+            #expect(connection.channel.isActive, "\(length)")
+        }
+    }
+
+    @Test("whatever arrives in whatever pieces, no connection is left open and silent")
+    func randomInput() throws {
+        let seed: UInt64 = 0x5eed_0707
+        print("seed \(seed)")
+        var generator = SeededGenerator(seed: seed)
+        let pieces = [
+            RawRequests.probe, RawRequests.request("POST /x", ["Content-Length: 3"]) + "abc",
+            RawRequests.request("GET /", ["Connection: Upgrade", "Upgrade: h2c"]),
+            RawRequests.request("POST /", ["Connection: Upgrade", "Upgrade: h2c", "Content-Length: 2"]) + "{}",
+            RawRequests.request("POST /", ["Transfer-Encoding: chunked"]) + "2\r\n{}\r\n0\r\n\r\n",
+            RawRequests.request("GET /", RawRequests.handshake(version: "7")), RawRequests.request("CONNECT x:1"),
+            RawRequests.request("GET /", ["Connection: close"]), "\r\n", "garbage\r\n\r\n",
+            RawRequests.request("GET /", RawRequests.handshake(connection: nil)),
+        ]
+        for round in 0..<2_000 {
+            var bytes: [UInt8] = []
+            for _ in 0...generator.number(below: 4) {
+                bytes += Array(pieces[generator.number(below: pieces.count)].utf8)
+            }
+            for _ in 0..<generator.number(below: 3) {
+                bytes[generator.number(below: bytes.count)] = UInt8(generator.number(below: 256))
+            }
+            if generator.number(below: 2) == 0 { bytes.removeLast(generator.number(below: bytes.count)) }
+            let connection = try Connection()
+            var unanswered = 0
+            while !bytes.isEmpty {
+                let count = 1 + generator.number(below: bytes.count)
+                connection.send(ByteBuffer(bytes: bytes.prefix(count)))
+                bytes.removeFirst(count)
+                unanswered += try connection.requestCount()
+                while unanswered > 0, connection.channel.isActive, generator.number(below: 3) > 0 {
+                    try connection.answer()
+                    unanswered -= 1
+                }
+            }
+            for _ in 0..<20 where connection.channel.isActive {
+                unanswered += try connection.requestCount()
+                while unanswered > 0, connection.channel.isActive {
+                    try connection.answer()
+                    unanswered -= 1
+                }
+                connection.advance(.seconds(10))
+            }
+            #expect(!connection.channel.isActive || connection.upgrades > 0, "round \(round)")
+        }
+    }
+}
