@@ -35,10 +35,10 @@ example: packages
 
 # The demo itself is a test: it exits non-zero when something that it claims did not happen. The last one keeps its photos in S3.
 demo-smoke:
-	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain
-	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --format ndjson
-	scripts/with-s3 sh -c '"$$0" demo --rows 2000 --plain --transport websocket --s3 "$$POWERSYNC_S3_ENDPOINT"' \
-		$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync
+	powersync=$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync && \
+	$$powersync demo --rows 2000 --plain && \
+	$$powersync demo --rows 2000 --plain --format ndjson && \
+	scripts/with-s3 sh -c '"$$0" demo --rows 2000 --plain --transport websocket --s3 "$$POWERSYNC_S3_ENDPOINT"' $$powersync
 
 # The command plugin, as people run it, over what the tests have: it exits non-zero when the file is another one.
 GENERATED = Tests/Fixtures/Generate
