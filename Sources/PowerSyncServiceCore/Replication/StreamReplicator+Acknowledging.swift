@@ -26,8 +26,9 @@ extension StreamReplicator {
             // Whatever cannot be said now is said after the next start.
             try? await firstOf {
                 var writer = last.writer
-                let durable = try await writer.makeDurable()
-                guard source.wantsLastAcknowledgement(of: durable.position.lsn, by: stream.slotName) else { return }
+                guard let durable = try await writer.makeDurable(),
+                    source.wantsLastAcknowledgement(of: durable.position.lsn, by: stream.slotName)
+                else { return }
                 try await source.acknowledge(durable, of: stream.slotName)
             } or: {
                 try await Task.sleep(for: Self.lastPatience)
