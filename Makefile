@@ -35,10 +35,10 @@ example: packages
 
 # The demo itself is a test: it exits non-zero when something that it claims did not happen. The last one keeps its photos in S3.
 demo-smoke:
-	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain
-	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --format ndjson
-	scripts/with-s3 sh -c '"$$0" demo --rows 2000 --plain --transport websocket --s3 "$$POWERSYNC_S3_ENDPOINT"' \
-		$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync
+	powersync=$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync && \
+	$$powersync demo --rows 2000 --plain && \
+	$$powersync demo --rows 2000 --plain --format ndjson && \
+	scripts/with-s3 sh -c '"$$0" demo --rows 2000 --plain --transport websocket --s3 "$$POWERSYNC_S3_ENDPOINT"' $$powersync
 
 # The command plugin, as people run it, over what the tests have: it exits non-zero when the file is another one.
 GENERATED = Tests/Fixtures/Generate
@@ -119,13 +119,14 @@ docs: packages
 	$(DEBUG)
 	scripts/docs
 
-## lint: check the formatting, what comments and pages refer to, code for single platforms, accesses to SQLite on servers, and names of databases
+## lint: check the formatting, what comments and pages refer to, code for single platforms, accesses to SQLite on servers, names of databases, and log lines
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
 	scripts/check-references
 	scripts/check-platforms
 	scripts/check-accesses
 	scripts/check-databases
+	scripts/check-logs
 	scripts/check-errors
 
 ## format: apply the formatting

@@ -309,11 +309,11 @@ let package = Package(
                 "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
                 "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto,
                 .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle, .yams,
+                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle,
             ]
         ),
         // What commands print, on terminals and in logs: texts of others are escaped.
-        module("PowerSyncTerminal", [.logging, .nioConcurrencyHelpers]),
+        module("PowerSyncTerminal", [.argumentParser, .logging, .nioConcurrencyHelpers]),
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
         module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
         executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
@@ -458,8 +458,7 @@ let package = Package(
         tests(
             "PowerSyncAuthTests",
             [
-                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "ServiceTestSupport", .jwtKit,
-                .nioConcurrencyHelpers,
+                "PowerSyncAuth", "PowerSyncProtocol", "ServiceTestSupport", .jwtKit, .nioConcurrencyHelpers,
             ]
         ),
         tests(
@@ -481,7 +480,7 @@ let package = Package(
         tests(
             "PowerSyncServicePostgresTests",
             [
-                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
+                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore",
                 "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
                 "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
             ]
@@ -537,8 +536,9 @@ let package = Package(
         tests(
             "PowerSyncCLITests",
             [
-                "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "TestSupport",
+                "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol",
+                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTerminal",
+                "PowerSyncTesting", "TestSupport",
                 .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ]
         ),

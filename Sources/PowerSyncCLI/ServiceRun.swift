@@ -1,12 +1,12 @@
 import Logging
 import Metrics
-import PowerSync
+import PowerSyncProtocol
 import PowerSyncService
 import PowerSyncServiceCore
+import PowerSyncTerminal
 import Prometheus
 import ServiceLifecycle
 import UnixSignals
-import PowerSyncTerminal
 
 /// A service as a process: its log, its metrics, the watch over its sync config, and signals.
 struct ServiceRun {
@@ -42,7 +42,7 @@ struct ServiceRun {
             factory.valueHistogramBuckets[ReplicationStatistics.publicationLabel] =
                 ReplicationStatistics.publicationBuckets
             MetricsSystem.bootstrap(factory)
-            ServiceMetrics.shared.recordBuild(version: UserAgent.version)
+            ServiceMetrics.shared.recordBuild(version: PackageVersion.current)
             let endpoint = MetricsEndpoint(
                 host: configuration.metricsHost,
                 port: port,

@@ -1,6 +1,5 @@
 import Logging
 import PowerSyncServiceCore
-import PowerSyncSQLite
 import ServiceLifecycle
 
 /// Notices what happens to files under a running service, each second.

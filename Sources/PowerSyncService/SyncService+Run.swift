@@ -25,7 +25,7 @@ extension SyncService {
         try await configuration.checkPlaces(logger: logger)
         let storage = try await configuration.openStorage(logger: logger)
         defer { close("storage") { try storage.close() } }
-        let source = try configuration.openSource(logger: logger)
+        let source = try await configuration.openSource(logger: logger)
         defer { close("source") { try source.close() } }
 
         ServiceMetrics.register()

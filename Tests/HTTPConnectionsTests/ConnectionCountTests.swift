@@ -4,8 +4,7 @@ import Testing
 
 /// How many connections are served, and how many are told that there are too many.
 @Suite struct ConnectionCountTests {
-    @Test("places are free again, and refusing again is logged again when half of them were free")
-    func places() {
+    @Test func placesAreFreeAgainAndRefusingAgainIsLoggedAgainWhenHalfOfThemWereFree() {
         let count = ConnectionCount(limit: 2)
         #expect(count.began() == .admitted)
         #expect(count.began() == .admitted)
@@ -22,8 +21,7 @@ import Testing
         #expect(count.began() == .refused(isFirst: true))
     }
 
-    @Test("the limit stays below that of open files")
-    func fileLimit() {
+    @Test func theLimitStaysBelowThatOfOpenFiles() {
         #expect(ConnectionCount.limit(openFiles: 150, cores: 2) == 78)
         #expect(ConnectionCount.limit(openFiles: 1024, cores: 8) == 928)
         #expect(ConnectionCount.limit(openFiles: 20, cores: 2) == 16)

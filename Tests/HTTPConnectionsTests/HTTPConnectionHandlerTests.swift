@@ -3,7 +3,6 @@ import NIOCore
 import NIOEmbedded
 import NIOHTTP1
 import NIOSSL
-import ServiceTestSupport
 import Testing
 import TestSupport
 
@@ -87,8 +86,7 @@ import TestSupport
         func log(event: LogEvent) {}
     }
 
-    @Test("a connection without a request is closed after 10 s, without a word")
-    func silent() throws {
+    @Test func aConnectionWithoutARequestIsClosedAfter10SWithoutAWord() throws {
         let connection = try Connection()
         connection.advance(.milliseconds(9_999))
         #expect(connection.channel.isActive)
@@ -97,8 +95,7 @@ import TestSupport
         #expect(try connection.output() == "")
     }
 
-    @Test("a refusal says in plain text what is wrong, unless the server makes another answer of it")
-    func plainRefusal() throws {
+    @Test func aRefusalSaysInPlainTextWhatIsWrongUnlessTheServerMakesAnotherAnswerOfIt() throws {
         let connection = try Connection()
         connection.send("GET / HTTP/1.1\r\nHost: a b\r\n\r\n")
         let output = try connection.output()
@@ -108,8 +105,8 @@ import TestSupport
         #expect(output.contains("\r\n\r\nThe host of the request is not valid: Host, and the target"))
     }
 
-    @Test("a handshake of TLS that is not finished keeps no connection", arguments: ["", "\u{16}\u{3}\u{1}", "\u{16}"])
-    func unfinishedHandshake(bytes: String) throws {
+    @Test(arguments: ["", "\u{16}\u{3}\u{1}", "\u{16}"])
+    func aHandshakeOfTLSThatIsNotFinishedKeepsNoConnection(bytes: String) throws {
         let certificate = try NIOSSLCertificate(bytes: Array(LoopbackCertificates.loopback.utf8), format: .pem)
         let key = try NIOSSLPrivateKey(bytes: Array(LoopbackCertificates.loopbackKey.utf8), format: .pem)
         let tls = try NIOSSLContext(
@@ -137,8 +134,7 @@ import TestSupport
         #expect(!leaving.channel.isActive)
     }
 
-    @Test("the first head has 10 s, however its bytes are spread over them")
-    func slowHead() throws {
+    @Test func theFirstHeadHas10SHoweverItsBytesAreSpreadOverThem() throws {
         let connection = try Connection()
         for byte in "GET / HTTP".unicodeScalars {
             #expect(connection.channel.isActive)
@@ -149,8 +145,7 @@ import TestSupport
         #expect(try connection.output().hasPrefix("HTTP/1.1 408 "))
     }
 
-    @Test("between two requests a connection may rest for 75 s, and the next head has 10 s from its first byte")
-    func keptAlive() throws {
+    @Test func betweenTwoRequestsAConnectionMayRestFor75SAndTheNextHeadHas10SFromItsFirstByte() throws {
         let connection = try Connection()
         connection.send(RawRequests.probe)
         // A request that is being answered has all the time that it needs.
@@ -185,10 +180,7 @@ import TestSupport
         #expect(try idle.output() == "")
     }
 
-    @Test(
-        "a head that begins in the read of the request before it has 10 s from the answer to that one",
-        arguments: ["G", "GET / HTTP/1.1\r\nHo", "GET / HTTP/1.1\r\nHost: x\r\n"]
-    )
+    @Test(arguments: ["G", "GET / HTTP/1.1\r\nHo", "GET / HTTP/1.1\r\nHost: x\r\n"])
     func headBehindARequest(beginning: String) throws {
         for count in 1...3 {
             let connection = try Connection()
@@ -217,8 +209,7 @@ import TestSupport
         #expect(connection.channel.isActive)
     }
 
-    @Test("the rest of a body whose request has been answered has 10 s and 64 KiB")
-    func unreadBody() throws {
+    @Test func theRestOfABodyWhoseRequestHasBeenAnsweredHas10SAnd64KiB() throws {
         func connection() throws -> Connection {
             let connection = try Connection()
             connection.send(RawRequests.request("POST /nowhere", ["Content-Length: 1000000"]))
@@ -243,8 +234,7 @@ import TestSupport
         #expect(!large.channel.isActive)
     }
 
-    @Test("a handshake waits for answers, and nothing is read behind it")
-    func handshake() throws {
+    @Test func aHandshakeWaitsForAnswersAndNothingIsReadBehindIt() throws {
         let connection = try Connection()
         connection.send(RawRequests.probe + RawRequests.request("GET /", RawRequests.handshake()))
         connection.advance(.hours(1))
@@ -258,11 +248,8 @@ import TestSupport
         #expect(connection.channel.isActive)
     }
 
-    @Test(
-        "an ignored upgrade and the request behind it may arrive in any two pieces",
-        arguments: ["Connection: upgrade", "Connection: upgrade \t", "Connection: not-an-upgrade"]
-    )
-    func ignoredUpgrade(field: String) throws {
+    @Test(arguments: ["Connection: upgrade", "Connection: upgrade \t", "Connection: not-an-upgrade"])
+    func anIgnoredUpgradeAndTheRequestBehindItMayArriveInAnyTwoPieces(field: String) throws {
         let upgrade = RawRequests.request("GET /", [field, "Upgrade: h2c"])
         let body = RawRequests.request("POST /", [field, "Upgrade: h2c", "Content-Length: 2"]) + "{}"
         let text = upgrade + body + upgrade
@@ -280,8 +267,7 @@ import TestSupport
         }
     }
 
-    @Test("whatever arrives in whatever pieces, no connection is left open and silent")
-    func randomInput() throws {
+    @Test func whateverArrivesInWhateverPiecesNoConnectionIsLeftOpenAndSilent() throws {
         let seed: UInt64 = 0x5eed_0707
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)

@@ -66,8 +66,8 @@ import Testing
         Case("a path over the limit", "GET /" + String(repeating: "x", count: 100_000), status: "431"),
     ]
 
-    @Test("as the first request, after others, and behind one that is being answered", arguments: cases)
-    func answered(_ test: Case) async throws {
+    @Test(arguments: cases)
+    func asTheFirstRequestAfterOthersAndBehindOneThatIsBeingAnswered(_ test: Case) async throws {
         try await LoopbackServer.run { port, log in
             for before in 0...1 {
                 try await RawConnection.connect(port: port) { connection in
@@ -91,8 +91,7 @@ import Testing
         }
     }
 
-    @Test("a head that ends with the connection is answered to whoever still listens")
-    func truncated() async throws {
+    @Test func aHeadThatEndsWithTheConnectionIsAnsweredToWhoeverStillListens() async throws {
         try await LoopbackServer.run { port, _ in
             try await RawConnection.connect(port: port) { connection in
                 try await connection.send("GET /probes/liveness HTTP/1.1\r\nHos")
@@ -102,8 +101,7 @@ import Testing
         }
     }
 
-    @Test("what follows a request that wants the connection closed is not answered")
-    func afterTheLast() async throws {
+    @Test func whatFollowsARequestThatWantsTheConnectionClosedIsNotAnswered() async throws {
         try await LoopbackServer.run { port, _ in
             for rest in [RawRequests.probe, "garbage\r\n\r\n"] {
                 try await RawConnection.connect(port: port) { connection in

@@ -8,8 +8,7 @@ import Testing
 /// The time-outs of TCP, as the system tells them.
 @Suite struct SilentPeerLimitsTests {
     #if os(Linux)
-    @Test("the system gives up peers that have vanished: idle ones after a minute, others after 5")
-    func limitsOfSilence() async throws {
+    @Test func theSystemGivesUpPeersThatHaveVanishedIdleOnesAfterAMinuteOthersAfter5() async throws {
         let (accepted, connections) = AsyncStream.makeStream(of: [SocketOptionValue].self)
         let options = [4, 5, 6, 18].map { (name: CInt) in
             ChannelOptions.Types.SocketOption(level: .tcp, name: NIOBSDSocket.Option(rawValue: name))

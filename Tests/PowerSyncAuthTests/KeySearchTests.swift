@@ -76,7 +76,7 @@ import Testing
         )
     }
 
-    @Test("ids are their bytes", arguments: EqualTexts.pairs)
+    @Test(arguments: EqualTexts.pairs)
     func idsAreTheirBytes(_ ids: EqualTexts) async throws {
         let pair = try await TestKeyPair(.es256, id: ids.first)
         let token = try TestToken(header: pair.header).signed(by: pair.sign)

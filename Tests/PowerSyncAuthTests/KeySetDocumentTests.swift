@@ -49,43 +49,40 @@ import Testing
         var testDescription: String { key }
     }
 
-    @Test(
-        "a key that is not used is named with its algorithm and the reason",
-        arguments: [
-            LeftOut(
-                key: #""kid":"a","kty":"EC","crv":"secp256k1","alg":"ES256K","x":"AA","y":"AA""#,
-                expected: ["a (ES256K): ", "secp256k1"]
-            ),
-            LeftOut(
-                key: #""kid":"a","kty":"EC","crv":"secp256k1","x":"AA","y":"AA""#,
-                expected: ["a (secp256k1): ", "no library"]
-            ),
-            LeftOut(
-                key: #""kid":"a","kty":"OKP","crv":"Ed448","alg":"EdDSA","x":"AA""#,
-                expected: ["a (EdDSA): ", "Ed448"]
-            ),
-            LeftOut(
-                key: #""kid":"a","kty":"OKP","crv":"X25519","x":"AA""#,
-                expected: ["a (X25519): ", "for encryption"]
-            ),
-            LeftOut(
-                key: #""kid":"a","kty":"RSA","alg":"RSA-OAEP","n":"AA","e":"AQAB""#,
-                expected: ["a (RSA-OAEP): ", "for encryption"]
-            ),
-            LeftOut(
-                key: #""kid":"a","use":"enc","alg":"ES256",\#(p256)"#,
-                expected: ["a (ES256): ", "for encryption"]
-            ),
-            LeftOut(key: #""kid":"a","key_ops":["deriveKey"],\#(p256)"#, expected: ["a (ES256): ", "key_ops"]),
-            LeftOut(key: #""kty":"oct","alg":"HS256","k":"AA""#, expected: ["* (HS256): ", "secrets"]),
-            LeftOut(key: #""kid":"a","alg":"RS256",\#(p256)"#, expected: ["a (RS256): ", "type EC"]),
-            LeftOut(
-                key: #""kid":"a","alg":"XS256",\#(p256)"#,
-                expected: ["a (XS256): ", "known here", "PS512", "Ed25519"]
-            ),
-            LeftOut(key: #""kid":"a","kty":"AKP","alg":"ML-DSA-65","pub":"AA""#, expected: ["a (ML-DSA-65): ", "AKP"]),
-        ]
-    )
+    @Test(arguments: [
+        LeftOut(
+            key: #""kid":"a","kty":"EC","crv":"secp256k1","alg":"ES256K","x":"AA","y":"AA""#,
+            expected: ["a (ES256K): ", "secp256k1"]
+        ),
+        LeftOut(
+            key: #""kid":"a","kty":"EC","crv":"secp256k1","x":"AA","y":"AA""#,
+            expected: ["a (secp256k1): ", "no library"]
+        ),
+        LeftOut(
+            key: #""kid":"a","kty":"OKP","crv":"Ed448","alg":"EdDSA","x":"AA""#,
+            expected: ["a (EdDSA): ", "Ed448"]
+        ),
+        LeftOut(
+            key: #""kid":"a","kty":"OKP","crv":"X25519","x":"AA""#,
+            expected: ["a (X25519): ", "for encryption"]
+        ),
+        LeftOut(
+            key: #""kid":"a","kty":"RSA","alg":"RSA-OAEP","n":"AA","e":"AQAB""#,
+            expected: ["a (RSA-OAEP): ", "for encryption"]
+        ),
+        LeftOut(
+            key: #""kid":"a","use":"enc","alg":"ES256",\#(p256)"#,
+            expected: ["a (ES256): ", "for encryption"]
+        ),
+        LeftOut(key: #""kid":"a","key_ops":["deriveKey"],\#(p256)"#, expected: ["a (ES256): ", "key_ops"]),
+        LeftOut(key: #""kty":"oct","alg":"HS256","k":"AA""#, expected: ["* (HS256): ", "secrets"]),
+        LeftOut(key: #""kid":"a","alg":"RS256",\#(p256)"#, expected: ["a (RS256): ", "type EC"]),
+        LeftOut(
+            key: #""kid":"a","alg":"XS256",\#(p256)"#,
+            expected: ["a (XS256): ", "known here", "PS512", "Ed25519"]
+        ),
+        LeftOut(key: #""kid":"a","kty":"AKP","alg":"ML-DSA-65","pub":"AA""#, expected: ["a (ML-DSA-65): ", "AKP"]),
+    ])
     func leftOutKeysAreNamed(_ test: LeftOut) throws {
         let document = try Self.document([test.key, #""kid":"good",\#(Self.ed25519)"#])
         #expect(document.keys.map(\.id) == ["good"])

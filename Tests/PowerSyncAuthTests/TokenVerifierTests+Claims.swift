@@ -100,20 +100,16 @@ extension TokenVerifierTests {
         }
     }
 
-    @Test(
-        "numbers of 64 bits are users of their own",
-        arguments: [
-            "0", "-1", "9007199254740992", "9007199254740993", "9223372036854775807", "-9223372036854775808",
-        ]
-    )
-    func numbersAreExact(_ number: String) async throws {
+    @Test(arguments: [
+        "0", "-1", "9007199254740992", "9007199254740993", "9223372036854775807", "-9223372036854775808",
+    ])
+    func numbersOf64BitsAreUsersOfTheirOwn(_ number: String) async throws {
         let payload = #"{"sub":\#(number),"aud":"powersync-dev","iat":1767225600,"exp":1767229200}"#
         let token = try Self.signed(payload: payload)
         #expect(try await TestVerifier.verifier().verify(token, now: TestVerifier.now).userID == number)
     }
 
-    @Test("half a character is U+FFFD in what a claim says")
-    func halvesInClaims() async throws {
+    @Test func halfACharacterIsUFFFDInWhatAClaimSays() async throws {
         let payload =
             #"{"sub":"u1","name":"Ann \ud83d","parameters":{"x":["\ude00"]},"aud":"powersync-dev","iat":1767225600,"exp":1767229200}"#
         let verified = try await TestVerifier.verifier().verify(
@@ -124,14 +120,11 @@ extension TokenVerifierTests {
         #expect(verified.payload["parameters"] == ["x": ["\u{fffd}"]])
     }
 
-    @Test(
-        "half a character says nobody, and names nothing",
-        arguments: [
-            #""sub":"u\ud83d","aud":"powersync-dev""#, #""sub":"u1","aud":"powersync-dev\ud83d""#,
-            #""sub":"u1","aud":["powersync-dev","\ude00"]"#, #""sub":"u1","aud":"powersync-dev","n\ud83d":1"#,
-            #""sub":"u1","aud":"powersync-dev","parameters":{"n\ud83d":1}"#,
-        ]
-    )
+    @Test(arguments: [
+        #""sub":"u\ud83d","aud":"powersync-dev""#, #""sub":"u1","aud":"powersync-dev\ud83d""#,
+        #""sub":"u1","aud":["powersync-dev","\ude00"]"#, #""sub":"u1","aud":"powersync-dev","n\ud83d":1"#,
+        #""sub":"u1","aud":"powersync-dev","parameters":{"n\ud83d":1}"#,
+    ])
     func halvesInWhatIdentifies(_ claims: String) async throws {
         let token = try Self.signed(payload: "{\(claims),\"iat\":1767225600,\"exp\":1767229200}")
         let failure = await TestVerifier.failure(token)

@@ -3,7 +3,6 @@ import PowerSyncProtocol
 import ServiceTestSupport
 import Testing
 
-@testable import PowerSyncServiceCore
 @testable import PowerSyncAuth
 
 /// Which key a token is verified with.
@@ -22,7 +21,7 @@ extension TokenVerifierTests {
         func keyWasMissing() {}
     }
 
-    @Test("a token of a key that is configured does not wait for servers", arguments: ["test-1", nil])
+    @Test(arguments: ["test-1", nil])
     func configuredKeysComeFirst(id: String?) async throws {
         let key = JSONWebKey(id: id, algorithm: .hs256, material: .symmetric(TestVerifier.secret))
         let server = AskedServer()
@@ -47,10 +46,7 @@ extension TokenVerifierTests {
         func keyWasMissing() { missing.withLockedValue { $0 += 1 } }
     }
 
-    @Test(
-        "a token of a key that a server has told does not wait for the servers before it",
-        arguments: ["test-1", nil]
-    )
+    @Test(arguments: ["test-1", nil])
     func knownKeysComeBeforeAwaitedOnes(id: String?) async throws {
         let key = JSONWebKey(id: id, algorithm: .hs256, material: .symmetric(TestVerifier.secret))
         let server = AskedServer()
@@ -61,8 +57,7 @@ extension TokenVerifierTests {
         #expect(known.missing.withLockedValue(\.self) == 0)
     }
 
-    @Test("a key that does not fit waits for the servers before it, which may have one of the same name")
-    func aRefusalWaitsForWhatCountsMore() async throws {
+    @Test func aRefusalWaitsForWhatCountsMore() async throws {
         let wrong = JSONWebKey(id: "test-1", algorithm: .hs256, material: .symmetric(Array("another secret".utf8)))
         let server = AskedServer()
         let known = AnsweredServer(current: CurrentKeys([VerifyingKey(wrong)]))
@@ -72,8 +67,7 @@ extension TokenVerifierTests {
         #expect(server.questions.withLockedValue(\.self) == 1)
     }
 
-    @Test("a server that cannot be asked does not keep the others from being asked for a new key")
-    func allServersAreAskedForAMissingKey() async {
+    @Test func allServersAreAskedForAMissingKey() async {
         let down = AnsweredServer(current: CurrentKeys([], failure: .keySetRequest("it is down")))
         let rotated = AnsweredServer(current: CurrentKeys([VerifyingKey(TestVerifier.key)]))
         let orders: [[any KeySource]] = [[rotated, down], [down, rotated], [AskedServer(), rotated]]
@@ -86,8 +80,7 @@ extension TokenVerifierTests {
         }
     }
 
-    @Test("the key that a token names is the only one that counts")
-    func aNamedKeyIsFinal() async {
+    @Test func aNamedKeyIsFinal() async {
         let other = JSONWebKey(id: "test-1", algorithm: .hs256, material: .symmetric(Array("another secret".utf8)))
         let wildcard = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(TestVerifier.secret))
         let token = TestToken().signed(with: TestVerifier.key)
@@ -95,8 +88,8 @@ extension TokenVerifierTests {
         #expect(failure == AuthorizationError(.authentication, "signature verification failed"))
     }
 
-    @Test("a wildcard key verifies tokens with and without kid", arguments: [nil, "unknown"])
-    func wildcardsAreTried(_ keyID: String?) async throws {
+    @Test(arguments: [nil, "unknown"])
+    func aWildcardKeyVerifiesTokensWithAndWithoutKid(_ keyID: String?) async throws {
         var header: JSONObject = ["alg": "HS256"]
         header["kid"] = keyID.map { .string($0) }
         let wrong = JSONWebKey(id: nil, algorithm: .hs256, material: .symmetric(Array("another secret".utf8)))

@@ -9,11 +9,8 @@ import Testing
 extension TokenVerifierTests {
     private static let wrongSignature = AuthorizationError(.authentication, "signature verification failed")
 
-    @Test(
-        "a token that its key has signed is accepted, and none that differs in a bit",
-        arguments: SigningAlgorithm.allCases
-    )
-    func signaturesAreChecked(_ algorithm: SigningAlgorithm) async throws {
+    @Test(arguments: SigningAlgorithm.allCases)
+    func aTokenThatItsKeyHasSignedIsAcceptedAndNoneThatDiffersInABit(_ algorithm: SigningAlgorithm) async throws {
         let pair = try await TestKeyPair(algorithm, id: "k")
         try await pair.key.checkMaterial()
         let verifier = TestVerifier.verifier([pair.key])
@@ -61,8 +58,7 @@ extension TokenVerifierTests {
         #expect(failure?.description.hasPrefix("Could not find an appropriate key in the keystore.") == true)
     }
 
-    @Test("a signature of ES256 is none of ES384, whatever the header says")
-    func curvesAreNotMixed() async throws {
+    @Test func curvesAreNotMixed() async throws {
         let short = try await TestKeyPair(.es256, id: "k")
         let long = try await TestKeyPair(.es384, id: "k")
         let token = try TestToken(header: long.header).signed(by: short.sign)
@@ -75,8 +71,7 @@ extension TokenVerifierTests {
         #expect(failure?.description.hasPrefix("Could not find an appropriate key in the keystore.") == true)
     }
 
-    @Test("a signature of RS256 is none of RS384, whatever the header says")
-    func hashesAreNotMixed() async throws {
+    @Test func hashesAreNotMixed() async throws {
         let short = try await TestKeyPair(.rs256, id: "k")
         let long = try await TestKeyPair(.rs384, id: "k")
         let token = try TestToken(header: long.header).signed(by: short.sign)
@@ -90,8 +85,7 @@ extension TokenVerifierTests {
         )
     }
 
-    @Test("a signature of RS256 is none of PS256, whatever the header says")
-    func paddingsAreNotMixed() async throws {
+    @Test func paddingsAreNotMixed() async throws {
         let (plain, salted) = (try await TestKeyPair(.rs256, id: "k"), try await TestKeyPair(.ps256, id: "k"))
         for (header, sign) in [(salted.header, plain.sign), (plain.header, salted.sign)] {
             let token = try TestToken(header: header).signed(by: sign)
@@ -102,7 +96,7 @@ extension TokenVerifierTests {
         }
     }
 
-    @Test("EdDSA has two names", arguments: ["EdDSA", "Ed25519"], ["EdDSA", "Ed25519"])
+    @Test(arguments: ["EdDSA", "Ed25519"], ["EdDSA", "Ed25519"])
     func namesOfEdDSA(_ nameInToken: String, _ nameInKey: String) async throws {
         let pair = try await TestKeyPair(.eddsa, id: "k")
         guard case .asymmetric(let jwk, _, _) = pair.key.material else { return }
@@ -113,8 +107,7 @@ extension TokenVerifierTests {
         #expect(await TestVerifier.failure(token, TestVerifier.verifier([key])) == nil)
     }
 
-    @Test("a signature has one text")
-    func spareBitsOfSignatures() async throws {
+    @Test func spareBitsOfSignatures() async throws {
         let token = TestToken().signed(with: TestVerifier.key)
         #expect(await TestVerifier.failure(token) == nil)
         // 32 bytes leave two bits of the last character, which is the first one of four with the same bytes.

@@ -2,7 +2,6 @@ import PowerSyncProtocol
 import ServiceTestSupport
 import Testing
 
-@testable import PowerSyncServiceCore
 @testable import PowerSyncAuth
 
 /// Which tokens are accepted, and why others are not (docs/service.md "Authentication").
@@ -119,7 +118,6 @@ import Testing
     }
 
     @Test(
-        "another algorithm is named, with the reason where there is one",
         arguments: [
             ("none", "it is no signature"), ("None", "\"None\"; accepted are HS256"), ("HS257", "PS512, ES256"),
             ("ES256K", "curve secp256k1"), ("Ed448", "curve Ed448"), ("", "\"\"; accepted"), (1, "a number; accepted"),
@@ -190,8 +188,7 @@ import Testing
         )
     }
 
-    @Test("one user's client is not another user")
-    func writeCheckpointKeysAreUnambiguous() {
+    @Test func writeCheckpointKeysAreUnambiguous() {
         func key(_ user: String, _ client: String?) -> String {
             VerifiedToken(payload: ["sub": .string(user)], expiresAt: 0).writeCheckpointKey(clientID: client)
         }
@@ -213,7 +210,6 @@ import Testing
     // MARK: Hostile values
 
     @Test(
-        "times of every size",
         arguments: [1e9, 2e9, 1e10, 1e18, 9.3e18, 1e19, 1e20, 1e100, 1e308, .infinity, -1, -1e19, -1e308, -.infinity],
         [0, 3600, 86_400, 1e19] as [Double]
     )
@@ -236,7 +232,6 @@ import Testing
     }
 
     @Test(
-        "times as they are written, however long",
         arguments: [
             "9223372036854775807", "9223372036854775808", "18446744073709551615", "18446744073709551616", "1e400",
             "1\(String(repeating: "0", count: 400))", "-9223372036854775809", "-18446744073709551616", "-1e400",

@@ -44,8 +44,7 @@ import Testing
         #expect(rows == [#""a" "u1" "AA""#, #""b" "u1" "B""#, #""c" NULL NULL"#])
     }
 
-    @Test("A row that is put again gets the given columns, whatever a new one has to have")
-    func aRowThatIsThereKeepsWhatIsNotGiven() async throws {
+    @Test func aRowThatIsThereKeepsWhatIsNotGiven() async throws {
         let scenario = try UploadScenario(
             schema: """
                 CREATE TABLE t (id TEXT PRIMARY KEY, n NOT NULL, c CHECK (c IS NOT NULL), v);
@@ -74,16 +73,14 @@ import Testing
         }
     }
 
-    @Test("A row that decisions do not find is not overwritten")
-    func aKeyWithACollationOfItsOwnRefusesItsEqual() async throws {
+    @Test func aKeyWithACollationOfItsOwnRefusesItsEqual() async throws {
         let scenario = try UploadScenario(schema: "CREATE TABLE t (id TEXT, v, PRIMARY KEY (id COLLATE NOCASE))")
         try await scenario.apply([Self.entry(.put, "t", "a", ["v": .int(1)], number: 1)])
         let response = try await scenario.apply([Self.entry(.put, "t", "A", ["v": .int(2)], number: 2)])
         #expect(response.rejections.map(\.code) == [.constraint])
     }
 
-    @Test("Values are stored as they were written, down to the class and the last character")
-    func valuesAreExact() async throws {
+    @Test func valuesAreStoredAsTheyWereWrittenDownToTheClassAndTheLastCharacter() async throws {
         let scenario = try UploadScenario(schema: "CREATE TABLE t (id TEXT PRIMARY KEY, v)")
         let cases: [(JsonValue, String)] = [
             (.int(9_007_199_254_740_993), "integer 9007199254740993"),
@@ -249,8 +246,7 @@ import Testing
         }
     }
 
-    @Test("A trigger that cannot be compiled is the server's fault: the client keeps its write")
-    func serverFaultsAreNoRejections() async throws {
+    @Test func serverFaultsAreNoRejections() async throws {
         let scenario = try UploadScenario(
             schema: """
                 CREATE TABLE lists (id TEXT PRIMARY KEY, name);

@@ -21,8 +21,7 @@ import Testing
         #expect(try await scenario.log().isEmpty)
     }
 
-    @Test("Up to the rejected transaction everything is applied, of it nothing, and nothing behind it is looked at")
-    func aRejectionEndsTheRequest() async throws {
+    @Test func aRejectionEndsTheRequest() async throws {
         let scenario = try UploadScenario { write, _ in
             write.entry.id == "bad" ? .reject("Not yours.") : .apply
         }
@@ -46,7 +45,6 @@ import Testing
 
     /// A client reads 16 MiB and 512 bytes for each write.
     @Test(
-        "However long what is quoted is, the answer has some hundred bytes for a write",
         arguments: [String(repeating: "t", count: 1 << 20), "lists"],
         [UploadApplierOptions.RejectionScope.transaction, .entry]
     )
@@ -100,7 +98,6 @@ import Testing
     }
 
     @Test(
-        "A decision about the owner of a row finds the row",
         arguments: ["UTF-8", "UTF-16le", "UTF-16be"],
         ["a", "a\u{0}b", "ä😀"]
     )

@@ -62,8 +62,8 @@ import Testing
         }
     }
 
-    @Test("Clocks may differ by a minute, in both directions", arguments: Algorithm.allCases, [-60.0, -59, 59, 60])
-    func clocksMayDiffer(_ algorithm: Algorithm, difference: Double) async throws {
+    @Test(arguments: Algorithm.allCases, [-60.0, -59, 59, 60])
+    func clocksMayDifferByAMinuteInBothDirections(_ algorithm: Algorithm, difference: Double) async throws {
         let key = try algorithm.key()
         let signer = signer(key)
         let service = try service(signer.keySet, secret: algorithm == .hs256 ? key : nil)

@@ -84,8 +84,7 @@ import Testing
         }
     }
 
-    @Test("The list has ids that a column takes for others, in both directions")
-    func theListIsNotEmpty() async throws {
+    @Test func theListIsNotEmpty() async throws {
         let table = try #require(SQLiteIDTable.all.first { $0.sql.contains("id INTEGER") })
         var checks = IDChecks(try Applier(table))
         for spelling in IDSpelling.all { try await checks.check(spelling, [.patch], place: table.sql) }
@@ -100,8 +99,7 @@ import Testing
         UploadEntry(operationID: 1, op: op, table: "items", id: id, data: data)
     }
 
-    @Test("A number in a column without a type is found by its digits, and two rows with one text are told to nobody")
-    func numbersInColumnsWithoutAType() async throws {
+    @Test func numbersInColumnsWithoutAType() async throws {
         for type in ["", "BLOB"] {
             let scenario = try UploadScenario(schema: "CREATE TABLE items (id \(type) PRIMARY KEY, note)")
             try await scenario.database.write { db in
@@ -125,8 +123,7 @@ import Testing
         }
     }
 
-    @Test("A write takes no row away by another unique column, whatever the table does about conflicts")
-    func conflictsOfOtherColumns() async throws {
+    @Test func conflictsOfOtherColumns() async throws {
         let clauses = ["REPLACE", "IGNORE", "FAIL", "ROLLBACK", "ABORT"]
         let tables = clauses.flatMap { clause in
             [
@@ -157,8 +154,7 @@ import Testing
         }
     }
 
-    @Test("What a table does with NULL, and what its triggers do with conflicts, is its own affair")
-    func clausesForOtherThingsAreFollowed() async throws {
+    @Test func clausesForOtherThingsAreFollowed() async throws {
         let scenario = try UploadScenario(
             schema: """
                 CREATE TABLE items (id TEXT PRIMARY KEY, note TEXT NOT NULL ON CONFLICT REPLACE DEFAULT 'none');
@@ -173,8 +169,7 @@ import Testing
         #expect(notes == ["none", "none"])
     }
 
-    @Test("What was applied for a user or a client was not applied for one whose id is spelled otherwise")
-    func writesAreRememberedByBytes() async throws {
+    @Test func writesAreRememberedByBytes() async throws {
         let scenario = try UploadScenario(schema: "CREATE TABLE items (id TEXT PRIMARY KEY, note)")
         let spellings = IDSpelling.all.flatMap { [$0.stored, $0.sent] }.filter { !$0.isEmpty }
         // A `Set` of texts takes canonically equivalent ones for one.

@@ -89,7 +89,7 @@ import Testing
         ["mallory", "\u{212a}evin", "007", "7.0", "kevin", "7 "].map { (type: type, user: $0) }
     }.one(in: 2)
 
-    @Test("Nobody changes rows of others, or gives them rows", arguments: Sample.all, owners)
+    @Test(arguments: Sample.all, owners)
     func rowsOfOthersStay(_ sample: Sample, _ owner: (type: String, user: String)) async throws {
         let user = owner.user
         let database = try await database(owner.type)
@@ -135,8 +135,8 @@ import Testing
         }
     }
 
-    @Test("Owners write what is theirs", arguments: Sample.all)
-    func ownersWrite(_ sample: Sample) async throws {
+    @Test(arguments: Sample.all)
+    func ownersWriteWhatIsTheirs(_ sample: Sample) async throws {
         for (type, user) in [("TEXT", "anna"), ("INTEGER", "12"), ("", "é"), ("TEXT", "caf\u{e9}")] {
             let database = try await database(type)
             let own = JsonValue.string(user)

@@ -9,7 +9,6 @@ import Testing
 /// Commands that other commands print, for people who paste them.
 @Suite struct ConfigurationOptionsTests {
     @Test(
-        "A printed command is about the same service",
         arguments: [
             (nil, "powersync teardown TEARDOWN"),
             ("other.yaml", "powersync teardown TEARDOWN --config other.yaml"),
@@ -22,15 +21,12 @@ import Testing
         #expect(options.command("teardown TEARDOWN") == command)
     }
 
-    @Test(
-        "options of the established service's command are taken",
-        arguments: [
-            (["start", "-r", "api"], "powersync.yaml"), (["serve", "--role", "api", "-c", "a.yaml"], "a.yaml"),
-            (["start", "-r", "api", "--config-path", "a.yaml"], "a.yaml"),
-            (["start", "-r", "api", "-c64", "YQ=="], "--config-base64"),
-            (["start", "-r", "api", "--config-base64", "YQ==", "-c", "a.yaml"], "--config-base64"),
-        ]
-    )
+    @Test(arguments: [
+        (["start", "-r", "api"], "powersync.yaml"), (["serve", "--role", "api", "-c", "a.yaml"], "a.yaml"),
+        (["start", "-r", "api", "--config-path", "a.yaml"], "a.yaml"),
+        (["start", "-r", "api", "-c64", "YQ=="], "--config-base64"),
+        (["start", "-r", "api", "--config-base64", "YQ==", "-c", "a.yaml"], "--config-base64"),
+    ])
     func optionsOfTheEstablishedService(_ words: [String], _ name: String) throws {
         let command = try #require(try PowerSyncCommand.parseAsRoot(words) as? ServeCommand)
         #expect(command.config.location.name == name)

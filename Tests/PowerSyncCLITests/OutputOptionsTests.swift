@@ -1,8 +1,9 @@
 import ArgumentParser
-import PowerSyncGenerator
+import PowerSyncTerminal
 import Testing
 
 @testable import PowerSyncCLI
+@testable import PowerSyncInspection
 
 /// The one spelling of output for tools (docs/operating.md).
 @Suite struct OutputOptionsTests {

@@ -29,16 +29,13 @@ import Testing
         #expect(!"\(settings)".contains("hunter2"))
     }
 
-    @Test(
-        "what cannot be used is refused without showing it",
-        arguments: [
-            "postgresql://me:hun@ter2@h/app", "postgres:/me:hunter2@h/app", "mysql://me:hunter2@h/app",
-            "postgresql//me:hunter2@h/app", "postgresql://me:hunter2%@h/app", "password=hunter2 host",
-            "me:hunter2@h/app",
-            "postgresql://me:hunter2@h/app?what=1", "postgresql://me:12/hunter2@h/app",
-            "jdbc:postgresql://h/app?password=hunter2",
-        ]
-    )
+    @Test(arguments: [
+        "postgresql://me:hun@ter2@h/app", "postgres:/me:hunter2@h/app", "mysql://me:hunter2@h/app",
+        "postgresql//me:hunter2@h/app", "postgresql://me:hunter2%@h/app", "password=hunter2 host",
+        "me:hunter2@h/app",
+        "postgresql://me:hunter2@h/app?what=1", "postgresql://me:12/hunter2@h/app",
+        "jdbc:postgresql://h/app?password=hunter2",
+    ])
     func whatCannotBeUsedIsNotShown(_ address: String) {
         let error = #expect(throws: ServiceError.self) { try SourceArgument(address) }
         #expect(error.map { !"\($0)".contains("ter2") && "\($0)".hasPrefix("--source") } == true, "\(error as Any)")

@@ -26,7 +26,7 @@ import TestSupport
 
     // MARK: Copying
 
-    @Test("a copy whose pages are changed while they are read", arguments: SourceKind.allCases)
+    @Test(arguments: SourceKind.allCases)
     func snapshotWhileChangesCome(_ kind: SourceKind) async throws {
         let tested = try await TestedSource(kind)
         // Several pages of each source.
@@ -56,7 +56,7 @@ import TestSupport
 
     // MARK: Following
 
-    @Test("a reader that has nothing to deliver says where it is", arguments: SourceKind.allCases)
+    @Test(arguments: SourceKind.allCases)
     func firstAnswerIsACommit(_ kind: SourceKind) async throws {
         let tested = try await TestedSource(kind)
         let follower = try await follower(tested)
@@ -75,7 +75,7 @@ import TestSupport
         }
     }
 
-    @Test("transactions are delivered as a whole, and in their order", arguments: SourceKind.allCases)
+    @Test(arguments: SourceKind.allCases)
     func transactionsAreAtomicAndInOrder(_ kind: SourceKind) async throws {
         let tested = try await TestedSource(kind)
         try await tested.write(insert(["a", "b"], name: 0))
@@ -121,7 +121,6 @@ import TestSupport
     }
 
     @Test(
-        "what a transaction does to a, b and c",
         arguments: SourceKind.allCases,
         [
             Transaction("delete", [.delete("items", id: "a")], left: ["b", "c"]),
@@ -151,7 +150,7 @@ import TestSupport
             Transaction("nothing", [], left: ["a", "b", "c"]),
         ]
     )
-    func transaction(_ kind: SourceKind, _ transaction: Transaction) async throws {
+    func whatATransactionDoesToABAndC(_ kind: SourceKind, _ transaction: Transaction) async throws {
         let tested = try await TestedSource(kind)
         try await tested.write(insert(["a", "b", "c"]))
         var follower = try await follower(tested)
@@ -272,7 +271,7 @@ import TestSupport
         ]
     }
 
-    @Test("restored while nobody looked", arguments: SourceKind.allCases, Restoration.all)
+    @Test(arguments: SourceKind.allCases, Restoration.all)
     func restoredSourceHasAnotherHistory(_ kind: SourceKind, _ restoration: Restoration) async throws {
         var tested = try await TestedSource(kind)
         try await tested.write(insert(["a", "b"]))
@@ -294,7 +293,7 @@ import TestSupport
         #expect(try await again.allRows == tested.rows())
     }
 
-    @Test("restored to before a position that others were given", arguments: SourceKind.allCases)
+    @Test(arguments: SourceKind.allCases)
     func positionsOfOthersCountToo(_ kind: SourceKind) async throws {
         var tested = try await TestedSource(kind)
         let follower = try await follower(tested)
@@ -308,7 +307,7 @@ import TestSupport
         #expect(try await tested.source.head().history != reached.history)
     }
 
-    @Test("restored while it is read", arguments: SourceKind.allCases, Restoration.all)
+    @Test(arguments: SourceKind.allCases, Restoration.all)
     func restorationIsNoticedByReaders(_ kind: SourceKind, _ restoration: Restoration) async throws {
         let tested = try await TestedSource(kind)
         var follower = try await follower(tested)
@@ -336,7 +335,6 @@ import TestSupport
     // MARK: Random
 
     @Test(
-        "random transactions, copies, restarts and restorations",
         arguments: SourceKind.allCases,
         (1...6 as ClosedRange<UInt64>).one(in: 2)
     )

@@ -312,8 +312,8 @@ import TestSupport
         #expect(try await scenario.storage.activeStream()?.id == scenario.stream.id)
     }
 
-    @Test("random changes, read through all storages", arguments: (1...8 as ClosedRange<UInt64>).one(in: 2))
-    func storagesAgree(seed: UInt64) async throws {
+    @Test(arguments: (1...8 as ClosedRange<UInt64>).one(in: 2))
+    func randomChangesReadThroughAllStorages(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         var scenarios: [Scenario] = []
         for kind in TestedStorage.all { scenarios.append(try await Scenario(kind)) }
@@ -354,7 +354,7 @@ import TestSupport
         }
     }
 
-    @Test("compacted and sealed while it is written", arguments: [TestedStorage.sqlite, .sealed, .postgres])
+    @Test(arguments: [TestedStorage.sqlite, .sealed, .postgres])
     func compactionBesideAWriterLosesNothing(_ kind: TestedStorage) async throws {
         let (model, scenario) = (try await Scenario(.inMemory), try await Scenario(kind))
         let storage = scenario.storage

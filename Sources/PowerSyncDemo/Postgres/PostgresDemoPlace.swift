@@ -39,10 +39,9 @@ struct PostgresDemoPlace: Sendable {
     init(server: PostgresConnectionString, configuration: ServiceConfiguration, terminal: Terminal) async throws {
         let report = try await SyncService.checkSource(of: configuration, logger: .demo)
         switch report.outcome {
-        case .unreachable(let message, let remedy):
-            throw DemoFailure(
-                "there is no connection to \(report.source): \(message)\(remedy.map { "\n  \($0)" } ?? "")"
-            )
+        case .unreachable(let finding):
+            let remedy = finding.remedy.map { "\n  \($0)" } ?? ""
+            throw DemoFailure("there is no connection to \(report.source): \(finding.message)\(remedy)")
         case .checked(let findings):
             // The publication is made by the demo.
             let errors = findings.filter { $0.severity == .error && $0.code != .publicationMissing }

@@ -123,7 +123,8 @@ extension ServiceConfiguration {
     /// - Parameter logger: For warnings about tables that cannot be replicated.
     /// - Returns: The source; the caller closes it.
     /// - Throws: ``ServiceError`` with code `dataFolder`, or an error of the source.
-    func openSource(logger: Logger) throws -> any ReplicationSource {
-        try source.module.open(moduleContext(logger: logger))
+    func openSource(logger: Logger) async throws -> any ReplicationSource {
+        let context = moduleContext(logger: logger)
+        return try await BlockingWork.run { [module = source.module] in try module.open(context) }
     }
 }

@@ -50,6 +50,7 @@ struct SyncStreamResponse: Sendable {
                 begun: beginning,
                 logger: opened.logger
             )
+            opened.place.leave()
         }
         try await withGracefulShutdownHandler {
             DepartureHandler.whenClientLeaves(channel) { lines.finish(.clientClosed) }

@@ -71,7 +71,7 @@ extension ServiceConfiguration {
     func release(_ slots: [String], logger: Logger) async throws {
         // A source that is gone has forgotten everything; opening it would make it again.
         guard source.module.isThere else { return }
-        let source = try openSource(logger: logger)
+        let source = try await openSource(logger: logger)
         defer { try? source.close() }
         for slot in slots { try await source.dropStream(slot) }
         try await source.uninstall()

@@ -48,7 +48,9 @@ package struct Finding: Sendable, Hashable {
         package var column: Int?
         /// The key of the configuration, such as `api.parameters.max_buckets_per_connection`.
         package var key: String?
-        /// The table of the source. Messages about a table name it, so that it is not printed once more.
+        /// The table of the source.
+        ///
+        /// Messages about a table name it, so that it is not printed once more.
         package var table: SourceTableName?
 
         /// Creates a place.
@@ -75,7 +77,9 @@ package struct Finding: Sendable, Hashable {
     package var code: ErrorCode?
     /// Where it was found.
     package var place: Place
-    /// What was found, and what follows from it. It has neither the code nor the place in it.
+    /// What was found, and what follows from it.
+    ///
+    /// It has neither the code nor the place in it.
     package var message: String
     /// What mends it: a statement, a setting, or a sentence; `nil` when nothing has to be done.
     package var remedy: String?

@@ -95,7 +95,9 @@ package struct PeriodicJob<State: Sendable>: Service {
 }
 
 extension Service {
-    /// Calls a closure, and cancels it on graceful shutdown. That it was cancelled is no error.
+    /// Calls a closure, and cancels it on graceful shutdown.
+    ///
+    /// That it was cancelled is no error.
     ///
     /// - Parameter body: Ends soon when it is cancelled.
     /// - Throws: What `body` throws, but for `CancellationError`.

@@ -54,7 +54,7 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// Whether there is something to open: a file that is missing would be made.
     var isThere: Bool { get }
 
-    /// Opens the source.
+    /// Opens the source; it may keep its thread waiting, as for a file.
     ///
     /// - Parameter context: What the source needs of the service.
     /// - Returns: The source; the caller closes it.

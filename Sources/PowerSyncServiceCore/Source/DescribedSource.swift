@@ -33,18 +33,21 @@ extension DescribedSource {
 
 /// What a source keeps of its log for a stream that has not read all of it.
 package struct LogRetention: Sendable, Hashable {
-    /// `reserved`, `extended`, `unreserved` or `lost`.
+    /// The state of the kept log in the words of the server; `nil` when the server has none.
     package var status: String?
     /// The bytes that may still be written before the log of the stream is thrown away; `nil` when that never happens.
     package var safeBytes: Int64?
     /// The most bytes that are kept; `nil` without a limit.
     package var maximumBytes: Int64?
+    /// The setting of the server that says so.
+    package var setting: String?
 
     /// Creates a description.
-    package init(status: String?, safeBytes: Int64?, maximumBytes: Int64?) {
+    package init(status: String?, safeBytes: Int64?, maximumBytes: Int64?, setting: String? = nil) {
         self.status = status
         self.safeBytes = safeBytes
         self.maximumBytes = maximumBytes
+        self.setting = setting
     }
 
     /// Whether half of what may be kept is used up.

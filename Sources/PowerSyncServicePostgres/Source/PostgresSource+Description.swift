@@ -49,6 +49,11 @@ extension PostgresSource: DescribedSource {
     package func logRetention(for slotName: String) async throws -> LogRetention? {
         let slots = try await pool.withConnection { try await $0.slots(withPrefix: slotName) }
         guard let slot = slots.first(where: { $0.name == slotName }) else { return nil }
-        return LogRetention(status: slot.walStatus, safeBytes: slot.safeBytes, maximumBytes: slot.maximumBytes)
+        return LogRetention(
+            status: slot.walStatus,
+            safeBytes: slot.safeBytes,
+            maximumBytes: slot.maximumBytes,
+            setting: "max_slot_wal_keep_size"
+        )
     }
 }

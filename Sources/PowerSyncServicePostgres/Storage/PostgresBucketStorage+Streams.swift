@@ -1,7 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-package import PowerSyncSyncConfig
+import PowerSyncSyncConfig
 package import PowerSyncServiceCore
 
 /// Replication streams (docs/service.md "Replication streams").

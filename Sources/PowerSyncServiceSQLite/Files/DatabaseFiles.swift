@@ -115,7 +115,8 @@ final class DatabaseFiles: Sendable {
             switch doubt {
             case .log:
                 // SQLite empties the log when all of it is in the database. It copies what is not there yet, or cannot.
-                let frames = try pool.writeWithoutTransaction { db in try db.checkpoint(.passive).walFrameCount }  // blocks: see check()
+                let copy = { (db: Database) in try db.checkpoint(.passive).walFrameCount }
+                let frames = try pool.writeWithoutTransaction(copy)  // blocks: see check()
                 return frames == 0 || FileStatus(path: path + "-wal").map { $0.length > 0 } == true
             case .database:
                 // Pages that are missing are empty; connections that are open may have them in memory.
@@ -123,7 +124,8 @@ final class DatabaseFiles: Sendable {
                 configuration.readonly = true
                 let queue = try DatabaseQueue(path: path, configuration: configuration)
                 defer { try? queue.close() }
-                return try queue.read { db in try String.fetchOne(db, sql: "PRAGMA quick_check(1)") } == "ok"  // blocks: see check()
+                let check = { (db: Database) in try String.fetchOne(db, sql: "PRAGMA quick_check(1)") }
+                return try queue.read(check) == "ok"  // blocks: see check()
             }
         } catch let error as DatabaseError {
             // Somebody else has the file for a moment.

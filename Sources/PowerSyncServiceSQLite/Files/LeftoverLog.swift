@@ -102,7 +102,8 @@ struct LeftoverLog {
         do {
             let queue = try DatabaseQueue(path: path, configuration: configuration)
             defer { try? queue.close() }
-            return try queue.read { db in try String.fetchOne(db, sql: "PRAGMA integrity_check(1)") } == "ok"  // blocks: while opening
+            let check = { (db: Database) in try String.fetchOne(db, sql: "PRAGMA integrity_check(1)") }
+            return try queue.read(check) == "ok"  // blocks: while the file is opened
         } catch let error as DatabaseError {
             return ![.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode)
         } catch {

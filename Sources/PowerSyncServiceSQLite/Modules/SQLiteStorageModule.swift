@@ -37,18 +37,20 @@ package struct SQLiteStorageModule: StorageModule {
         case .service(let migrates):
             try preparePlace()
             do {
-                return try SQLiteBucketStorage(
-                    path: path,
-                    migrates: migrates,
-                    slotPrefix: context.slotPrefix,
-                    defaultSchema: context.defaultSchema
-                )
+                return try await BlockingWork.run { [path] in
+                    try SQLiteBucketStorage(
+                        path: path,
+                        migrates: migrates,
+                        slotPrefix: context.slotPrefix,
+                        defaultSchema: context.defaultSchema
+                    )
+                }
             } catch {
                 throw self.error(error, while: .starting)
             }
         case .maintenance:
             do {
-                return try SQLiteBucketStorage(path: path, use: .maintenance)
+                return try await BlockingWork.run { [path] in try SQLiteBucketStorage(path: path, use: .maintenance) }
             } catch let error as BucketStorageError {
                 throw ServiceError(.storage, error.message, key: Self.key, catalogueCode: error.catalogueCode)
             }

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
-package import PowerSyncSyncConfig
+import PowerSyncSyncConfig
 import PowerSyncSQLite
 package import PowerSyncServiceCore
 

@@ -154,7 +154,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     }
 
     /// A writer of a stream of this storage.
-    func writer(of stream: ReplicationStreamID) throws -> BucketWriter<InMemoryWriterSession> {
+    package func writer(of stream: ReplicationStreamID) throws -> any BucketStorageWriter {
         let session = InMemoryWriterSession(storage: self, streamID: stream)
         let beginning = try state.withLockedValue { try $0.beginning(of: stream, configs) }
         return BucketWriter(session, beginning, makeID: { RandomID.make() })
@@ -167,11 +167,6 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     /// None: there is no log that a source could read.
     package func database() -> DatabaseID? { nil }
-
-    /// A writer of a stream of this storage that is not bound to a scope.
-    package func unboundWriter(of stream: ReplicationStreamID) throws -> any BucketStorageWriter {
-        try writer(of: stream)
-    }
 
     // MARK: Reading
 

@@ -13,20 +13,17 @@ import PowerSyncTerminal
         return Dictionary(uniqueKeysWithValues: schema.tables.map { ($0.name.name, $0.columns) })
     }
 
-    @Test(
-        "public is the schema of tables that are named without one",
-        arguments: [
-            "CREATE TABLE public.lists (id TEXT PRIMARY KEY, name TEXT)",
-            "create table Public.lists(id text primary key, name text default 'public.x');",
-            #"CREATE TABLE "public"."lists" (id TEXT PRIMARY KEY, name TEXT);"#,
-            """
-            -- public.nothing
-            CREATE TABLE IF NOT EXISTS public.lists (id TEXT PRIMARY KEY, name TEXT); /* public.x */
-            CREATE INDEX by_name ON lists (name);
-            """,
-        ]
-    )
-    func publicSchema(_ statements: String) throws {
+    @Test(arguments: [
+        "CREATE TABLE public.lists (id TEXT PRIMARY KEY, name TEXT)",
+        "create table Public.lists(id text primary key, name text default 'public.x');",
+        #"CREATE TABLE "public"."lists" (id TEXT PRIMARY KEY, name TEXT);"#,
+        """
+        -- public.nothing
+        CREATE TABLE IF NOT EXISTS public.lists (id TEXT PRIMARY KEY, name TEXT); /* public.x */
+        CREATE INDEX by_name ON lists (name);
+        """,
+    ])
+    func publicIsTheSchemaOfTablesThatAreNamedWithoutOne(_ statements: String) throws {
         #expect(try Self.tables(statements) == ["lists": ["id", "name"]])
     }
 

@@ -4,16 +4,13 @@ import Testing
 
 /// The text that is generated.
 @Suite struct SwiftSourceTests {
-    @Test(
-        "names in Swift",
-        arguments: [
-            ("list_id", "listID", "ListID"), ("createdAt", "createdAt", "CreatedAt"), ("NAME", "name", "Name"),
-            ("USER_IDS", "userIDs", "UserIDs"), ("id", "id", "ID"), ("2nd-try", "_2ndTry", "_2ndTry"),
-            ("my table", "myTable", "MyTable"), ("_hidden", "hidden", "Hidden"), ("größe", "größe", "Größe"),
-            ("default", "default", "Default"), ("self", "self_", "Self_"), ("a", "a", "A"), ("init", "init_", "Init"),
-        ]
-    )
-    func name(_ sql: String, _ member: String, _ type: String) throws {
+    @Test(arguments: [
+        ("list_id", "listID", "ListID"), ("createdAt", "createdAt", "CreatedAt"), ("NAME", "name", "Name"),
+        ("USER_IDS", "userIDs", "UserIDs"), ("id", "id", "ID"), ("2nd-try", "_2ndTry", "_2ndTry"),
+        ("my table", "myTable", "MyTable"), ("_hidden", "hidden", "Hidden"), ("größe", "größe", "Größe"),
+        ("default", "default", "Default"), ("self", "self_", "Self_"), ("a", "a", "A"), ("init", "init_", "Init"),
+    ])
+    func namesInSwift(_ sql: String, _ member: String, _ type: String) throws {
         let name = try #require(SwiftName(sql))
         #expect(name.member == member && name.type == type)
     }

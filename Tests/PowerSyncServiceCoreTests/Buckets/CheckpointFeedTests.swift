@@ -27,8 +27,7 @@ import Testing
         #expect(try await checkpoints.next() == checkpoint(10, 10))
     }
 
-    @Test("older checkpoints are ignored")
-    func olderCheckpointsAreIgnored() async throws {
+    @Test func olderCheckpointsAreIgnored() async throws {
         let feed = CheckpointFeed(checkpoint(5, 5))
         feed.publish(checkpoint(4, 6))
         feed.publish(checkpoint(6, 4))
@@ -79,8 +78,7 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    @Test("positions compare like the log")
-    func positionsCompareByBytes() {
+    @Test func positionsCompareByBytes() {
         #expect(LSN("00000000/9FFFFFFF") < LSN("00000000/A0000000"))
         #expect(LSN("00000000/A0000000") < LSN("00000001/00000000"))
         #expect(LSN.at(255) < LSN.at(256))

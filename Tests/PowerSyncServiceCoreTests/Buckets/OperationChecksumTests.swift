@@ -15,28 +15,25 @@ import Testing
         var testDescription: String { "\(table) \(id) \(data)" }
     }
 
-    @Test(
-        "checksums of PUT",
-        arguments: [
-            Put(
-                table: "lists",
-                id: "l1",
-                data: #"{"id":"l1","owner_id":"u1","name":"Groceries"}"#,
-                checksum: 3_137_080_632
-            ),
-            Put(table: "lists", id: "l2", data: #"{"id":"l2","owner_id":"u2","name":"Work"}"#, checksum: 1_204_105_614),
-            Put(table: "lists", id: "l3", data: #"{"id":"l3","owner_id":"u1","name":"Garden"}"#, checksum: 412_078_885),
-            Put(
-                table: "lists",
-                id: "l1",
-                data: #"{"id":"l1","owner_id":"u2","name":"Groceries"}"#,
-                checksum: 644_021_896
-            ),
-            Put(table: "test", id: "test1", data: #"{"id":"test1","description":"test1"}"#, checksum: 2_871_785_649),
-            Put(table: "test", id: "ü", data: #"{"id":"ü","s":"a/b"}"#, checksum: 2_880_895_667),
-            Put(table: "t", id: "", data: #"{"x":1}"#, checksum: 1_282_137_332),
-        ]
-    )
+    @Test(arguments: [
+        Put(
+            table: "lists",
+            id: "l1",
+            data: #"{"id":"l1","owner_id":"u1","name":"Groceries"}"#,
+            checksum: 3_137_080_632
+        ),
+        Put(table: "lists", id: "l2", data: #"{"id":"l2","owner_id":"u2","name":"Work"}"#, checksum: 1_204_105_614),
+        Put(table: "lists", id: "l3", data: #"{"id":"l3","owner_id":"u1","name":"Garden"}"#, checksum: 412_078_885),
+        Put(
+            table: "lists",
+            id: "l1",
+            data: #"{"id":"l1","owner_id":"u2","name":"Groceries"}"#,
+            checksum: 644_021_896
+        ),
+        Put(table: "test", id: "test1", data: #"{"id":"test1","description":"test1"}"#, checksum: 2_871_785_649),
+        Put(table: "test", id: "ü", data: #"{"id":"ü","s":"a/b"}"#, checksum: 2_880_895_667),
+        Put(table: "t", id: "", data: #"{"x":1}"#, checksum: 1_282_137_332),
+    ])
     func putChecksumsAreThoseOfTheSpecification(_ put: Put) {
         #expect(hash(put).checksum == Checksum(put.checksum))
     }
@@ -46,8 +43,7 @@ import Testing
         return hasher.put(table: put.table, id: put.id, data: put.data)
     }
 
-    @Test("the hash of a content depends on the key of its stream, and is that of the last one only for the same bytes")
-    func contentHashes() {
+    @Test func theHashOfAContentDependsOnTheKeyOfItsStreamAndIsThatOfTheLastOneOnlyForTheSameBytes() {
         let put = Put(table: "t", id: "1", data: #"{"a":"\u{e9}"}"#, checksum: 0)
         #expect(hash(put, key: [1]) == hash(put, key: [1]))
         #expect(hash(put, key: [1]).keyed != hash(put, key: [2]).keyed)

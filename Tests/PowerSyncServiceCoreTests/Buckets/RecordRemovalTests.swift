@@ -85,7 +85,7 @@ import Testing
         return left
     }
 
-    @Test("30,000 of each row", arguments: [true, false]) func aStepRemovesAFewLargeRows(isParameter: Bool) throws {
+    @Test(arguments: [true, false]) func aStepRemovesAFewLargeRows(isParameter: Bool) throws {
         #expect(try steps(removing: 5, limit: 2000, isParameter: isParameter) == [3, 1, 0])
         // The last step knows that it is the last one, unless rows may follow that it has not seen.
         #expect(try steps(removing: 4, limit: 2000, isParameter: isParameter) == [2, 0])

@@ -23,8 +23,7 @@ import Testing
         #expect(lag.seconds(at: 300) == 0)
     }
 
-    @Test("a transaction that is not published grows older, also while nothing comes")
-    mutating func blocked() {
+    @Test mutating func aTransactionThatIsNotPublishedGrowsOlderAlsoWhileNothingComes() {
         lag.didBegin(committedAt: 100)
         lag.didCatchUp()
         #expect(lag.seconds(at: 130) == 30)
@@ -34,8 +33,7 @@ import Testing
         #expect(lag.seconds(at: 141) == 30)
     }
 
-    @Test("what nobody has heard of is not up to date")
-    mutating func silent() {
+    @Test mutating func whatNobodyHasHeardOfIsNotUpToDate() {
         lag.didBegin(committedAt: 100)
         lag.didPublish(at: 101)
         lag.didCatchUp(silence: .seconds(70))
@@ -44,8 +42,7 @@ import Testing
         #expect(lag.seconds(at: 201) == 0)
     }
 
-    @Test("rows of a table that is locked grow older, whatever else is published")
-    mutating func locked() {
+    @Test mutating func rowsOfATableThatIsLockedGrowOlderWhateverElseIsPublished() {
         lag.lockedSince = 100
         lag.didBegin(committedAt: 150)
         lag.didPublish(at: 151)
@@ -55,8 +52,7 @@ import Testing
         #expect(lag.seconds(at: 170) == 0)
     }
 
-    @Test("a source whose clock is ahead is not behind")
-    mutating func clocks() {
+    @Test mutating func aSourceWhoseClockIsAheadIsNotBehind() {
         lag.didBegin(committedAt: 100)
         #expect(lag.seconds(at: 90) == 0)
         lag.didPublish(at: 90)

@@ -19,8 +19,7 @@ import Testing
 
     private func json(_ id: String) -> String { #"{"id":"\#(id)","owner":"u1","name":"n\#(id)"}"# }
 
-    @Test("rows of the snapshot, of this process and of other programs")
-    func allWritesReachTheBuckets() async throws {
+    @Test func allWritesReachTheBuckets() async throws {
         let scenario = try SourceScenario()
         try await insert(scenario, "snapshot")
         try await scenario.replicating {
@@ -44,8 +43,7 @@ import Testing
         }
     }
 
-    @Test("writes while the service is down are applied at the next start")
-    func restartContinuesFromTheLastCheckpoint() async throws {
+    @Test func restartContinuesFromTheLastCheckpoint() async throws {
         var scenario = try SourceScenario()
         try await insert(scenario, "a")
         try await scenario.replicate()
@@ -61,8 +59,7 @@ import Testing
         #expect(try await scenario.stream()?.id == stream)
     }
 
-    @Test("a write checkpoint becomes visible in an idle source")
-    func writeCheckpointBecomesVisible() async throws {
+    @Test func writeCheckpointBecomesVisible() async throws {
         let scenario = try SourceScenario()
         let issuer = WriteCheckpointIssuer(storage: scenario.storage, source: scenario.source)
         await #expect { try await issuer.create(userKey: "u") } throws: {
@@ -81,8 +78,7 @@ import Testing
         }
     }
 
-    @Test("updates of a column that no stream reads are no operations, and a write checkpoint after them is reached")
-    func unreadColumnsCostNothing() async throws {
+    @Test func unreadColumnsCostNothing() async throws {
         let scenario = try SourceScenario(
             schema: ["CREATE TABLE users (id TEXT PRIMARY KEY, name TEXT, last_seen INTEGER)"],
             config: """
@@ -151,8 +147,7 @@ import Testing
         #expect(scenario.log.lines.contains { $0.contains("is being read") && $0.contains("rows=100000") })
     }
 
-    @Test("head, store, marker, in this order")
-    func writeCheckpointIsStoredBetweenHeadAndMarker() async throws {
+    @Test func writeCheckpointIsStoredBetweenHeadAndMarker() async throws {
         let scenario = try SourceScenario()
         try await scenario.replicate()
         let source = RecordingSource(scenario.source, storage: scenario.storage)
@@ -160,8 +155,7 @@ import Testing
         #expect(source.events == ["head, stored: nil", "marker, stored: 1"])
     }
 
-    @Test("requests at the same time are recorded one after the other, each with a position read after the one before")
-    func writeCheckpointsAreRecordedInTheOrderOfTheirPositions() async throws {
+    @Test func writeCheckpointsAreRecordedInTheOrderOfTheirPositions() async throws {
         let scenario = try SourceScenario()
         try await scenario.replicate()
         let source = RecordingSource(scenario.source, storage: scenario.storage)
@@ -174,8 +168,7 @@ import Testing
         #expect(heads == ["head, stored: nil"] + (1..<20).map { "head, stored: \($0)" })
     }
 
-    @Test("a column added to a table")
-    func addedColumnIsCopied() async throws {
+    @Test func addedColumnIsCopied() async throws {
         let scenario = try SourceScenario()
         try await insert(scenario, "a", "b")
         try await scenario.replicating {
@@ -213,8 +206,7 @@ import Testing
         }
     }
 
-    @Test("an edited config")
-    func editedConfigReplacesTheStream() async throws {
+    @Test func editedConfigReplacesTheStream() async throws {
         var scenario = try SourceScenario()
         try await insert(scenario, "a")
         try await scenario.replicate()
@@ -256,8 +248,7 @@ import Testing
         #expect(groups == [2])
     }
 
-    @Test("a replaced source file starts a new stream while the old one serves")
-    func lostHistoryStartsAgain() async throws {
+    @Test func lostHistoryStartsAgain() async throws {
         let old = try SourceScenario()
         try await insert(old, "a")
         try await old.replicate()
@@ -342,8 +333,7 @@ import Testing
         }
     }
 
-    @Test("how far a stream is behind is not known while it is not replicated")
-    func lagIsForgottenAfterAnError() async throws {
+    @Test func lagIsForgottenAfterAnError() async throws {
         let scenario = try SourceScenario()
         let statistics = ReplicationStatistics()
         let failures = ChangeSignal()
@@ -367,8 +357,7 @@ import Testing
         }
     }
 
-    @Test("how far a stream is behind is what another process says that replicates it")
-    func lagOfAStreamThatAnotherProcessReplicates() {
+    @Test func lagOfAStreamThatAnotherProcessReplicates() {
         let statistics = ReplicationStatistics()
         let (first, second) = (ReplicationStreamID(rawValue: 1), ReplicationStreamID(rawValue: 2))
         statistics.recordLag(3, of: first, at: 100)

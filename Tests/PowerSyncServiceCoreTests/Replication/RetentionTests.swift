@@ -53,8 +53,7 @@ import Testing
         }
     }
 
-    @Test("a first copy that was in vain is tried again after a minute, and not as another stream")
-    func firstCopy() async throws {
+    @Test func aFirstCopyThatWasInVainIsTriedAgainAfterAMinuteAndNotAsAnotherStream() async throws {
         source.retentionErrors.withLockedValue { $0 = [Self.error, Self.error] }
         try await replicating {
             for _ in 0..<2 {
@@ -75,8 +74,7 @@ import Testing
         }
     }
 
-    @Test("a stream that clients are served from is replaced by another one")
-    func activeStream() async throws {
+    @Test func aStreamThatClientsAreServedFromIsReplacedByAnotherOne() async throws {
         try await replicating {
             let first = try await published()
             source.retentionErrors.withLockedValue { $0 = [Self.error] }

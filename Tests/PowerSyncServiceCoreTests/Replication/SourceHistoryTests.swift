@@ -60,10 +60,7 @@ import Testing
         return try SourceScenario(schema: [], folder: scenario.folder)
     }
 
-    @Test(
-        "restored from a backup, and written to before the service is back",
-        arguments: [0, 10, 30, 60]
-    )
+    @Test(arguments: [0, 10, 30, 60])
     func restoredBackupIsCopiedAgain(newRows: Int) async throws {
         let scenario = try await restored(newRows: newRows)
         let lost = scenario.storage.feed.current?.streamID
@@ -72,10 +69,7 @@ import Testing
         #expect(try await ids(scenario).count == 50 + newRows)
     }
 
-    @Test(
-        "uploads to a restored backup, before replication has looked at it, wait for the copy",
-        arguments: [0, 10, 30, 60]
-    )
+    @Test(arguments: [0, 10, 30, 60])
     func writeCheckpointIsNotDatedByTheLostHistory(newRows: Int) async throws {
         let scenario = try await restored(newRows: newRows)
         let served = try #require(scenario.storage.feed.current)
@@ -89,8 +83,7 @@ import Testing
         #expect(try await scenario.rows().keys.contains("lists/r200"))
     }
 
-    @Test("write checkpoints do not make another history of a source that is what it was")
-    func writeCheckpointKeepsTheHistory() async throws {
+    @Test func writeCheckpointKeepsTheHistory() async throws {
         var scenario = try SourceScenario()
         try await insert(0..<50, into: scenario.folder.path("source.db"))
         try await scenario.replicate()
@@ -100,7 +93,7 @@ import Testing
         #expect(try await scenario.source.head().history == history)
     }
 
-    @Test("a storage that was restored from a backup gets what it lacks", arguments: [1, 30, 300])
+    @Test(arguments: [1, 30, 300])
     func olderStorageIsBroughtUpToDate(newRows: Int) async throws {
         var scenario = try SourceScenario()
         let source = scenario.folder.path("source.db")
@@ -120,7 +113,7 @@ import Testing
         #expect(try await ids(scenario).count == 48 + newRows)
     }
 
-    @Test("restored in place while it is replicated", arguments: [0, 20, 200])
+    @Test(arguments: [0, 20, 200])
     func rollbackWhileRunningIsNoticed(newRows: Int) async throws {
         let scenario = try SourceScenario()
         let source = scenario.folder.path("source.db")
@@ -145,13 +138,10 @@ import Testing
         #expect(try await ids(scenario).count == 50 + newRows)
     }
 
-    @Test(
-        "write checkpoints of the lost history are covered by the first checkpoint of the new one",
-        arguments: [
-            // The source is restored to before, and to after, what was replicated of it.
-            false, true,
-        ]
-    )
+    @Test(arguments: [
+        // The source is restored to before, and to after, what was replicated of it.
+        false, true,
+    ])
     func writeCheckpointsSurviveALostHistory(isBackupReplicated: Bool) async throws {
         var scenario = try SourceScenario()
         let source = scenario.folder.path("source.db")

@@ -211,7 +211,6 @@ import Testing
     }
 
     @Test(
-        "a published table without identity is a warning, also if no sync config reads it",
         arguments: [
             (
                 table("log", identity: false),

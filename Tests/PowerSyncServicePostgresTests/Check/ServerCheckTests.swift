@@ -65,8 +65,7 @@ import Testing
         #expect(findings.last?.message.hasSuffix("The source has no table “missing”.") == true)
     }
 
-    @Test("names that need double quotes, and columns that are not there, are found with what was meant")
-    func names() async throws {
+    @Test func namesThatNeedDoubleQuotesAndColumnsThatAreNotThereAreFoundWithWhatWasMeant() async throws {
         let database = try TestDatabase(
             """
             CREATE TABLE "Project" (id uuid PRIMARY KEY, "ownerId" text); CREATE TABLE lists (id text PRIMARY KEY, name text);
@@ -96,8 +95,7 @@ import Testing
         #expect(Set(findings.map(\.place.description)).count == findings.count)
     }
 
-    @Test("a table that is published without identity, and what makes it one")
-    func identities() async throws {
+    @Test func aTableThatIsPublishedWithoutIdentityAndWhatMakesItOne() async throws {
         let database = try TestDatabase(
             """
             CREATE TABLE lists (id text PRIMARY KEY); CREATE TABLE audit_log (at timestamptz, what text);
@@ -169,8 +167,7 @@ import Testing
         #expect(try await self.findings(database, publication: "My own", config: "SELECT * FROM a") == [])
     }
 
-    @Test("slots that end when nobody has read them for less than a day are warned of, from PostgreSQL 18 on")
-    func idleSlots() async throws {
+    @Test func slotsThatEndWhenNobodyHasReadThemForLessThanADayAreWarnedOfFromPostgreSQL18On() async throws {
         guard try TestDatabase().serverVersion >= 180_000 else { return }
         let cluster = try TestCluster()
         let database = try TestDatabase(server: cluster.uri, "CREATE TABLE lists (id text PRIMARY KEY)")

@@ -11,8 +11,8 @@ import Testing
         "h@u@n@ter2", "12/hunter2", "hun@ter2?user=x",
     ]
 
-    @Test("no part of a password is taken for a host or a database", arguments: unescaped)
-    func unescapedPasswords(_ password: String) async throws {
+    @Test(arguments: unescaped)
+    func noPartOfAPasswordIsTakenForAHostOrADatabase(_ password: String) async throws {
         for uri in [
             "postgresql://me:\(password)@127.0.0.1:1/app", "postgres://me:\(password)@127.0.0.1:1/app?sslmode=disable",
             "postgresql://me:\(password)@127.0.0.1",
@@ -36,22 +36,16 @@ import Testing
         #expect(keywords == ["user": "me", "password": "h@u/n?t:e#r", "host": "127.0.0.1", "dbname": "app"])
     }
 
-    @Test(
-        "parameters of other programs do not count, and the rest stays",
-        arguments: [
-            ("?pgbouncer=true", ""), ("?connection_limit=1&sslmode=disable", "?sslmode=disable"),
-            ("?sslmode=disable&pool_timeout=0&connect_timeout=5", "?sslmode=disable&connect_timeout=5"),
-            ("?sslmode=disable", "?sslmode=disable"), ("", ""), ("?what=1", "?what=1"),
-        ]
-    )
-    func parametersOfOthers(query: String, kept: String) {
+    @Test(arguments: [
+        ("?pgbouncer=true", ""), ("?connection_limit=1&sslmode=disable", "?sslmode=disable"),
+        ("?sslmode=disable&pool_timeout=0&connect_timeout=5", "?sslmode=disable&connect_timeout=5"),
+        ("?sslmode=disable", "?sslmode=disable"), ("", ""), ("?what=1", "?what=1"),
+    ])
+    func parametersOfOtherProgramsDoNotCountAndTheRestStays(query: String, kept: String) {
         #expect(PostgresConnectionString("postgresql://u:p@h/d\(query)").text == "postgresql://u:p@h/d\(kept)")
     }
 
-    @Test(
-        "each parameter of another program is taken out",
-        arguments: PostgresConnectionString.parametersOfOthers.sorted()
-    )
+    @Test(arguments: PostgresConnectionString.parametersOfOthers.sorted())
     func eachParameterOfOthers(_ name: String) {
         let string = PostgresConnectionString("postgresql://u:p@h/d?\(name)=public&application_name=a")
         #expect(string.text == "postgresql://u:p@h/d?application_name=a")

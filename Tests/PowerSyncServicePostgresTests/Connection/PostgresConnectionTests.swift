@@ -110,8 +110,7 @@ import Testing
         }
     }
 
-    @Test("a value that is not one of its type is in the primary message, too")
-    func messagesOfTheServerHaveNoValues() async throws {
+    @Test func messagesOfTheServerHaveNoValues() async throws {
         let connection = try await PostgresConnection.open(database.connectionString)
         for (sql, message) in [
             ("SELECT $1::int", #"invalid input syntax for type integer: "…""#),
@@ -163,8 +162,7 @@ import Testing
         try lock.run("ROLLBACK")
     }
 
-    @Test("a kept connection that the server has ended, whatever its reason")
-    func connectionsThatWereEndedAreReplaced() async throws {
+    @Test func connectionsThatWereEndedAreReplaced() async throws {
         let pool = PostgresPool(database.connectionString, maximumConnections: 1)
         let process = try await pool.withConnection { connection in
             let rows = try await connection.query("SELECT pg_backend_pid()", activity: "asking")
@@ -177,8 +175,7 @@ import Testing
         pool.close()
     }
 
-    @Test("what is not running is not cancelled: that takes another connection, which may block for minutes")
-    func onlyStatementsAreCancelled() async throws {
+    @Test func onlyStatementsAreCancelled() async throws {
         let silent = try await Self.silentServer()
         let port = try #require(silent.localAddress?.port)
         let connecting = try LibPQ()
@@ -211,8 +208,7 @@ import Testing
         }
     }
 
-    @Test("as long as each of them ends in time")
-    func statementsThatRunTogetherMayTakeLong() async throws {
+    @Test func statementsThatRunTogetherMayTakeLong() async throws {
         let connection = try await PostgresConnection.open(database.connectionString)
         let rows = try await connection.run { libpq in
             var rows = 0
@@ -231,8 +227,7 @@ import Testing
         try await ServerBootstrap(group: .singletonMultiThreadedEventLoopGroup).bind(host: "127.0.0.1", port: 0).get()
     }
 
-    @Test("of several servers, the one that takes writes, unless the connection string wants another one")
-    func aServerThatOnlyReadsIsPassedOver() async throws {
+    @Test func aServerThatOnlyReadsIsPassedOver() async throws {
         let standby = try TestCluster()
         try Session(standby.uri).run("ALTER DATABASE postgres SET default_transaction_read_only TO on")
         let keywords = try [standby.uri, database.uri].map { try #require(PostgresConnectionString($0).keywords) }
@@ -256,8 +251,7 @@ import Testing
         #expect(PostgresConnectionString("hostaddr=10.0.0.1,10.0.0.2").wantedSession?.value == "read-write")
     }
 
-    @Test("each of several hosts gets its share of the time")
-    func aHostThatDoesNotAnswerIsPassedOver() async throws {
+    @Test func aHostThatDoesNotAnswerIsPassedOver() async throws {
         let silent = try await Self.silentServer()
         let port = try #require(silent.localAddress?.port)
         var keywords = try #require(database.connectionString.keywords)

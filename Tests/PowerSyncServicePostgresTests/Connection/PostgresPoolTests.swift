@@ -19,13 +19,10 @@ import Testing
     private func rows() throws -> Int { try database.run("SELECT 1 FROM t").count }
 
     /// How the connection is lost, after the server has been sent something that cannot be taken back.
-    @Test(
-        "a closure never runs twice",
-        arguments: [
-            "SELECT pg_terminate_backend(pg_backend_pid())",
-            "DO $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); END $$",
-        ]
-    )
+    @Test(arguments: [
+        "SELECT pg_terminate_backend(pg_backend_pid())",
+        "DO $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); PERFORM pg_sleep(60); END $$",
+    ])
     func nothingIsDoneTwice(end: String) async throws {
         let runs = NIOLockedValueBox(0)
         let error = await #expect(throws: PostgresError.self) {
@@ -52,8 +49,7 @@ import Testing
         #expect(try rows() == 3)
     }
 
-    @Test("a commit without an answer is an error that says so")
-    func commitsInDoubtSayIt() async throws {
+    @Test func commitsInDoubtSayIt() async throws {
         try database.run(
             """
             CREATE FUNCTION ends() RETURNS trigger LANGUAGE plpgsql AS $$

@@ -9,11 +9,10 @@ extension PostgresFaultyTableTests {
     enum Moment: CaseIterable { case start, running, copying }
 
     @Test(
-        "what does not keep a table out is said, whenever it comes about",
         arguments: TableFault.warnings,
         Moment.allCases
     )
-    func warned(_ fault: TableFault, _ moment: Moment) async throws {
+    func whatDoesNotKeepATableOutIsSaidWheneverItComesAbout(_ fault: TableFault, _ moment: Moment) async throws {
         defer { ended() }
         try database.run(
             "ALTER TABLE b ADD CONSTRAINT names UNIQUE (name); ALTER TABLE b ALTER name SET NOT NULL"

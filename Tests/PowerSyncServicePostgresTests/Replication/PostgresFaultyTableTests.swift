@@ -85,8 +85,8 @@ import Testing
         }
     }
 
-    @Test("at the start", arguments: TableFault.all.filter { $0.session == nil })
-    func start(_ fault: TableFault) async throws {
+    @Test(arguments: TableFault.all.filter { $0.session == nil })
+    func atTheStart(_ fault: TableFault) async throws {
         defer { ended() }
         let scenario = try scenario()
         let mend = try make(fault)
@@ -107,8 +107,8 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test("while it runs, when the table is to be copied again", arguments: TableFault.all.filter { $0.session == nil })
-    func running(_ fault: TableFault) async throws {
+    @Test(arguments: TableFault.all.filter { $0.session == nil })
+    func whileItRunsWhenTheTableIsToBeCopiedAgain(_ fault: TableFault) async throws {
         defer { ended() }
         let scenario = try scenario()
         try await scenario.replicating { [database, role] in
@@ -129,8 +129,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test("a lock on a table that is to be copied again: clients keep its rows, the others go on")
-    func lockWhileRunning() async throws {
+    @Test func aLockOnATableThatIsToBeCopiedAgainClientsKeepItsRowsTheOthersGoOn() async throws {
         defer { ended() }
         // Without it, nobody sees since when other roles do something.
         try database.run("GRANT pg_read_all_stats TO \(role)")
@@ -165,8 +164,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test("a lock at the start on a table that is to be copied again")
-    func lockAtTheStart() async throws {
+    @Test func lockAtTheStart() async throws {
         defer { ended() }
         var scenario = try scenario()
         try await scenario.replicate()
@@ -187,8 +185,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test("a lock before the first start holds up the slot, and is named")
-    func lockBeforeTheSlot() async throws {
+    @Test func lockBeforeTheSlot() async throws {
         defer { ended() }
         let scenario = try scenario()
         let session = try database.connect()
@@ -203,8 +200,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test("changes of a table that is left out are not lost when it becomes what it was, while the service is stopped")
-    func formerForm() async throws {
+    @Test func changesOfATableThatIsLeftOutAreNotLostWhenItBecomesWhatItWasWhileTheServiceIsStopped() async throws {
         defer { ended() }
         let scenario = try scenario()
         let (first, second, third) = (try database.connect(), try database.connect(), try database.connect())
@@ -235,8 +231,7 @@ import Testing
         try restarted.source.close()
     }
 
-    @Test("a new sync config waits for a table that is locked, while clients are served from the old one")
-    func deployment() async throws {
+    @Test func aNewSyncConfigWaitsForATableThatIsLockedWhileClientsAreServedFromTheOldOne() async throws {
         defer { ended() }
         let scenario = try scenario()
         let deployer = SyncConfigDeployer(storage: scenario.storage, logger: scenario.log.logger)
@@ -261,11 +256,8 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test(
-        "while the table is copied",
-        arguments: TableFault.all.filter { ["a lock", "no grant"].contains($0.testDescription) }
-    )
-    func copying(_ fault: TableFault) async throws {
+    @Test(arguments: TableFault.all.filter { ["a lock", "no grant"].contains($0.testDescription) })
+    func whileTheTableIsCopied(_ fault: TableFault) async throws {
         defer { ended() }
         let session = try database.connect()
         try session.run("SET application_name TO 'migration'")
@@ -320,8 +312,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test("a table that a migration makes without a grant")
-    func migration() async throws {
+    @Test func aTableThatAMigrationMakesWithoutAGrant() async throws {
         defer { ended() }
         let config = """
             config: {edition: 3}
@@ -350,10 +341,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test(
-        "a grant that is taken away from a table that was copied: its changes are in the log, until a row is to be read"
-    )
-    func revoked() async throws {
+    @Test func aGrantThatIsTakenAwayFromATableThatWasCopiedItsChangesAreInTheLogUntilARowIsToBeRead() async throws {
         defer { ended() }
         let scenario = try scenario()
         try database.run("ALTER TABLE b ALTER name SET STORAGE EXTERNAL; ALTER TABLE b ADD note text")

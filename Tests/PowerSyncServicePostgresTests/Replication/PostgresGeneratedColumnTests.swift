@@ -31,8 +31,7 @@ import Testing
         return try PostgresScenario(sql, config: config, catalogueInterval: .milliseconds(50))
     }
 
-    @Test("they are synced by name and under *, from the moment on in which the publication has them")
-    func published() async throws {
+    @Test func theyAreSyncedByNameAndUnderFromTheMomentOnInWhichThePublicationHasThem() async throws {
         guard let scenario = try scenario(Self.products) else { return }
         @Sendable func rows(_ bucket: String) async throws -> [String] {
             try await scenario.rows("\(bucket)|0[]").values.sorted()
@@ -67,8 +66,7 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
-    @Test("a list of columns names them, whatever the option says")
-    func listed() async throws {
+    @Test func aListOfColumnsNamesThemWhateverTheOptionSays() async throws {
         guard let scenario = try scenario(Self.products) else { return }
         try scenario.database.run(
             "DROP PUBLICATION powersync; CREATE PUBLICATION powersync FOR TABLE products (id, total)"
@@ -86,8 +84,7 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
-    @Test("a table whose key is generated is synced when the publication has the key, as the warning says")
-    func key() async throws {
+    @Test func aTableWhoseKeyIsGeneratedIsSyncedWhenThePublicationHasTheKeyAsTheWarningSays() async throws {
         let created = try scenario(
             """
             CREATE TABLE lists (name text, slug text GENERATED ALWAYS AS (lower(name)) STORED PRIMARY KEY);

@@ -96,10 +96,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a server that was put back while the service was away is noticed, wherever its log ends",
-        arguments: Past.all.one(in: 2)
-    )
+    @Test(arguments: Past.all.one(in: 2))
     func putBackWhileTheServiceIsAway(_ past: Past) async throws {
         var scenario = try PostgresScenario(database: database)
         try write("first", count: 20) { try database.run($0) }
@@ -135,7 +132,6 @@ import Testing
     }
 
     @Test(
-        "a server that was put back under the service is noticed, wherever its log ends when it answers again",
         arguments: [End.before, .beyond],
         TestCluster.Return.allCases
     )
@@ -164,8 +160,7 @@ import Testing
         #expect(try await !running.ids().contains("lost1"))
     }
 
-    @Test("what was stored of a copy, or of a transaction, and not shown yet, is looked for, too")
-    func whatIsNotShownYetIsLookedFor() async throws {
+    @Test func whatIsNotShownYetIsLookedFor() async throws {
         var scenario = try PostgresScenario(database: database)
         try write("first", count: 20) { try database.run($0) }
         let slot = "part_\(database.name)"
@@ -198,7 +193,6 @@ import Testing
     enum Life: String, CaseIterable, Sendable { case crash, restart, takeover }
 
     @Test(
-        "a healthy server, and another process that takes over, copy nothing",
         arguments: Life.allCases,
         [false, true]
     )

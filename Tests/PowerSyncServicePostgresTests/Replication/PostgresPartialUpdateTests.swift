@@ -12,8 +12,7 @@ import Testing
 /// Updates of which the server sends no large value that stays, and those of a table that has other columns for a while: their
 /// rows are read by their keys.
 @Suite(.timeLimit(.minutes(1))) struct PostgresPartialUpdateTests {
-    @Test("clients see what happens while such updates never cease")
-    func updatesWithoutAnEnd() async throws {
+    @Test func updatesWithoutAnEnd() async throws {
         let scenario = try PostgresScenario(
             """
             CREATE TABLE lists (id text PRIMARY KEY, views int, body text);
@@ -65,10 +64,7 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
-    @Test(
-        "a key whose value becomes another one is found",
-        arguments: ["timestamptz", "timestamp", "date"]
-    )
+    @Test(arguments: ["timestamptz", "timestamp", "date"])
     func keysThatAreConverted(_ type: String) async throws {
         let scenario = try PostgresScenario(
             """
@@ -118,7 +114,7 @@ import Testing
         ]
     }
 
-    @Test("a row is found by a key of any type that can be one", arguments: Key.all)
+    @Test(arguments: Key.all)
     func keysOfAnyType(_ key: Key) async throws {
         let scenario = try PostgresScenario(
             """
@@ -143,14 +139,11 @@ import Testing
         }
     }
 
-    @Test(
-        "a row of a table without a key has a NULL, and values without an equality",
-        arguments: [
-            "ALTER TABLE lists ADD tmp int; UPDATE lists SET name = 'new'; ALTER TABLE lists DROP tmp",
-            "ALTER TABLE lists ADD tmp int DEFAULT 7; UPDATE lists SET name = NULL; DELETE FROM lists WHERE id = 'b'; "
-                + "ALTER TABLE lists DROP tmp",
-        ]
-    )
+    @Test(arguments: [
+        "ALTER TABLE lists ADD tmp int; UPDATE lists SET name = 'new'; ALTER TABLE lists DROP tmp",
+        "ALTER TABLE lists ADD tmp int DEFAULT 7; UPDATE lists SET name = NULL; DELETE FROM lists WHERE id = 'b'; "
+            + "ALTER TABLE lists DROP tmp",
+    ])
     func columnsForAWhile(_ sql: String) async throws {
         let scenario = try PostgresScenario(
             """

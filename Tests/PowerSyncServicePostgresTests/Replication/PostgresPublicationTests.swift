@@ -13,15 +13,12 @@ import Testing
         CREATE TABLE lists (id text PRIMARY KEY, name text); INSERT INTO lists VALUES ('a', 'one'), ('b', 'two')
         """
 
-    @Test(
-        "a publication that cannot be replicated takes no rows away",
-        arguments: [
-            ("DROP PUBLICATION powersync", "PSYNC_S1141"),
-            ("ALTER PUBLICATION powersync RENAME TO other", "PSYNC_S1141"),
-            ("ALTER PUBLICATION powersync SET (publish = 'insert')", "PSYNC_S1142"),
-        ]
-    )
-    func unusable(_ sql: String, _ code: String) async throws {
+    @Test(arguments: [
+        ("DROP PUBLICATION powersync", "PSYNC_S1141"),
+        ("ALTER PUBLICATION powersync RENAME TO other", "PSYNC_S1141"),
+        ("ALTER PUBLICATION powersync SET (publish = 'insert')", "PSYNC_S1142"),
+    ])
+    func aPublicationThatCannotBeReplicatedTakesNoRowsAway(_ sql: String, _ code: String) async throws {
         let scenario = try PostgresScenario(Self.tables, catalogueInterval: .milliseconds(50))
         try await scenario.replicating {
             try await scenario.caughtUp()
@@ -39,8 +36,7 @@ import Testing
         }
     }
 
-    @Test("what a transaction has moved out of a table that it drops is there when the table is gone")
-    func moved() async throws {
+    @Test func whatATransactionHasMovedOutOfATableThatItDropsIsThereWhenTheTableIsGone() async throws {
         let config = """
             config: {edition: 3}
             streams:
@@ -73,18 +69,15 @@ import Testing
         #expect(try await scenario.ids().isSuperset(of: ["a", "b"]))
     }
 
-    @Test(
-        "what was not published for a while is copied again",
-        arguments: [
-            [
-                "DROP PUBLICATION powersync; CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public",
-                "ALTER PUBLICATION powersync DROP TABLES IN SCHEMA public",
-                "INSERT INTO lists VALUES ('q', 'quiet'); DELETE FROM lists WHERE id = 'a'",
-                "ALTER PUBLICATION powersync ADD TABLES IN SCHEMA public",
-            ]
+    @Test(arguments: [
+        [
+            "DROP PUBLICATION powersync; CREATE PUBLICATION powersync FOR TABLES IN SCHEMA public",
+            "ALTER PUBLICATION powersync DROP TABLES IN SCHEMA public",
+            "INSERT INTO lists VALUES ('q', 'quiet'); DELETE FROM lists WHERE id = 'a'",
+            "ALTER PUBLICATION powersync ADD TABLES IN SCHEMA public",
         ]
-    )
-    func forAWhile(_ statements: [String]) async throws {
+    ])
+    func whatWasNotPublishedForAWhileIsCopiedAgain(_ statements: [String]) async throws {
         let first = try PostgresScenario(Self.tables)
         let version = try first.database.run("SHOW server_version_num").first?.first.flatMap { $0.flatMap { Int($0) } }
         guard let version, version >= 150_000 else { return }

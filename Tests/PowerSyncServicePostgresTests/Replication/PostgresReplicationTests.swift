@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test("updates of a column that no stream reads are no operations", arguments: ["DEFAULT", "FULL"])
+    @Test(arguments: ["DEFAULT", "FULL"])
     func unreadColumnsCostNothing(_ identity: String) async throws {
         let scenario = try PostgresScenario(
             """
@@ -216,8 +216,7 @@ import Testing
         }
     }
 
-    @Test("whatever the database says, the slot of a process whose network was cut is free before its lease is")
-    func theServerSoonGivesUpAStreamThatIsSilent() async throws {
+    @Test func theServerSoonGivesUpAStreamThatIsSilent() async throws {
         let scenario = try PostgresScenario()
         let name = scenario.database.name
         try scenario.database.runOutside("ALTER DATABASE \(name) SET wal_sender_timeout TO '10min'")

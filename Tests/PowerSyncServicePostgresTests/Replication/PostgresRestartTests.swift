@@ -111,8 +111,7 @@ import Testing
         #expect(scenario.log.lines.contains { $0.contains("PSYNC_S1146") })
     }
 
-    @Test("a slot that is lost while tables are copied: a warning first, and no other copy before somebody starts it")
-    func aSlotThatIsLostDuringTheCopy() async throws {
+    @Test func aSlotThatIsLostDuringTheCopy() async throws {
         try cluster.set("max_slot_wal_keep_size", to: "64MB")
         let clock = TestClock()
         let scenario = try PostgresScenario(database: database, clock: clock)

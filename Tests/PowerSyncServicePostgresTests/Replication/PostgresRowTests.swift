@@ -7,8 +7,7 @@ import Testing
 
 /// Rows that are more than rows of one small table.
 @Suite(.timeLimit(.minutes(1))) struct PostgresRowTests {
-    @Test("rows of a child table are its own, also when they are written through its parent")
-    func inheritance() async throws {
+    @Test func rowsOfAChildTableAreItsOwnAlsoWhenTheyAreWrittenThroughItsParent() async throws {
         let scenario = try PostgresScenario(
             """
             CREATE TABLE lists (id text PRIMARY KEY, name text);
@@ -49,8 +48,7 @@ import Testing
         }
     }
 
-    @Test("keys with marks before combining characters, and a large value that an update leaves as it is")
-    func marksInKeys() async throws {
+    @Test func keysWithMarksBeforeCombiningCharactersAndALargeValueThatAnUpdateLeavesAsItIs() async throws {
         let scenario = try PostgresScenario(
             "CREATE TABLE lists (id text PRIMARY KEY, name text, body text); ALTER TABLE lists ALTER body SET STORAGE EXTERNAL"
         )
@@ -72,10 +70,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a row that is too large for a stream: its clients keep what they have, with one warning, until it is small again"
-    )
-    func largeRow() async throws {
+    @Test func aRowThatIsTooLargeForAStreamItsClientsKeepWhatTheyHaveWithOneWarningUntilItIsSmallAgain() async throws {
         let scenario = try PostgresScenario(
             "CREATE TABLE lists (id text PRIMARY KEY, owner text, name text); INSERT INTO lists VALUES ('a', 'u1', 'small')",
             config: """

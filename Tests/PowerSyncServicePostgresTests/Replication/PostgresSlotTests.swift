@@ -10,8 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct PostgresSlotTests {
     private static let table = "CREATE TABLE lists (id text PRIMARY KEY, owner text, name text)"
 
-    @Test("an open transaction, also of another database, is named while it holds up the making of a slot")
-    func openTransaction() async throws {
+    @Test func anOpenTransactionAlsoOfAnotherDatabaseIsNamedWhileItHoldsUpTheMakingOfASlot() async throws {
         let scenario = try PostgresScenario()
         let other = try TestDatabase("CREATE TABLE t (id int)")
         let session = try other.connect()
@@ -51,8 +50,7 @@ import Testing
         try database.disconnect()
     }
 
-    @Test("what the server makes for a service that was killed is ended, and made again")
-    func halfMadeSlot() async throws {
+    @Test func whatTheServerMakesForAServiceThatWasKilledIsEndedAndMadeAgain() async throws {
         let scenario = try PostgresScenario()
         let database = scenario.database
         let slot = "half_\(database.name)"
@@ -71,8 +69,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test("a slot that somebody else uses is explained with who that is")
-    func usedSlot() async throws {
+    @Test func aSlotThatSomebodyElseUsesIsExplainedWithWhoThatIs() async throws {
         let scenario = try PostgresScenario()
         let slot = "used_\(scenario.database.name)"
         let position = try await scenario.source.prepareStream(slot, resumingAfter: nil, reached: nil)
@@ -95,10 +92,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test(
-        "a publication that was made again is a lost history, in whatever language the server says so",
-        arguments: ["publication \"powersync\" does not exist", "Publikation »powersync« existiert nicht"]
-    )
+    @Test(arguments: ["publication \"powersync\" does not exist", "Publikation »powersync« existiert nicht"])
     func aPublicationThatIsYoungerThanTheChanges(_ message: String) async throws {
         let scenario = try PostgresScenario()
         let slot = "made_\(scenario.database.name)"
@@ -113,8 +107,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test("the last change is confirmed when the service ends")
-    func confirmedAtTheEnd() async throws {
+    @Test func confirmedAtTheEnd() async throws {
         let scenario = try PostgresScenario()
         let database = scenario.database
         try await scenario.replicate()
@@ -133,8 +126,7 @@ import Testing
         try scenario.source.close()
     }
 
-    @Test("the last change is confirmed soon after it was stored, while nothing else happens")
-    func confirmedWhileIdle() async throws {
+    @Test func theLastChangeIsConfirmedSoonAfterItWasStoredWhileNothingElseHappens() async throws {
         let scenario = try PostgresScenario()
         let database = scenario.database
         try await scenario.replicating {

@@ -3,7 +3,6 @@ import PostgresTestSupport
 import TestSupport
 import Testing
 
-@testable import PowerSyncService
 @testable import PowerSyncServicePostgres
 
 /// Encrypted connections to a server that wants a certificate of its clients (docs/postgres.md "Configuration").
@@ -81,8 +80,7 @@ import Testing
         try await expectRefusal(self.settings(.disable), "pg_hba.conf")
     }
 
-    @Test("copies and change streams are encrypted, too")
-    func replication() async throws {
+    @Test func copiesAndChangeStreamsAreEncryptedToo() async throws {
         let connection = try await PostgresConnection.open(try settings().connectionString(), for: .replication)
         let rows = try await connection.execute(
             "SELECT ssl, backend_type FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE pid = pg_backend_pid()",

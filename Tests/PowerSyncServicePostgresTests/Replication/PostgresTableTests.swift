@@ -183,8 +183,8 @@ import Testing
         )
     }
 
-    @Test("while they are replicated", arguments: Change.all)
-    func live(_ change: Change) async throws {
+    @Test(arguments: Change.all)
+    func whileTheyAreReplicated(_ change: Change) async throws {
         let scenario = try scenario()
         try await scenario.replicating {
             try await scenario.caughtUp()
@@ -194,8 +194,8 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
-    @Test("while they are replicated, with changes before and after", arguments: Change.all)
-    func liveWithChanges(_ change: Change) async throws {
+    @Test(arguments: Change.all)
+    func whileTheyAreReplicatedWithChangesBeforeAndAfter(_ change: Change) async throws {
         let scenario = try scenario()
         try await scenario.replicating {
             try await scenario.caughtUp()
@@ -211,8 +211,8 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
-    @Test("while they are not replicated", arguments: Change.all)
-    func stopped(_ change: Change) async throws {
+    @Test(arguments: Change.all)
+    func whileTheyAreNotReplicated(_ change: Change) async throws {
         var scenario = try scenario()
         try await scenario.replicate()
         scenario = try scenario.reopened()

@@ -8,8 +8,8 @@ import Testing
 
 /// When a position is acknowledged; no server is asked for that.
 @Suite struct AcknowledgementTests {
-    @Test("a position is acknowledged now and then, whichever way the clock is set", arguments: [10.0, 3600, -3600])
-    func interval(seconds: Double) async throws {
+    @Test(arguments: [10.0, 3600, -3600])
+    func aPositionIsAcknowledgedNowAndThenWhicheverWayTheClockIsSet(seconds: Double) async throws {
         let time = NIOLockedValueBox(Date(timeIntervalSince1970: 1_000_000))
         let source = PostgresSource(
             PostgresSource.Settings(connection: PostgresConnectionString("postgresql://nobody@127.0.0.1:1/none")),

@@ -167,7 +167,7 @@ import Testing
         #expect(taken() == ["begin 00000000/00000021", #"put ["b", "n"] []"#, "commit 00000000/00000028"])
     }
 
-    @Test("a copy of long ago does not hide what has happened since", arguments: [1 << 31, 3 << 31, 1 << 32, 5 << 32])
+    @Test(arguments: [1 << 31, 3 << 31, 1 << 32, 5 << 32])
     mutating func copiesOfLongAgo(_ distance: UInt64) throws {
         let id = 102 + distance
         assembly.nextTransaction = TransactionID(rawValue: id + 10)

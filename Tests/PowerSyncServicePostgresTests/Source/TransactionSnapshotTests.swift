@@ -13,11 +13,8 @@ import Testing
         #expect(others.allSatisfy { !snapshot.sees(TransactionID(rawValue: $0)) })
     }
 
-    @Test(
-        "the lower half of a number is completed by what is nearest",
-        arguments: [0, 5, 1 << 31, 7 << 32, 7 << 32 - 3]
-    )
-    func lowerHalves(_ other: UInt64) {
+    @Test(arguments: [0, 5, 1 << 31, 7 << 32, 7 << 32 - 3])
+    func theLowerHalfOfANumberIsCompletedByWhatIsNearest(_ other: UInt64) {
         let distances: [Int64] = [0, 1, 2, 1000, 1 << 31 - 1]
         for distance in distances {
             for number in [Int64(other) - distance, Int64(other) + distance] where number >= 0 {

@@ -131,7 +131,7 @@ import Testing
         return RowWrite.insert("items", id: "r\(number)", ["body": body])
     }
 
-    @Test("while a table is copied of which a part is stored", arguments: conflicts)
+    @Test(arguments: conflicts)
     func theCopyGoesOnAndHasEachRowOnce(_ conflict: Conflict) async throws {
         let scenario = try await Scenario()
         scenario.source.write(Self.largeRows)
@@ -140,7 +140,7 @@ import Testing
         try await expectOperations((1...8).map { "PUT r\($0)" }, scenario)
     }
 
-    @Test("while changes are committed", arguments: conflicts)
+    @Test(arguments: conflicts)
     func theTransactionIsStoredOnce(_ conflict: Conflict) async throws {
         let scenario = try await Scenario()
         let source = scenario.source
@@ -156,7 +156,7 @@ import Testing
         try await expectOperations(["PUT a", "PUT b", "PUT a", "REMOVE b", "PUT c"], scenario)
     }
 
-    @Test("while a large transaction is stored of which a part is stored", arguments: conflicts)
+    @Test(arguments: conflicts)
     func whatIsStoredStaysWhenTheRestIsRepeated(_ conflict: Conflict) async throws {
         let scenario = try await Scenario()
         try await scenario.replicating {

@@ -75,7 +75,7 @@ import Testing
         #expect(try await scenario.rowCount("operations") == 0)
     }
 
-    @Test("another process has replaced the stream, and deleted it", arguments: ["STOP", "TERMINATED"])
+    @Test(arguments: ["STOP", "TERMINATED"])
     func aWriterOfAReplacedStreamWritesNothing(state: String) async throws {
         var scenario = try await StorageScenario(Self.config, on: .postgres)
         let table = try await scenario.table("test")

@@ -14,8 +14,7 @@ import Testing
           g: {query: SELECT * FROM test}
         """
 
-    @Test("names are found by their digest in an index, also before the server has counted anything")
-    func statisticsAreNotNeeded() async throws {
+    @Test func statisticsAreNotNeeded() async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let stream = scenario.stream.id
         let storage = try #require(scenario.storage as? PostgresBucketStorage)

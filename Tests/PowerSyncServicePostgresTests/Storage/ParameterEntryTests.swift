@@ -18,8 +18,7 @@ import Testing
         """
     private static let u1 = #"0["u1"]"#
 
-    @Test("one entry beyond the limit says that there are too many")
-    func noMoreThanTheLimitIsRead() async throws {
+    @Test func noMoreThanTheLimitIsRead() async throws {
         var scenario = try await StorageScenario(Self.config, on: .postgres)
         let table = try await scenario.table("m")
         for number in 0..<50 {
@@ -44,8 +43,7 @@ import Testing
         #expect(count == 11)
     }
 
-    @Test("compaction finds the older entries of a row in an index")
-    func entriesOfOneRowAreBesideEachOther() async throws {
+    @Test func entriesOfOneRowAreBesideEachOther() async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let stream = scenario.stream.id
         try scenario.home.run(

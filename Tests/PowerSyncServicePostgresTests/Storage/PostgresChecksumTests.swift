@@ -17,8 +17,7 @@ import Testing
             query: SELECT * FROM test
         """
 
-    @Test("what is not published yet is not read, however much it is")
-    func unpublishedOperations() async throws {
+    @Test func whatIsNotPublishedYetIsNotReadHoweverMuchItIs() async throws {
         var scenario = try await StorageScenario(Self.config, on: .postgres)
         let table = try await scenario.table("test")
         let name = BucketName(scenario.stream.bucketPrefix + "g|0[]")
@@ -41,8 +40,7 @@ import Testing
         #expect(try await scenario.storage.checksums([name], at: early)[name]?.count == 2)
     }
 
-    @Test("a bucket that was cleared while more was written")
-    func clearedBuckets() async throws {
+    @Test func aBucketThatWasClearedWhileMoreWasWritten() async throws {
         var scenario = try await StorageScenario(Self.config, on: .postgres)
         let table = try await scenario.table("test")
         let name = BucketName(scenario.stream.bucketPrefix + "g|0[]")

@@ -35,8 +35,7 @@ import Testing
         ]
     }
 
-    @Test("names of a transaction that the server may lose with its next crash")
-    func onlyNamesOfWhatIsPublishedAreKept() async throws {
+    @Test func onlyNamesOfWhatIsPublishedAreKept() async throws {
         let (scenario, table, other) = try await makeScenario()
         let stream = scenario.stream
         // As a flush does that the disk does not have yet.
@@ -48,7 +47,7 @@ import Testing
         try other.close()
     }
 
-    @Test("another process has deleted the stream", arguments: ["the streams are read", "the storage is followed"])
+    @Test(arguments: ["the streams are read", "the storage is followed"])
     func streamsThatAreGoneAreForgotten(noticed: String) async throws {
         let (scenario, _, other) = try await makeScenario()
         let stream = scenario.stream

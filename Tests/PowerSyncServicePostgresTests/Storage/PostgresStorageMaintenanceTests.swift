@@ -115,7 +115,7 @@ import Testing
 
     @Test func aTableOfAnAppIsNotOneOfAnEarlierBuild() async throws {
         let home = try PostgresStorageHome()
-        try home.postgres.database.run(
+        try home.database.run(
             """
             CREATE SCHEMA powersync_storage; CREATE TABLE powersync_storage.migrations (id int);
             CREATE TABLE powersync_storage.streams (id int)

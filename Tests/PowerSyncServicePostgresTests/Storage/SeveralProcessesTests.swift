@@ -69,8 +69,7 @@ import Testing
         try other.storage.close()
     }
 
-    @Test("a client that comes from another process is shown no less, also before this one has looked")
-    func whatWasPublishedElsewhereIsSeenWhenAStreamBegins() async throws {
+    @Test func whatWasPublishedElsewhereIsSeenWhenAStreamBegins() async throws {
         var own = try await StorageScenario(Self.config, on: .postgres)
         let other = try await own.home.open()
         for _ in 0..<3 {
@@ -161,8 +160,7 @@ import Testing
         try other.close()
     }
 
-    @Test("a process has read the streams, and follows the storage only when another one has deployed")
-    func aDeploymentBeforeTheFirstLookIsNoticed() async throws {
+    @Test func aDeploymentBeforeTheFirstLookIsNoticed() async throws {
         let own = try await StorageScenario(Self.config, on: .postgres)
         let other = Other(storage: try await own.home.open())
         #expect(try await other.storage.streams().map(\.state) == [.active])
@@ -201,7 +199,7 @@ import Testing
         try other.storage.close()
     }
 
-    @Test("deleted and made again", arguments: [true, false])
+    @Test(arguments: [true, false])
     func anotherStorageInTheSamePlaceEndsTheProcess(isMadeAgain: Bool) async throws {
         let own = try await StorageScenario(Self.config, on: .postgres)
         await own.home.releaseWriters()
@@ -263,8 +261,7 @@ import Testing
         try other.close()
     }
 
-    @Test("a process that has not noticed yet that the source was replaced")
-    func writeCheckpointsNeverGoBackToAnEarlierHistory() async throws {
+    @Test func writeCheckpointsNeverGoBackToAnEarlierHistory() async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let storage = scenario.storage
         let next = try await storage.restart(scenario.stream.id)

@@ -49,22 +49,19 @@ import Testing
         UPDATE replication_streams SET last_checkpoint = last_checkpoint + 1000, last_checkpoint_lsn = '7' || last_checkpoint_lsn
         """
 
-    @Test(
-        "a copy that has been written to since, until it had more than before",
-        arguments: [
-            // Somebody else has become the writer in the place of the one that was seen, or after an earlier one.
-            "UPDATE writers SET id = gen_random_uuid()", "DELETE FROM writers",
-            """
-            INSERT INTO writers (stream, epoch, id, began_op)
-            SELECT id, writer_epoch + 1, gen_random_uuid(), last_checkpoint - 1 FROM replication_streams
-            """,
-            """
-            INSERT INTO writers (stream, epoch, id, began_op)
-            SELECT id, writer_epoch + n, gen_random_uuid(), CASE n WHEN 1 THEN 0 ELSE 2000 END
-            FROM replication_streams, generate_series(1, 2) AS n
-            """,
-        ]
-    )
+    @Test(arguments: [
+        // Somebody else has become the writer in the place of the one that was seen, or after an earlier one.
+        "UPDATE writers SET id = gen_random_uuid()", "DELETE FROM writers",
+        """
+        INSERT INTO writers (stream, epoch, id, began_op)
+        SELECT id, writer_epoch + 1, gen_random_uuid(), last_checkpoint - 1 FROM replication_streams
+        """,
+        """
+        INSERT INTO writers (stream, epoch, id, began_op)
+        SELECT id, writer_epoch + n, gen_random_uuid(), CASE n WHEN 1 THEN 0 ELSE 2000 END
+        FROM replication_streams, generate_series(1, 2) AS n
+        """,
+    ])
     func aStorageWithOtherWritersEndsTheProcess(change: String) async throws {
         var own = try await StorageScenario(Self.config, on: .postgres)
         let table = try await own.table("test")
@@ -99,7 +96,6 @@ import Testing
     }
 
     @Test(
-        "the files of its server are put back, and it is written to before anybody sees it",
         arguments: [false, true],
         TestCluster.Return.allCases
     )

@@ -17,8 +17,7 @@ import Testing
             query: SELECT * FROM test
         """
 
-    @Test("a config is deployed while another one makes its first checkpoint")
-    func aDeploymentSeesWhatIsActivated() async throws {
+    @Test func aDeploymentSeesWhatIsActivated() async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let (storage, home) = (scenario.storage, scenario.home)
         let texts = [Self.config + "\n# second", Self.config + "\n# third"]
@@ -49,8 +48,7 @@ import Testing
         #expect(try await storage.streams().map(\.state) == [.stop, .active, .processing])
     }
 
-    @Test("the tables of a stream are dropped while it is read")
-    func readersNoticeThatAStreamIsDropped() async throws {
+    @Test func readersNoticeThatAStreamIsDropped() async throws {
         var scenario = try await StorageScenario(Self.config, on: .postgres)
         let table = try await scenario.table("test")
         try await scenario.save(.insert(["id": "a"]), of: table)
@@ -94,8 +92,7 @@ import Testing
         blocker.close()
     }
 
-    @Test("the tables of a stream are read for long while it is to be deleted")
-    func aStreamThatIsReadIsDeletedLater() async throws {
+    @Test func aStreamThatIsReadIsDeletedLater() async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let (storage, home, stream) = (scenario.storage, scenario.home, scenario.stream.id)
         await home.releaseWriters()
@@ -120,8 +117,7 @@ import Testing
         #expect(try await storage.streams().isEmpty)
     }
 
-    @Test("a checkpoint that makes a number visible is published while the next number is recorded")
-    func aNumberThatIsVisibleDoesNotVanish() async throws {
+    @Test func aNumberThatIsVisibleDoesNotVanish() async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let (storage, home, stream) = (scenario.storage, scenario.home, scenario.stream.id)
         _ = try await storage.createWriteCheckpoint(userKey: "u", head: .at(7))

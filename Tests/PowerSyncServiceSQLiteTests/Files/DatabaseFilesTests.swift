@@ -60,8 +60,8 @@ import TestSupport
         }
     }
 
-    @Test("is noticed at the next look", arguments: DatabaseFiles.suffixes, Fault.allCases)
-    func faults(_ suffix: String, _ fault: Fault) throws {
+    @Test(arguments: DatabaseFiles.suffixes, Fault.allCases)
+    func isNoticedAtTheNextLook(_ suffix: String, _ fault: Fault) throws {
         // SQLite has this one in its memory: the process would end with the next access.
         if suffix == "-shm", fault == .emptied || fault == .cut { return }
         let folder = try TemporaryFolder()
@@ -85,7 +85,6 @@ import TestSupport
     }
 
     @Test(
-        "a log that is cut is noticed after the next commit, whether it was looked at before or not",
         arguments: [true, false],
         [0, 10, 15]
     )
@@ -105,8 +104,7 @@ import TestSupport
         try? pool.close()
     }
 
-    @Test("What SQLite does with its files is no fault")
-    func whatSQLiteDoes() throws {
+    @Test func whatSQLiteDoes() throws {
         let folder = try TemporaryFolder()
         let pool = try open(folder)
         let files = try DatabaseFiles(of: pool)
@@ -153,7 +151,7 @@ import TestSupport
         try pool.close()
     }
 
-    @Test("A log beside a database that is missing or empty is not thrown away", arguments: [true, false])
+    @Test(arguments: [true, false])
     func logWithoutItsDatabase(_ isMissing: Bool) throws {
         let folder = try TemporaryFolder()
         let path = folder.path("source.db")
@@ -181,10 +179,7 @@ import TestSupport
         var isOther: Bool { [.olderCopy, .olderCopyWithItsDate, .another].contains(self) }
     }
 
-    @Test(
-        "A log beside a database that was put in the place of its own is not mixed with it",
-        arguments: Replacement.allCases
-    )
+    @Test(arguments: Replacement.allCases)
     func logOfAnotherDatabase(_ replacement: Replacement) throws {
         let files = FileManager.default
         let folder = try TemporaryFolder()

@@ -42,8 +42,7 @@ import Testing
         #expect(deletions.perTransaction.reduce(0, +) == 7000)
     }
 
-    @Test("the stream of a deleted storage does not keep the log growing")
-    func streamThatIsNotHeardOfIsForgotten() async throws {
+    @Test func streamThatIsNotHeardOfIsForgotten() async throws {
         let time = NIOLockedValueBox(Date(timeIntervalSince1970: 1_000_000))
         let folder = try TemporaryFolder()
         let source = try EmbeddedSource(
@@ -73,8 +72,7 @@ import Testing
         try source.close()
     }
 
-    @Test("a position that was read before the log was shortened does not say that the file was restored")
-    func positionOlderThanTheLogProvesNothing() async throws {
+    @Test func positionOlderThanTheLogProvesNothing() async throws {
         let scenario = try SourceScenario()
         let source = scenario.source
         _ = try await source.prepareStream("a", resumingAfter: nil, reached: nil)
@@ -91,10 +89,7 @@ import Testing
         #expect(try await source.head() == head)
     }
 
-    @Test(
-        "a position that the log must have says that the file was restored when it is another one, or not there",
-        arguments: [0, 1] as [Int64]
-    )
+    @Test(arguments: [0, 1] as [Int64])
     func positionThatIsNotOlderThanTheLogIsChecked(distance: Int64) async throws {
         let scenario = try SourceScenario()
         let source = scenario.source

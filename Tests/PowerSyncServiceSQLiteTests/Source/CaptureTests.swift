@@ -47,127 +47,125 @@ import Testing
 
     private static let named = "CREATE TABLE lists (id TEXT PRIMARY KEY, a TEXT, b TEXT)"
 
-    @Test(
-        "REPLACE deletes a row",
-        arguments: [
-            Replacement(
-                "a column that must not be NULL gets its default",
-                ["CREATE TABLE lists (id TEXT PRIMARY KEY, a TEXT NOT NULL DEFAULT 'x' UNIQUE)"],
-                "INSERT INTO lists VALUES ('1', 'x')",
-                "INSERT OR REPLACE INTO lists VALUES ('2', NULL)",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "so does one that is changed",
-                ["CREATE TABLE lists (id TEXT PRIMARY KEY, a INTEGER NOT NULL DEFAULT (abs(-7)) UNIQUE)"],
-                "INSERT INTO lists VALUES ('1', 7), ('2', 8)",
-                "UPDATE OR REPLACE lists SET a = NULL WHERE id = '2'",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "a default that is a name",
-                [#"CREATE TABLE lists (id TEXT PRIMARY KEY, a NOT NULL DEFAULT "id" UNIQUE, b NOT NULL DEFAULT b)"#],
-                "INSERT INTO lists VALUES ('1', 'id', '')",
-                "INSERT OR REPLACE INTO lists VALUES ('2', NULL, NULL)",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "an index that does not tell cases apart",
-                [named, "CREATE UNIQUE INDEX i ON lists (a COLLATE NOCASE)"],
-                "INSERT INTO lists VALUES ('1', 'X', ''), ('3', 'y', '')",
-                "INSERT OR REPLACE INTO lists VALUES ('2', 'x', '')",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "an index that does, of a column that does not",
-                [
-                    "CREATE TABLE lists (id TEXT PRIMARY KEY, a TEXT COLLATE NOCASE)",
-                    "CREATE UNIQUE INDEX i ON lists (a COLLATE BINARY)",
-                ],
-                "INSERT INTO lists VALUES ('1', 'X'), ('3', 'x')",
-                "INSERT OR REPLACE INTO lists VALUES ('2', 'x')",
-                [#"-"3""#, #"+"2""#]
-            ),
-            Replacement(
-                "an index of an expression",
-                [named, "CREATE UNIQUE INDEX i ON lists (lower(a), b COLLATE RTRIM DESC)"],
-                "INSERT INTO lists VALUES ('1', 'Ab', 'x'), ('3', 'ab', 'y')",
-                "INSERT OR REPLACE INTO lists VALUES ('2', 'AB', 'x ')",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "an index of an expression, and a change",
-                [
-                    named,
-                    "CREATE UNIQUE INDEX i ON lists (json_extract(a, '$.k,)'), substr(\"b\", 1, 1) COLLATE nocase asc)",
-                ],
-                #"INSERT INTO lists VALUES ('1', '{"k,)":5}', 'xy'), ('3', '{"k,)":6}', 'x')"#,
-                #"UPDATE OR REPLACE lists SET a = '{"k,)":5}', b = 'Xz' WHERE id = '3'"#,
-                [#"-"1""#, #"+"3""#]
-            ),
-            Replacement(
-                "an index with comments, of some rows",
-                [
-                    named,
-                    """
-                    CREATE UNIQUE INDEX /* ( */ "i (x)" ON lists (a || b -- first )
-                        , length(b) DESC /* last */ ) WHERE b <> 'q' -- the others
-                    """,
-                ],
-                "INSERT INTO lists VALUES ('1', 'a', 'bc'), ('3', 'x', 'q'), ('4', 'x', 'q')",
-                "INSERT OR REPLACE INTO lists VALUES ('2', 'a', 'bc')",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "a change that brings a row into an index",
-                [named, "CREATE UNIQUE INDEX i ON lists (a) WHERE b = 'live'"],
-                "INSERT INTO lists VALUES ('1', 'a', 'live'), ('2', 'a', 'dead')",
-                "UPDATE OR REPLACE lists SET b = 'live' WHERE id = '2'",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "the number of a row",
-                [named],
-                "INSERT INTO lists (rowid, id) VALUES (7, '1'), (8, '2')",
-                "INSERT OR REPLACE INTO lists (_rowid_, id) VALUES (7, '3')",
-                [#"-"1""#, #"+"3""#]
-            ),
-            Replacement(
-                "the number of a row, changed",
-                ["CREATE TABLE lists (id TEXT PRIMARY KEY, rowid TEXT)"],
-                "INSERT INTO lists (oid, id) VALUES (7, '1'), (8, '2')",
-                "UPDATE OR REPLACE lists SET oid = 7 WHERE id = '2'",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "keys that are equal numbers",
-                ["CREATE TABLE lists (id PRIMARY KEY, a)"],
-                "INSERT INTO lists VALUES (1, '')",
-                "INSERT OR REPLACE INTO lists VALUES (1.0, '')",
-                ["-1", "+1.0"]
-            ),
-            Replacement(
-                "a table without row numbers",
-                ["CREATE TABLE lists (id TEXT PRIMARY KEY, a TEXT UNIQUE ON CONFLICT REPLACE) WITHOUT ROWID"],
-                "INSERT INTO lists VALUES ('1', 'a')",
-                "INSERT INTO lists VALUES ('2', 'a')",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "a generated column",
-                ["CREATE TABLE lists (id TEXT PRIMARY KEY, a TEXT, g TEXT AS (upper(a)) UNIQUE)"],
-                "INSERT INTO lists (id, a) VALUES ('1', 'a')",
-                "REPLACE INTO lists (id, a) VALUES ('2', 'A')",
-                [#"-"1""#, #"+"2""#]
-            ),
-            Replacement(
-                "several rows at once",
-                ["CREATE TABLE lists (id INTEGER PRIMARY KEY, a UNIQUE, b UNIQUE)"],
-                "INSERT INTO lists VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'z')",
-                "INSERT OR REPLACE INTO lists VALUES (3, 'a', 'y')",
-                ["-1", "-2", "+3"]
-            ),
-        ]
+    @Test(arguments: [
+        Replacement(
+            "a column that must not be NULL gets its default",
+            ["CREATE TABLE lists (id TEXT PRIMARY KEY, a TEXT NOT NULL DEFAULT 'x' UNIQUE)"],
+            "INSERT INTO lists VALUES ('1', 'x')",
+            "INSERT OR REPLACE INTO lists VALUES ('2', NULL)",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "so does one that is changed",
+            ["CREATE TABLE lists (id TEXT PRIMARY KEY, a INTEGER NOT NULL DEFAULT (abs(-7)) UNIQUE)"],
+            "INSERT INTO lists VALUES ('1', 7), ('2', 8)",
+            "UPDATE OR REPLACE lists SET a = NULL WHERE id = '2'",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "a default that is a name",
+            [#"CREATE TABLE lists (id TEXT PRIMARY KEY, a NOT NULL DEFAULT "id" UNIQUE, b NOT NULL DEFAULT b)"#],
+            "INSERT INTO lists VALUES ('1', 'id', '')",
+            "INSERT OR REPLACE INTO lists VALUES ('2', NULL, NULL)",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "an index that does not tell cases apart",
+            [named, "CREATE UNIQUE INDEX i ON lists (a COLLATE NOCASE)"],
+            "INSERT INTO lists VALUES ('1', 'X', ''), ('3', 'y', '')",
+            "INSERT OR REPLACE INTO lists VALUES ('2', 'x', '')",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "an index that does, of a column that does not",
+            [
+                "CREATE TABLE lists (id TEXT PRIMARY KEY, a TEXT COLLATE NOCASE)",
+                "CREATE UNIQUE INDEX i ON lists (a COLLATE BINARY)",
+            ],
+            "INSERT INTO lists VALUES ('1', 'X'), ('3', 'x')",
+            "INSERT OR REPLACE INTO lists VALUES ('2', 'x')",
+            [#"-"3""#, #"+"2""#]
+        ),
+        Replacement(
+            "an index of an expression",
+            [named, "CREATE UNIQUE INDEX i ON lists (lower(a), b COLLATE RTRIM DESC)"],
+            "INSERT INTO lists VALUES ('1', 'Ab', 'x'), ('3', 'ab', 'y')",
+            "INSERT OR REPLACE INTO lists VALUES ('2', 'AB', 'x ')",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "an index of an expression, and a change",
+            [
+                named,
+                "CREATE UNIQUE INDEX i ON lists (json_extract(a, '$.k,)'), substr(\"b\", 1, 1) COLLATE nocase asc)",
+            ],
+            #"INSERT INTO lists VALUES ('1', '{"k,)":5}', 'xy'), ('3', '{"k,)":6}', 'x')"#,
+            #"UPDATE OR REPLACE lists SET a = '{"k)":5}', b = 'Xz' WHERE id = '3'"#,
+            [#"-"1""#, #"+"3""#]
+        ),
+        Replacement(
+            "an index with comments, of some rows",
+            [
+                named,
+                """
+                CREATE UNIQUE INDEX /* ( */ "i (x)" ON lists (a || b -- first )
+                    , length(b) DESC /* last */ ) WHERE b <> 'q' -- the others
+                """,
+            ],
+            "INSERT INTO lists VALUES ('1', 'a', 'bc'), ('3', 'x', 'q'), ('4', 'x', 'q')",
+            "INSERT OR REPLACE INTO lists VALUES ('2', 'a', 'bc')",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "a change that brings a row into an index",
+            [named, "CREATE UNIQUE INDEX i ON lists (a) WHERE b = 'live'"],
+            "INSERT INTO lists VALUES ('1', 'a', 'live'), ('2', 'a', 'dead')",
+            "UPDATE OR REPLACE lists SET b = 'live' WHERE id = '2'",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "the number of a row",
+            [named],
+            "INSERT INTO lists (rowid, id) VALUES (7, '1'), (8, '2')",
+            "INSERT OR REPLACE INTO lists (_rowid_, id) VALUES (7, '3')",
+            [#"-"1""#, #"+"3""#]
+        ),
+        Replacement(
+            "the number of a row, changed",
+            ["CREATE TABLE lists (id TEXT PRIMARY KEY, rowid TEXT)"],
+            "INSERT INTO lists (oid, id) VALUES (7, '1'), (8, '2')",
+            "UPDATE OR REPLACE lists SET oid = 7 WHERE id = '2'",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "keys that are equal numbers",
+            ["CREATE TABLE lists (id PRIMARY KEY, a)"],
+            "INSERT INTO lists VALUES (1, '')",
+            "INSERT OR REPLACE INTO lists VALUES (1.0, '')",
+            ["-1", "+1.0"]
+        ),
+        Replacement(
+            "a table without row numbers",
+            ["CREATE TABLE lists (id TEXT PRIMARY KEY, a TEXT UNIQUE ON CONFLICT REPLACE) WITHOUT ROWID"],
+            "INSERT INTO lists VALUES ('1', 'a')",
+            "INSERT INTO lists VALUES ('2', 'a')",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "a generated column",
+            ["CREATE TABLE lists (id TEXT PRIMARY KEY, a TEXT, g TEXT AS (upper(a)) UNIQUE)"],
+            "INSERT INTO lists (id, a) VALUES ('1', 'a')",
+            "REPLACE INTO lists (id, a) VALUES ('2', 'A')",
+            [#"-"1""#, #"+"2""#]
+        ),
+        Replacement(
+            "several rows at once",
+            ["CREATE TABLE lists (id INTEGER PRIMARY KEY, a UNIQUE, b UNIQUE)"],
+            "INSERT INTO lists VALUES (1, 'a', 'x'), (2, 'b', 'y'), (3, 'c', 'z')",
+            "INSERT OR REPLACE INTO lists VALUES (3, 'a', 'y')",
+            ["-1", "-2", "+3"]
+        ),
+    ]
     )
     func replacedRowsAreNoticed(_ replacement: Replacement) async throws {
         let scenario = try SourceScenario(schema: replacement.schema)
@@ -178,8 +176,7 @@ import Testing
         #expect(try await changes(scenario, after: start) == replacement.expected)
     }
 
-    @Test("an index that comes later is watched, too")
-    func laterIndexIsWatched() async throws {
+    @Test func laterIndexIsWatched() async throws {
         let scenario = try SourceScenario(schema: [Self.named])
         let foreign = try scenario.foreignConnection()
         try await foreign.write { db in
@@ -200,7 +197,7 @@ import Testing
         [0xed, 0xa0, 0x80], Array("\u{fffd}".utf8), [0xff], [0xff, 0x61],
     ]
 
-    @Test("keys that are not UTF-8 at each place of a chunk", arguments: (0..<12).one(in: 3))
+    @Test(arguments: (0..<12).one(in: 3))
     func unreadableKeysAreLeftOut(_ rotation: Int) async throws {
         // As many valid keys before them as bring each of them to the end of a chunk.
         let log = CollectedLog()
@@ -234,8 +231,7 @@ import Testing
         try source.close()
     }
 
-    @Test("more of them than a chunk has rows")
-    func manyUnreadableKeys() async throws {
+    @Test func moreOfThemThanAChunkHasRows() async throws {
         let scenario = try SourceScenario(schema: [Self.named])
         let count = SnapshotChunk.maximumRows * 2 + 10
         try await scenario.foreignConnection().write { db in
@@ -251,8 +247,7 @@ import Testing
         #expect(try await scenario.rows().keys.sorted() == ["lists/A", "lists/z"])
     }
 
-    @Test("keys that become, and cease to be, UTF-8")
-    func changedUnreadableKeys() async throws {
+    @Test func keysThatBecomeAndCeaseToBeUTF8() async throws {
         let scenario = try SourceScenario(schema: [Self.named])
         let foreign = try scenario.foreignConnection()
         try await foreign.write { db in

@@ -58,8 +58,7 @@ import Testing
         )
     }
 
-    @Test("INSERT OR REPLACE deletes rows of a foreign connection")
-    func replacedRowsAreNoticedThroughUniqueIndexes() async throws {
+    @Test func replacedRowsAreNoticedThroughUniqueIndexes() async throws {
         let scenario = try SourceScenario(
             schema: ["CREATE TABLE lists (id TEXT PRIMARY KEY, slug TEXT UNIQUE, name TEXT)"]
         )
@@ -97,10 +96,7 @@ import Testing
         )
     }
 
-    @Test(
-        "keys that are equal for the collation of their column, and not for that of the key, are different rows",
-        arguments: ["", " WITHOUT ROWID"]
-    )
+    @Test(arguments: ["", " WITHOUT ROWID"])
     func collationOfTheKeyCounts(_ suffix: String) async throws {
         let scenario = try SourceScenario(
             schema: [
@@ -145,8 +141,7 @@ import Testing
         #expect(try await changes(scenario, after: start) == [#"put id="a" 5" wide="x" it's="y""#])
     }
 
-    @Test("values are exact")
-    func valuesAreExact() async throws {
+    @Test func valuesAreExact() async throws {
         let scenario = try SourceScenario(
             schema: ["CREATE TABLE lists (k1 INTEGER, k2, v, w, g AS (v * 2), PRIMARY KEY (k1, k2)) WITHOUT ROWID"]
         )

@@ -90,7 +90,6 @@ import Testing
     }
 
     @Test(
-        "a redirect does not lead from https to http",
         arguments: [
             ("https://a/keys", "http://a/keys", nil), ("https://a/keys", "HTTP://b/keys", nil),
             ("HTTPS://a/keys", "http://me:hunter2@a/keys?key=hunter3", nil),
@@ -99,7 +98,7 @@ import Testing
             ("http://a/keys", "https://b/", "https://b/"), ("http://a/keys", "http://b/", "http://b/"),
         ] as [(String, String, String?)]
     )
-    func redirectsKeepEncryption(_ url: String, _ location: String, _ target: String?) throws {
+    func aRedirectDoesNotLeadFromHttpsToHttp(_ url: String, _ location: String, _ target: String?) throws {
         do {
             let next = try KeySetClient.target(of: location, from: try #require(URL(string: url)))
             #expect(next.absoluteString == target)
@@ -122,8 +121,7 @@ import Testing
 
     // MARK: Limits
 
-    @Test("a server that goes on and on is not waited for longer than 30 seconds")
-    func aServerThatNeverEndsIsGivenUp() async throws {
+    @Test func aServerThatNeverEndsIsGivenUp() async throws {
         let clock = TestClock()
         let answered = ChangeSignal()
         var answer = Self.ok(Self.document)
@@ -146,8 +144,8 @@ import Testing
         }
     }
 
-    @Test("documents have up to 1 MiB", arguments: [true, false], [0, 1])
-    func longDocuments(announcesLength: Bool, excess: Int) async throws {
+    @Test(arguments: [true, false], [0, 1])
+    func documentsHaveUpTo1MiB(announcesLength: Bool, excess: Int) async throws {
         let spaces = String(repeating: " ", count: (1 << 20) - Self.document.utf8.count + excess)
         var answer = Self.ok(Self.document + spaces)
         answer.announcesLength = announcesLength
@@ -157,8 +155,8 @@ import Testing
         }
     }
 
-    @Test("a small answer that inflates to more than 1 MiB is refused", arguments: [0, 1])
-    func compressedDocuments(excess: Int) async throws {
+    @Test(arguments: [0, 1])
+    func aSmallAnswerThatInflatesToMoreThan1MiBIsRefused(excess: Int) async throws {
         let bytes = excess > 0 ? GzipKeySet.tooLong : GzipKeySet.longest
         let answer = StorageServer.Response(headers: ["Content-Encoding": "gzip"], body: .init(bytes: Data(bytes)))
         try await Self.whileServing(["/keys": answer]) { server in
@@ -237,10 +235,7 @@ import Testing
         }
     }
 
-    @Test(
-        "an address of a cloud's metadata, and one of a private network, are refused before anybody is asked",
-        arguments: ["169.254.169.254", "10.1.2.3", "192.168.0.1", "[fd00::1]", "[fe80::1]"]
-    )
+    @Test(arguments: ["169.254.169.254", "10.1.2.3", "192.168.0.1", "[fd00::1]", "[fe80::1]"])
     func redirectsIntoPrivateNetworks(_ host: String) async throws {
         try await Self.whileServing(["/keys": Self.redirect(to: "http://\(host)/keys")]) { server in
             // What `local` stands for, without 127.0.0.0/8.
@@ -255,14 +250,11 @@ import Testing
         try SocketAddress(ipAddress: host.filter { !"[]".contains($0) }, port: 80)
     }
 
-    @Test(
-        "block_local_jwks refuses every address of IPv6, and local ones of IPv4",
-        arguments: [
-            ("http://[::1]:9/keys", "PSYNC_S2202"), ("http://[2606:4700::1]/keys", "PSYNC_S2202"),
-            ("http://[fd00::1]/keys", "PSYNC_S2202"), ("http://127.0.0.1:9/keys", "PSYNC_S2203"),
-            ("http://10.1.2.3/keys", "PSYNC_S2203"),
-        ]
-    )
+    @Test(arguments: [
+        ("http://[::1]:9/keys", "PSYNC_S2202"), ("http://[2606:4700::1]/keys", "PSYNC_S2202"),
+        ("http://[fd00::1]/keys", "PSYNC_S2202"), ("http://127.0.0.1:9/keys", "PSYNC_S2203"),
+        ("http://10.1.2.3/keys", "PSYNC_S2203"),
+    ])
     func blockLocalKeySets(_ url: String, _ code: String) async throws {
         let yaml = """
             replication: {connections: [{type: embedded, path: source.db}]}

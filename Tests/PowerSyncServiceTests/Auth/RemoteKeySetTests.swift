@@ -112,7 +112,6 @@ import Testing
     }
 
     @Test(
-        "a key that is replaced under its id is found by the next try, whatever its algorithm was",
         arguments: [SigningAlgorithm.hs256, .rs256, .ps256, .es256, .eddsa],
         [SigningAlgorithm.hs256, .rs256, .es256, .eddsa]
     )
@@ -203,8 +202,7 @@ import Testing
         )
     }
 
-    @Test("a token of a Supabase project is accepted, by the rules of Supabase")
-    func aSupabaseProjectHasKeysOfItsOwn() async throws {
+    @Test func aSupabaseProjectHasKeysOfItsOwn() async throws {
         let yaml = """
             replication: {connections: [{type: postgresql, uri: "postgresql://u@db.abc123.supabase.co/postgres"}]}
             storage: {type: sqlite, path: buckets.db}

@@ -108,8 +108,7 @@ import Testing
         #expect(Set(paths).count == paths.count)
     }
 
-    @Test("what says what to write instead is right: the file with it can be used")
-    func adviceIsRight() throws {
+    @Test func whatSaysWhatToWriteInsteadIsRightTheFileWithItCanBeUsed() throws {
         _ = try Self.read(Self.file.replacing("level: silly", with: "level: info"))
         let audience = try Self.read(Self.file.replacing("audience: [a]", with: "audience: [one, another]"))
         #expect(audience.authentication.audience == ["one", "another"])
@@ -165,7 +164,7 @@ import Testing
         }
     }
 
-    @Test("keys that are not for checking signatures verify none", arguments: ["use: enc", "key_ops: [sign]"])
+    @Test(arguments: ["use: enc", "key_ops: [sign]"])
     func otherUsesOfKeys(_ member: String) throws {
         let name = member.prefix { $0 != ":" }
         let usual = name == "use" ? "use: sig" : "key_ops: [verify]"

@@ -131,10 +131,7 @@ import Testing
         #expect(errors.first?.message.contains("mysql cannot be replicated") == true)
     }
 
-    @Test(
-        "nothing invites to drop a storage that is merely not up",
-        arguments: ["127.0.0.1:1", "no-such-host.invalid"]
-    )
+    @Test(arguments: ["127.0.0.1:1", "no-such-host.invalid"])
     func aStorageOutOfReach(_ host: String) async throws {
         let folder = FileManager.default.temporaryDirectory
         var settings = PostgresSettings(uri: "postgresql://postgres:postgres@\(host)/postgres?connect_timeout=5")

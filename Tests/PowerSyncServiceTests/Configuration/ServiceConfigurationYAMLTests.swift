@@ -117,7 +117,7 @@ import Testing
         #expect(configuration.warnings.isEmpty)
     }
 
-    @Test("metrics listen on the address of the file", arguments: ["0.0.0.0", "192.168.1.7", "::1"])
+    @Test(arguments: ["0.0.0.0", "192.168.1.7", "::1"])
     func addressOfTheMetrics(_ host: String) throws {
         let configuration = try Self.read(Self.yaml("host: \"\(host)\""))
         #expect(configuration.host == host)

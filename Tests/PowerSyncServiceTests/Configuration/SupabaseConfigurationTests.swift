@@ -49,8 +49,7 @@ import Testing
         #expect(sources.all.count == 4 && sources.remote.count == 2)
     }
 
-    @Test("a key set that is named, too, is asked once")
-    func theKeySetOfTheProjectBesideItself() throws {
+    @Test func theKeySetOfTheProjectBesideItself() throws {
         let written = "supabase: true, jwks_uri: \"\(Self.keySet)\", audience: [authenticated]"
         let authentication = try Self.read(source: Self.database, written).authentication
         let clients = authentication.keySetClients(clock: ContinuousClock())

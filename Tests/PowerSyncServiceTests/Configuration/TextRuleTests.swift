@@ -99,15 +99,15 @@ import Testing
         for value in values { #expect(Self.isRefused(key, value, environment), "\(key.path): \(value)") }
     }
 
-    @Test("of lists, each entry counts", arguments: keys.filter { $0.text.contains("[VALUE]") })
+    @Test(arguments: keys.filter { $0.text.contains("[VALUE]") })
     func entriesThatAreNull(_ key: Key) {
         for value in ["a-name-of-some-length, null", "null, a-name-of-some-length", "~", ""] where !value.isEmpty {
             #expect(Self.isRefused(key, value), "\(value)")
         }
     }
 
-    @Test("a token that can be guessed, or that no request can send, is refused", arguments: keys.filter(\.isToken))
-    func tokens(_ key: Key) {
+    @Test(arguments: keys.filter(\.isToken))
+    func aTokenThatCanBeGuessedOrThatNoRequestCanSendIsRefused(_ key: Key) {
         for value in ["x", "1", "true", "short", "1234567", "\"a token of words\"", "\"a-token\\nof-lines\""] {
             #expect(Self.isRefused(key, value), "\(value)")
         }

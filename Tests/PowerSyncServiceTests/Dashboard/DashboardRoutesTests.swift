@@ -84,14 +84,11 @@ import TestSupport
         }
     }
 
-    @Test(
-        "pages of other places read nothing of the dashboard, however its path is spelled",
-        arguments: [
-            "/dashboard", "/dashboard/", "//dashboard", "///dashboard//", "/dashboard//clients", "//dashboard/clients",
-            "/dashboard/script.js", "//dashboard//script.js", "/dashboard/nothing", "/d%61shboard",
-            "/%64ashboard//clients",
-        ]
-    )
+    @Test(arguments: [
+        "/dashboard", "/dashboard/", "//dashboard", "///dashboard//", "/dashboard//clients", "//dashboard/clients",
+        "/dashboard/script.js", "//dashboard//script.js", "/dashboard/nothing", "/d%61shboard",
+        "/%64ashboard//clients",
+    ])
     func otherPagesReadNothing(_ path: String) async throws {
         try await Admin.run { scenario in
             let headers = ["Origin": "https://evil.example", "Access-Control-Request-Method": "GET"]

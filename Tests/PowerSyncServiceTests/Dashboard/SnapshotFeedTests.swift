@@ -42,6 +42,17 @@ import Testing
         }
     }
 
+    @Test func aWatcherLeavesOnce() async throws {
+        try await Self.run { feed, _ in
+            let (first, second) = (feed.watch(), feed.watch())
+            first.leave()
+            first.leave()
+            #expect(feed.watcherCount == 1)
+            second.leave()
+            #expect(feed.watcherCount == 0)
+        }
+    }
+
     @Test func oneSnapshotIsForAll() async throws {
         try await Self.run { feed, clock in
             let watchers = (0..<5).map { _ in feed.watch() }

@@ -112,8 +112,7 @@ import Testing
         }
     }
 
-    @Test("a link that leads elsewhere, as in a mounted ConfigMap")
-    func aLinkThatLeadsElsewhere() async throws {
+    @Test func aLinkThatLeadsElsewhere() async throws {
         let scenario = try Scenario()
         let files = FileManager.default
         for version in ["1", "2"] {

@@ -156,7 +156,7 @@ import Testing
         }
     }
 
-    @Test("the address of the metrics is told", arguments: ["127.0.0.1", "0.0.0.0"])
+    @Test(arguments: ["127.0.0.1", "0.0.0.0"])
     func addressOfTheMetrics(_ host: String) async throws {
         var configuration = Scenario.configuration(in: try TemporaryFolder())
         let port = FreePort.take()

@@ -71,13 +71,10 @@ import TestSupport
         #expect(!findings.contains { "\($0)".contains(Self.secret) })
     }
 
-    @Test(
-        "the password of a storage is a secret, too, also as it is escaped in a URI",
-        arguments: [
-            "password: pass-word-7, username: u, hostname: h, database: d", "uri: 'postgresql://u:pass%2Fword@h/d'",
-        ]
-    )
-    func storagePassword(settings: String) throws {
+    @Test(arguments: [
+        "password: pass-word-7, username: u, hostname: h, database: d", "uri: 'postgresql://u:pass%2Fword@h/d'",
+    ])
+    func thePasswordOfAStorageIsASecretTooAlsoAsItIsEscapedInAURI(settings: String) throws {
         let yaml = Self.yaml.replacing("{type: sqlite, path: buckets.db}", with: "{type: postgresql, \(settings)}")
         let folder = try TemporaryFolder()
         let file = folder.path("powersync.yaml")
@@ -255,8 +252,7 @@ import TestSupport
         }
     }
 
-    @Test("what a cache has kept for an hour says nothing about clocks")
-    func keySetOfACache() async throws {
+    @Test func keySetOfACache() async throws {
         try await Self.withKeySet(Self.key(modulusBytes: 256), headers: [.age: "3600"]) { configuration in
             // The cache passes on the date at which it has got the answer.
             let findings = try await Self.examine(configuration, now: Date(timeIntervalSinceNow: 3600))
@@ -287,8 +283,8 @@ import TestSupport
         return (isRunning, findings)
     }
 
-    @Test("a service that uses a storage with others is known by its port", arguments: [false, true])
-    func runningService(isEncrypted: Bool) async throws {
+    @Test(arguments: [false, true])
+    func aServiceThatUsesAStorageWithOthersIsKnownByItsPort(isEncrypted: Bool) async throws {
         let folder = try TemporaryFolder()
         let files = try TLSFiles(in: folder)
         try await Scenario.run(in: folder, configure: { if isEncrypted { $0.tls = files } }) { scenario in
@@ -320,12 +316,11 @@ import TestSupport
     // MARK: Disks
 
     @Test(
-        "somebody is told before the disk is full",
         arguments: [
             (0, .error), ((100 << 20) - 1, .error), (100 << 20, .warning), ((1 << 30) - 1, .warning), (1 << 30, .ok),
         ] as [(Int64, Finding.Severity)]
     )
-    func freeSpace(bytes: Int64, level: Finding.Severity) async throws {
+    func somebodyIsToldBeforeTheDiskIsFull(bytes: Int64, level: Finding.Severity) async throws {
         let folder = try TemporaryFolder()
         let doctor = Doctor(logger: Scenario.logger, freeBytes: { _ in bytes })
         let findings = try await doctor.examine(Scenario.configuration(in: folder))
@@ -339,19 +334,15 @@ import TestSupport
         #expect(disks.first?.remedy?.hasPrefix("Make room") == (level == .ok ? nil : true))
     }
 
-    @Test("of a disk that tells nothing, nothing is told")
-    func unknownFreeSpace() async throws {
+    @Test func ofADiskThatTellsNothingNothingIsTold() async throws {
         let doctor = Doctor(logger: Scenario.logger, freeBytes: { _ in nil })
         let findings = try await doctor.examine(Scenario.configuration(in: try TemporaryFolder()))
         #expect(!findings.contains { $0.message.contains("free on the disk") })
         #expect(Doctor.freeBytes(at: "/nowhere") == nil)
     }
 
-    @Test(
-        "a write-ahead log that only grows is a warning",
-        arguments: [(256 << 20, 0), ((256 << 20) + 1, 1)] as [(UInt64, Int)]
-    )
-    func longLog(bytes: UInt64, count: Int) throws {
+    @Test(arguments: [(256 << 20, 0), ((256 << 20) + 1, 1)] as [(UInt64, Int)])
+    func aWriteAheadLogThatOnlyGrowsIsAWarning(bytes: UInt64, count: Int) throws {
         let folder = try TemporaryFolder()
         let path = folder.path("buckets.db-wal")
         try Data().write(to: URL(filePath: path))
@@ -365,8 +356,7 @@ import TestSupport
         findings.expectRemedies()
     }
 
-    @Test("A database that others can read is a warning with the command that closes it, unless its folder is closed")
-    func databasesOfOthers() throws {
+    @Test func aDatabaseThatOthersCanReadIsAWarningWithTheCommandThatClosesItUnlessItsFolderIsClosed() throws {
         let folder = try TemporaryFolder()
         let path = folder.path("source.db")
         for suffix in ["", "-wal"] { try Data().write(to: URL(filePath: path + suffix)) }

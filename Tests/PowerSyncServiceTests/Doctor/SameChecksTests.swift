@@ -66,7 +66,7 @@ import Testing
         }
         let doctor = try await Doctor(logger: ServiceScenario.logger).examine(configuration)
         let log = CollectedLog()
-        let source = try configuration.openSource(logger: log.logger)
+        let source = try await configuration.openSource(logger: log.logger)
         let stream = ReplicationStream(
             id: ReplicationStreamID(rawValue: 1),
             state: .processing,

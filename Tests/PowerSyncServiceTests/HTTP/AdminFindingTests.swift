@@ -104,16 +104,13 @@ import Testing
         #expect(AdminRoutes.entry(odd) == .object(["level": "warning", "message": "odd"]))
     }
 
-    @Test(
-        "half of the log that may be kept is used up",
-        arguments: [
-            (LogRetention(status: "reserved", safeBytes: 501, maximumBytes: 1000), false),
-            (LogRetention(status: "extended", safeBytes: 500, maximumBytes: 1000), true),
-            (LogRetention(status: "unreserved", safeBytes: -8, maximumBytes: 1000), true),
-            (LogRetention(status: "reserved", safeBytes: nil, maximumBytes: nil), false),
-        ]
-    )
-    func retention(_ retention: LogRetention, isRunningOut: Bool) {
+    @Test(arguments: [
+        (LogRetention(status: "reserved", safeBytes: 501, maximumBytes: 1000), false),
+        (LogRetention(status: "extended", safeBytes: 500, maximumBytes: 1000), true),
+        (LogRetention(status: "unreserved", safeBytes: -8, maximumBytes: 1000), true),
+        (LogRetention(status: "reserved", safeBytes: nil, maximumBytes: nil), false),
+    ])
+    func halfOfTheLogThatMayBeKeptIsUsedUp(_ retention: LogRetention, isRunningOut: Bool) {
         #expect(retention.isRunningOut == isRunningOut)
     }
 

@@ -27,8 +27,7 @@ import TestSupport
 
     private func answer(_ id: String) -> String { #"{"data":{"checkpoint_request_id":"\#(id)"}}"# }
 
-    @Test("the answer is the largest number so far")
-    func numbersGrow() async throws {
+    @Test func theAnswerIsTheLargestNumberSoFar() async throws {
         try await Scenario.run { scenario in
             for (sent, answered) in [
                 ("5", "5"), ("3", "5"), ("5", "5"), (7, "7"), (9_007_199_254_740_991, "9007199254740991"),
@@ -47,7 +46,6 @@ import TestSupport
     }
 
     @Test(
-        "22.2.34: bodies are checked",
         arguments: [
             ["client_id": "c9", "checkpoint_request_id": "0"], ["client_id": "c9", "checkpoint_request_id": "-1"],
             ["client_id": "c9", "checkpoint_request_id": "9223372036854775808"],
@@ -59,7 +57,7 @@ import TestSupport
             ["client_id": "c9"], ["checkpoint_request_id": "5"], ["client_id": 9, "checkpoint_request_id": "5"], [:],
         ] as [JSONObject]
     )
-    func bodies(_ body: JSONObject) async throws {
+    func with22234BodiesAreChecked(_ body: JSONObject) async throws {
         try await Scenario.run { scenario in
             let reply = try await request(scenario, body)
             #expect(reply.status == 400)
@@ -112,8 +110,7 @@ import TestSupport
     }
 
     /// There are 200 places for all, and a user may have 100 of them: without that, nobody would be refused here.
-    @Test("a user whose bodies do not come does not take the places of others")
-    func slowBodies() async throws {
+    @Test func aUserWhoseBodiesDoNotComeDoesNotTakeThePlacesOfOthers() async throws {
         // Bodies have all the time that there is.
         try await Scenario.run(timing: TestClock().timing) { scenario in
             let token = try scenario.token(now: TestClock.start)
@@ -140,8 +137,7 @@ import TestSupport
         }
     }
 
-    @Test("a number comes back on the stream of its client, also when the source is idle")
-    func delivery() async throws {
+    @Test func aNumberComesBackOnTheStreamOfItsClientAlsoWhenTheSourceIsIdle() async throws {
         try await Scenario.run { scenario in
             let token = try scenario.token()
             var own = try await scenario.stream(token, ["client_id": "c1"])

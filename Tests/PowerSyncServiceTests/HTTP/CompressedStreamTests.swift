@@ -43,8 +43,7 @@ import TestSupport
         return bytes
     }
 
-    @Test("every line arrives although nothing follows it")
-    func linesAreFlushed() async throws {
+    @Test func everyLineArrivesAlthoughNothingFollowsIt() async throws {
         // A line that waits in the compressor leaves with the next keepalive; there is none.
         try await Scenario.run(timing: TestClock().timing) { scenario in
             try await Self.withClient(decompressing: true) { client in
@@ -65,11 +64,8 @@ import TestSupport
         }
     }
 
-    @Test(
-        "BSON and NDJSON are compressed, as one member that is flushed after each line",
-        arguments: SyncLineFormat.all
-    )
-    func bytes(format: SyncLineFormat) async throws {
+    @Test(arguments: SyncLineFormat.all)
+    func bsonAndNDJSONAreCompressedAsOneMemberThatIsFlushedAfterEachLine(format: SyncLineFormat) async throws {
         try await Scenario.run { scenario in
             let rows = (0..<200).map {
                 Scenario.put("lists", "l\($0)", ["owner_id": "u1", "name": .string("List number \($0)")])
@@ -99,8 +95,8 @@ import TestSupport
         }
     }
 
-    @Test("Streams that nobody wants compressed, and small answers, are not", arguments: [nil, "identity", "br"])
-    func uncompressed(acceptEncoding: String?) async throws {
+    @Test(arguments: [nil, "identity", "br"])
+    func streamsThatNobodyWantsCompressedAndSmallAnswersAreNot(acceptEncoding: String?) async throws {
         try await Scenario.run { scenario in
             try await Self.withClient(decompressing: false) { client in
                 var stream = try await scenario.stream(
@@ -125,8 +121,7 @@ import TestSupport
         }
     }
 
-    @Test("A compressed stream has a proper end")
-    func end() async throws {
+    @Test func aCompressedStreamHasAProperEnd() async throws {
         let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             try await Self.withClient(decompressing: true) { client in
@@ -144,8 +139,7 @@ import TestSupport
         }
     }
 
-    @Test("Bytes that are not a request get 400, also after a request")
-    func garbage() async throws {
+    @Test func bytesThatAreNotARequestGet400AlsoAfterARequest() async throws {
         try await Scenario.run { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 try await connection.send("GET /probes/liveness HTTP/1.1\r\nHost: x\r\nAccept-Encoding: gzip\r\n\r\n")

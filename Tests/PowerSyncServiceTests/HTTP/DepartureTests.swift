@@ -74,8 +74,8 @@ import Testing
         """
     }
 
-    @Test("HTTP: however a client leaves, its stream ends and nothing spins", arguments: AbruptDeparture.allCases)
-    func http(_ departure: AbruptDeparture) async throws {
+    @Test(arguments: AbruptDeparture.allCases)
+    func httpHoweverAClientLeavesItsStreamEndsAndNothingSpins(_ departure: AbruptDeparture) async throws {
         let log = CollectedLog()
         try await Self.run(log) { scenario in
             for number in 1...Self.clientCount {
@@ -92,8 +92,7 @@ import Testing
         }
     }
 
-    @Test("HTTP: requests that wait behind a stream do not hide that the client has left")
-    func pipelined() async throws {
+    @Test func httpRequestsThatWaitBehindAStreamDoNotHideThatTheClientHasLeft() async throws {
         let log = CollectedLog()
         try await Self.run(log) { scenario in
             let waiting = String(repeating: "GET /probes/liveness HTTP/1.1\r\nHost: x\r\n\r\n", count: 5_000)
@@ -108,8 +107,7 @@ import Testing
         }
     }
 
-    @Test("HTTP: a stream that ends by itself closes its connection")
-    func completed() async throws {
+    @Test func httpAStreamThatEndsByItselfClosesItsConnection() async throws {
         let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
@@ -125,8 +123,8 @@ import Testing
         }
     }
 
-    @Test("WebSocket: however a client leaves, its stream ends and nothing spins", arguments: AbruptDeparture.allCases)
-    func webSocket(_ departure: AbruptDeparture) async throws {
+    @Test(arguments: AbruptDeparture.allCases)
+    func webSocketHoweverAClientLeavesItsStreamEndsAndNothingSpins(_ departure: AbruptDeparture) async throws {
         let log = CollectedLog()
         try await Self.run(log) { scenario in
             for number in 1...Self.clientCount {
@@ -146,8 +144,7 @@ import Testing
         }
     }
 
-    @Test("WebSocket: a client that falls silent ends its stream when its lifetime is over")
-    func silentWebSocket() async throws {
+    @Test func webSocketAClientThatFallsSilentEndsItsStreamWhenItsLifetimeIsOver() async throws {
         let log = CollectedLog()
         try await Self.run(log) { scenario in
             for _ in 0..<Self.clientCount {
@@ -163,11 +160,10 @@ import Testing
         }
     }
 
-    @Test(
-        "what is done for a client before its stream begins is cancelled when the client leaves",
-        arguments: AbruptDeparture.allCases
-    )
-    func beforeTheStream(_ departure: AbruptDeparture) async throws {
+    @Test(arguments: AbruptDeparture.allCases)
+    func whatIsDoneForAClientBeforeItsStreamBeginsIsCancelledWhenTheClientLeaves(
+        _ departure: AbruptDeparture
+    ) async throws {
         let (accepted, connections) = AsyncStream.makeStream(of: (any Channel).self)
         let server = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelOption(.allowRemoteHalfClosure, value: true)
@@ -231,7 +227,7 @@ import Testing
         return getsockopt(socket, level, name, &value, &length) == 0 ? value : nil
     }
 
-    @Test("every connection of a service has these limits, whatever it speaks", arguments: [false, true])
+    @Test(arguments: [false, true])
     func limitsOfServedConnections(isWebSocket: Bool) async throws {
         try await Scenario.run { scenario in
             let port = scenario.address.port

@@ -39,8 +39,7 @@ import Testing
         }
     }
 
-    @Test("a process that is not ready yet outlives a storage that does not answer")
-    func waitingForTheFirstCheckpoint() async throws {
+    @Test func waitingForTheFirstCheckpoint() async throws {
         let failures = NIOLockedValueBox(2)
         let scenario = try SourceScenario()
         let storage = FailingStorage(storage: scenario.storage, failures: failures)
@@ -65,8 +64,7 @@ import Testing
         #expect(failures.withLockedValue { $0 } == 0)
     }
 
-    @Test("what is wrong with the storage is taken back when it is not any more")
-    func aSideJobThatSucceedsLater() async throws {
+    @Test func aSideJobThatSucceedsLater() async throws {
         let scenario = try SourceScenario()
         try await scenario.replicate()
         let (lease, source, logger) = (scenario.storage, scenario.source, scenario.logger)
@@ -121,8 +119,7 @@ import Testing
         }
     }
 
-    @Test("a source that does not answer keeps nobody from being served")
-    func sourceOutage() async throws {
+    @Test func aSourceThatDoesNotAnswerKeepsNobodyFromBeingServed() async throws {
         let scenario = try SourceScenario()
         let probes = Probes(Timing())
         probes.didStart()
@@ -271,8 +268,7 @@ import Testing
         }
     }
 
-    @Test("a process that waits for the source is alive, however long that takes")
-    func waitingForTheSource() async throws {
+    @Test func waitingForTheSource() async throws {
         let process = try HangingProcess(in: .prepareStream)
         try await process.run {
             for minute in 0..<10 {
@@ -283,8 +279,7 @@ import Testing
         }
     }
 
-    @Test("a process that does not replicate any more is not alive because its storage is looked at")
-    func replicationThatHangs() async throws {
+    @Test func aProcessThatDoesNotReplicateAnyMoreIsNotAliveBecauseItsStorageIsLookedAt() async throws {
         let process = try HangingProcess(in: .nextChanges)
         try await process.run {
             try await process.pass(0..<120, wakingEvery: 3, 5)
@@ -294,8 +289,7 @@ import Testing
         }
     }
 
-    @Test("a call that takes long is no sign of death, and neither is it for ever one of life")
-    func heartbeat() async throws {
+    @Test func aCallThatTakesLongIsNoSignOfDeathAndNeitherIsItForEverOneOfLife() async throws {
         let progress = ChangeSignal()
         let touches = NIOLockedValueBox(0)
         let clock = TestClock()

@@ -10,8 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct KeepaliveTests {
     private typealias Scenario = ServiceScenario
 
-    @Test("an idle stream gets keepalives")
-    func keepalives() async throws {
+    @Test func anIdleStreamGetsKeepalives() async throws {
         let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             var stream = try await scenario.stream(try scenario.token(now: TestClock.start))
@@ -25,8 +24,7 @@ import Testing
         }
     }
 
-    @Test("a warning 20 s before the end, then the end")
-    func expiry() async throws {
+    @Test func aWarning20SBeforeTheEndThenTheEnd() async throws {
         let clock = TestClock()
         let log = CollectedLog()
         try await Scenario.run(timing: clock.timing, log: log) { scenario in
@@ -45,8 +43,7 @@ import Testing
 
     // MARK: Steps of the wall clock
 
-    @Test("a token expires by the wall clock, also when that is set forward")
-    func stepForward() async throws {
+    @Test func aTokenExpiresByTheWallClockAlsoWhenThatIsSetForward() async throws {
         let clock = TestClock()
         let wallClock = WallClock(clock)
         try await Scenario.run(timing: wallClock.timing) { scenario in
@@ -60,8 +57,7 @@ import Testing
         }
     }
 
-    @Test("keepalives go on when the wall clock is set back, and a token lives by it")
-    func stepBack() async throws {
+    @Test func keepalivesGoOnWhenTheWallClockIsSetBackAndATokenLivesByIt() async throws {
         let clock = TestClock()
         let wallClock = WallClock(clock)
         try await Scenario.run(timing: wallClock.timing) { scenario in
@@ -79,11 +75,8 @@ import Testing
         }
     }
 
-    @Test(
-        "a wait for a time ends soon after that, whichever way the wall clock is set",
-        arguments: [(-100, 1040), (500, 440), (940, 0), (5000, 0)] as [(Double, Int)]
-    )
-    func waiting(step: Double, left: Int) async throws {
+    @Test(arguments: [(-100, 1040), (500, 440), (940, 0), (5000, 0)] as [(Double, Int)])
+    func aWaitForATimeEndsSoonAfterThatWhicheverWayTheWallClockIsSet(step: Double, left: Int) async throws {
         let clock = TestClock()
         let wallClock = WallClock(clock)
         let timing = wallClock.timing
@@ -102,8 +95,7 @@ import Testing
         }
     }
 
-    @Test("a token that expired within the tolerance gets the end at once")
-    func expiredWithinTolerance() async throws {
+    @Test func aTokenThatExpiredWithinTheToleranceGetsTheEndAtOnce() async throws {
         try await Scenario.run(timing: TestClock().timing) { scenario in
             let issued = TestClock.start.addingTimeInterval(-100)
             var stream = try await scenario.stream(try scenario.token(lifetime: .seconds(41), now: issued))

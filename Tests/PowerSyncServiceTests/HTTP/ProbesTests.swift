@@ -32,7 +32,7 @@ import Testing
         #expect(probes.response(to: .liveness).status == .ok)
     }
 
-    @Test("who sets the wall clock neither kills a process nor brings one back to life", arguments: [-3600.0, 3600])
+    @Test(arguments: [-3600.0, 3600])
     func stepOfTheWallClock(seconds: Double) {
         let wallClock = WallClock(clock)
         let probes = Probes(wallClock.timing)

@@ -66,10 +66,7 @@ import Testing
         #expect(!failures.includeStorage)
     }
 
-    @Test(
-        "a process is ready, and says so, when one of two streams can be written; operators see what is wrong with the other one"
-    )
-    func oneOfTwoStreamsCannotBeWritten() {
+    @Test func oneOfTwoStreamsCannotBeWritten() {
         let log = CollectedLog()
         let probes = Probes(Timing())
         let signs = SignsOfLife(probes: probes, replicates: true, logger: log.logger)
@@ -102,10 +99,8 @@ import Testing
         }
     }
 
-    @Test(
-        "the error of a config that cannot be copied is shown while the old one is replicated, and until it is taken back"
-    )
-    func copyThatFails() async throws {
+    @Test
+    func theErrorOfAConfigThatCannotBeCopiedIsShownWhileTheOldOneIsReplicatedAndUntilItIsTakenBack() async throws {
         let scenario = try SourceScenario()
         try await scenario.replicate()
         let (storage, source) = (scenario.storage, scenario.source)

@@ -11,8 +11,7 @@ import TestSupport
 @Suite(.timeLimit(.minutes(1))) struct RequestTests {
     private typealias Scenario = ServiceScenario
 
-    @Test("without a good token nothing is answered")
-    func authentication() async throws {
+    @Test func withoutAGoodTokenNothingIsAnswered() async throws {
         try await Scenario.run { scenario in
             let token = try scenario.token()
             for (authorization, code) in [
@@ -47,28 +46,25 @@ import TestSupport
         var testDescription: String { "\(type) \(body.prefix(60))" }
     }
 
-    @Test(
-        "22.2.3–5: bodies are checked",
-        arguments: [
-            BodyCase(body: #"{"buckets":[{"name":"x"}]}"#, details: "buckets"),
-            BodyCase(body: #"{"buckets":[{"name":"x","after":"-1"}]}"#, details: "after"),
-            BodyCase(
-                body: #"{"streams":{"subscriptions":[{"stream":"a","override_priority":null}]}}"#,
-                details: "parameters"
-            ),
-            BodyCase(
-                body: #"{"streams":{"subscriptions":[{"stream":"a","parameters":null,"override_priority":9}]}}"#,
-                details: "override_priority"
-            ),
-            BodyCase(body: #"{"client_id":null}"#, details: "client_id"),
-            BodyCase(body: #"{"app_metadata":{"a":1}}"#, details: "app_metadata"),
-            BodyCase(body: #"{"client_id":"c\ud83d"}"#, details: "half a surrogate pair"),
-            BodyCase(body: "{"), BodyCase(body: ""), BodyCase(body: #"{"a":1}x"#),
-            BodyCase(body: "<a/>", type: "application/xml", status: 415),
-            BodyCase(body: "a=1", type: "application/x-www-form-urlencoded", status: 415),
-        ]
-    )
-    func bodies(_ test: BodyCase) async throws {
+    @Test(arguments: [
+        BodyCase(body: #"{"buckets":[{"name":"x"}]}"#, details: "buckets"),
+        BodyCase(body: #"{"buckets":[{"name":"x","after":"-1"}]}"#, details: "after"),
+        BodyCase(
+            body: #"{"streams":{"subscriptions":[{"stream":"a","override_priority":null}]}}"#,
+            details: "parameters"
+        ),
+        BodyCase(
+            body: #"{"streams":{"subscriptions":[{"stream":"a","parameters":null,"override_priority":9}]}}"#,
+            details: "override_priority"
+        ),
+        BodyCase(body: #"{"client_id":null}"#, details: "client_id"),
+        BodyCase(body: #"{"app_metadata":{"a":1}}"#, details: "app_metadata"),
+        BodyCase(body: #"{"client_id":"c\ud83d"}"#, details: "half a surrogate pair"),
+        BodyCase(body: "{"), BodyCase(body: ""), BodyCase(body: #"{"a":1}x"#),
+        BodyCase(body: "<a/>", type: "application/xml", status: 415),
+        BodyCase(body: "a=1", type: "application/x-www-form-urlencoded", status: 415),
+    ])
+    func with22235BodiesAreChecked(_ test: BodyCase) async throws {
         try await Scenario.run { scenario in
             let reply = try await scenario.send(
                 "POST",
@@ -86,8 +82,7 @@ import TestSupport
         }
     }
 
-    @Test("bodies that are fine")
-    func acceptedBodies() async throws {
+    @Test func bodiesThatAreFine() async throws {
         try await Scenario.run { scenario in
             let subscription =
                 #"{"streams":{"subscriptions":[{"stream":"a","parameters":null,"override_priority":null}]}}"#
@@ -132,8 +127,8 @@ import TestSupport
         }
     }
 
-    @Test("a body is read at once, whatever there is much of, and so is a query", arguments: Shape.allCases)
-    func largeBody(_ shape: Shape) async throws {
+    @Test(arguments: Shape.allCases)
+    func aBodyIsReadAtOnceWhateverThereIsMuchOfAndSoIsAQuery(_ shape: Shape) async throws {
         try await Scenario.run { scenario in
             let query = "?" + (0..<8_000).map { "n\($0)" }.joined(separator: "&")
             let status = try await scenario.status(
@@ -147,7 +142,6 @@ import TestSupport
     }
 
     @Test(
-        "what is equal by RFC 9110 and RFC 3986 is",
         arguments: [
             ("/sync/stream", ["Content-Type": "APPLICATION/Json ; Charset=utf-8"]),
             ("/sync/stream", ["Content-Encoding": "Identity"]),
@@ -155,7 +149,7 @@ import TestSupport
             ("/%73ync/stre%61m", [:]), ("/sync/stream?client%5Fid=c", ["Accept": "APPLICATION/x-ndjson"]),
         ] as [(String, [String: String])]
     )
-    func equalSpellings(_ path: String, _ headers: [String: String]) async throws {
+    func whatIsEqualByRFC9110AndRFC3986Is(_ path: String, _ headers: [String: String]) async throws {
         try await Scenario.run { scenario in
             let status = try await scenario.status(
                 "POST",
@@ -168,15 +162,12 @@ import TestSupport
         }
     }
 
-    @Test(
-        "percent signs that are data stay",
-        arguments: [
-            ("/probes%2Fliveness", 404), ("/%2570robes/liveness", 404), ("/%70robes/liveness", 200), ("/%7", 404),
-            ("/%+f", 404),
-            ("/%zzprobes/liveness", 404), ("/%70%72%6Fbes/live%6Eess", 200),
-        ]
-    )
-    func percentSigns(_ path: String, _ status: Int) async throws {
+    @Test(arguments: [
+        ("/probes%2Fliveness", 404), ("/%2570robes/liveness", 404), ("/%70robes/liveness", 200), ("/%7", 404),
+        ("/%+f", 404),
+        ("/%zzprobes/liveness", 404), ("/%70%72%6Fbes/live%6Eess", 200),
+    ])
+    func percentSignsThatAreDataStay(_ path: String, _ status: Int) async throws {
         try await Scenario.run { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 try await connection.send(RawRequests.request("GET \(path)", ["Connection: close"]))
@@ -186,8 +177,7 @@ import TestSupport
         }
     }
 
-    @Test("compressed bodies are refused as such")
-    func compressedBody() async throws {
+    @Test func compressedBodiesAreRefusedAsSuch() async throws {
         try await Scenario.run { scenario in
             let reply = try await scenario.send(
                 "POST",
@@ -201,8 +191,7 @@ import TestSupport
         }
     }
 
-    @Test("health checks are answered while slow bodies take every place")
-    func probesUnderSlowBodies() async throws {
+    @Test func probesUnderSlowBodies() async throws {
         try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
             let port = scenario.address.port
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -236,8 +225,7 @@ import TestSupport
         }
     }
 
-    @Test("bodies have a limit")
-    func bodyLimit() async throws {
+    @Test func bodiesHaveALimit() async throws {
         try await Scenario.run { scenario in
             let body = #"{"x":""# + String(repeating: "x", count: ServiceRoutes.bodyLimit) + #""}"#
             let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: body)
@@ -252,13 +240,10 @@ import TestSupport
         }
     }
 
-    @Test(
-        "22.2.6: unknown paths and methods",
-        arguments: [
-            ("GET", "/nope"), ("GET", "/sync/stream"), ("PUT", "/sync/stream"), ("GET", "/write-checkpoint.json"),
-        ]
-    )
-    func notFound(_ method: String, _ path: String) async throws {
+    @Test(arguments: [
+        ("GET", "/nope"), ("GET", "/sync/stream"), ("PUT", "/sync/stream"), ("GET", "/write-checkpoint.json"),
+    ])
+    func with2226UnknownPathsAndMethods(_ method: String, _ path: String) async throws {
         try await Scenario.run { scenario in
             let reply = try await scenario.send(method, path)
             #expect(reply.status == 404)
@@ -268,8 +253,7 @@ import TestSupport
         }
     }
 
-    @Test("headers of a stream")
-    func streamHeaders() async throws {
+    @Test func headersOfAStream() async throws {
         try await Scenario.run { scenario in
             // The first line of an expired token is also the last one, so that the response ends.
             let token = try scenario.token(lifetime: .seconds(1), now: .now.addingTimeInterval(-30))
@@ -283,8 +267,7 @@ import TestSupport
         }
     }
 
-    @Test("preflight requests")
-    func preflight() async throws {
+    @Test func preflightRequests() async throws {
         try await Scenario.run { scenario in
             let headers = ["Origin": "http://a", "Access-Control-Request-Method": "POST"]
             let reply = try await scenario.send("OPTIONS", "/sync/stream", headers: headers)
@@ -309,17 +292,14 @@ import TestSupport
         var testDescription: String { asked }
     }
 
-    @Test(
-        "a page may send the fields that it asks for",
-        arguments: [
-            Preflight(asked: "traceparent,sentry-trace, baggage", added: ", traceparent, sentry-trace, baggage"),
-            Preflight(asked: "authorization, CONTENT-TYPE ,x-user-agent", added: ""),
-            Preflight(asked: "X-A\t,  x-a,X-B,,", added: ", X-A, X-B"),
-            Preflight(asked: "not a name, x:y, ok", added: ", ok"),
-            Preflight(asked: "", added: ""),
-        ]
-    )
-    func preflightFields(_ test: Preflight) async throws {
+    @Test(arguments: [
+        Preflight(asked: "traceparent,sentry-trace, baggage", added: ", traceparent, sentry-trace, baggage"),
+        Preflight(asked: "authorization, CONTENT-TYPE ,x-user-agent", added: ""),
+        Preflight(asked: "X-A\t,  x-a,X-B,,", added: ", X-A, X-B"),
+        Preflight(asked: "not a name, x:y, ok", added: ", ok"),
+        Preflight(asked: "", added: ""),
+    ])
+    func aPageMaySendTheFieldsThatItAsksFor(_ test: Preflight) async throws {
         try await Scenario.run { scenario in
             let headers = [
                 "Origin": "http://a", "Access-Control-Request-Method": "POST",
@@ -334,7 +314,6 @@ import TestSupport
     }
 
     @Test(
-        "a public page may reach a private network if it may reach the route",
         arguments: [
             ("/sync/stream", "https://app.example", "true", true), ("/sync/stream", "https://app.example", nil, false),
             ("/sync/stream", "https://app.example", "false", false),
@@ -342,7 +321,12 @@ import TestSupport
             ("/dev/token", "http://localhost:5173", "true", true), ("/dashboard", "https://app.example", "true", false),
         ] as [(String, String, String?, Bool)]
     )
-    func privateNetworks(_ path: String, _ origin: String, _ asked: String?, _ isAllowed: Bool) async throws {
+    func aPublicPageMayReachAPrivateNetworkIfItMayReachTheRoute(
+        _ path: String,
+        _ origin: String,
+        _ asked: String?,
+        _ isAllowed: Bool
+    ) async throws {
         try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
             var headers = ["Origin": origin, "Access-Control-Request-Method": "POST"]
             headers["Access-Control-Request-Private-Network"] = asked
@@ -351,8 +335,8 @@ import TestSupport
         }
     }
 
-    @Test("health checks", arguments: ["startup", "liveness", "readiness"])
-    func probes(_ question: String) async throws {
+    @Test(arguments: ["startup", "liveness", "readiness"])
+    func healthChecks(_ question: String) async throws {
         try await Scenario.run { scenario in
             let reply = try await scenario.send("GET", "/probes/\(question)")
             #expect(reply.status == 200)

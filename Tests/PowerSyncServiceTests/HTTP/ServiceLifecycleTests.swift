@@ -128,8 +128,7 @@ import TestSupport
         }
     }
 
-    @Test("before the first sync config is active there is nothing to serve")
-    func noSyncConfig() async throws {
+    @Test func beforeTheFirstSyncConfigIsActiveThereIsNothingToServe() async throws {
         let folder = try TemporaryFolder()
         let storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
         let source = try EmbeddedSource(path: folder.path("source.db"), logger: Scenario.logger)

@@ -164,8 +164,7 @@ import Testing
 
     // MARK: Levels
 
-    @Test("at info, a stream is its beginning, its checkpoints at most once a second, and its end")
-    func linesOfAStream() async throws {
+    @Test func linesOfAStream() async throws {
         let log = CollectedLog()
         let id = NIOLockedValueBox("")
         try await Scenario.run(log: log) { scenario in

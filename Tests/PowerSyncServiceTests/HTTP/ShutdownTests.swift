@@ -98,8 +98,7 @@ import TestSupport
         }
     }
 
-    @Test("who is answered during the shutdown hears that the service is not ready")
-    func readiness() async throws {
+    @Test func whoIsAnsweredDuringTheShutdownHearsThatTheServiceIsNotReady() async throws {
         let folder = try TemporaryFolder()
         try await withThrowingTaskGroup(of: Void.self) { group in
             let open = ChangeSignal()
@@ -159,8 +158,7 @@ import TestSupport
         }
     }
 
-    @Test("clients that lost the service come back all at once")
-    func reconnectingClients() async throws {
+    @Test func clientsThatLostTheServiceComeBackAllAtOnce() async throws {
         let folder = try TemporaryFolder()
         for _ in 0..<2 {
             let configure = { (configuration: inout ServiceConfiguration) in

@@ -34,8 +34,7 @@ import Testing
         }
     }
 
-    @Test("A client that does not read gets no more than the buffers hold, and loses its place when its token expires")
-    func unreadStream() async throws {
+    @Test func aClientThatDoesNotReadGetsNoMoreThanTheBuffersHoldAndLosesItsPlaceWhenItsTokenExpires() async throws {
         let folder = try TemporaryFolder()
         try await Self.writeRandomRows(in: folder)
         let clock = TestClock()
@@ -70,11 +69,11 @@ import Testing
         }
     }
 
-    @Test(
-        "A body that takes longer than a minute is not waited for, one for a write checkpoint not longer than 10 seconds",
-        arguments: [("/sync/stream", 60), ("/sync/checkpoint-request", 10), ("/dev/write", 60)]
-    )
-    func slowBody(path: String, seconds: Int) async throws {
+    @Test(arguments: [("/sync/stream", 60), ("/sync/checkpoint-request", 10), ("/dev/write", 60)])
+    func aBodyThatTakesLongerThanAMinuteIsNotWaitedForOneForAWriteCheckpointNotLongerThan10Seconds(
+        path: String,
+        seconds: Int
+    ) async throws {
         let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             let token = try scenario.token(now: TestClock.start)

@@ -20,11 +20,8 @@ import Testing
         return (reply.status == 200, try reply.json["problems"]?.text ?? "")
     }
 
-    @Test(
-        "a file of the data folder is removed, and comes back",
-        arguments: ["source.db", "source.db-wal", "source.db-shm", "buckets.db", "buckets.db-wal", "buckets.db-shm"]
-    )
-    func vanishedFile(_ name: String) async throws {
+    @Test(arguments: ["source.db", "source.db-wal", "source.db-shm", "buckets.db", "buckets.db-wal", "buckets.db-shm"])
+    func aFileOfTheDataFolderIsRemovedAndComesBack(_ name: String) async throws {
         let folder = try TemporaryFolder()
         let log = CollectedLog()
         try await Scenario.run(in: folder, log: log) { scenario in
@@ -55,8 +52,7 @@ import Testing
         }
     }
 
-    @Test("a write into files that are gone is not acknowledged, also before anybody has looked at them")
-    func writeBeforeTheNextLook() async throws {
+    @Test func writeBeforeTheNextLook() async throws {
         for suffix in ["", "-wal", "-shm"] {
             let folder = try TemporaryFolder()
             try await Scenario.run(in: folder) { scenario in
@@ -83,8 +79,8 @@ import Testing
         "streams": ["subscriptions": [["stream": "settings", "parameters": nil, "override_priority": nil]]]
     ]
 
-    @Test("a disk that is full, until there is room", .enabled(if: SmallDisk.isPossible))
-    func fullDisk() async throws {
+    @Test(.enabled(if: SmallDisk.isPossible))
+    func aDiskThatIsFullUntilThereIsRoom() async throws {
         let folder = try TemporaryFolder()
         let disk = try SmallDisk(at: folder.url.appending(path: "disk"), size: "4m")
         defer { disk.remove() }
@@ -110,7 +106,7 @@ import Testing
         }
     }
 
-    @Test("a disk of the source that is full, until there is room", .enabled(if: SmallDisk.isPossible))
+    @Test(.enabled(if: SmallDisk.isPossible))
     func fullDiskOfTheSource() async throws {
         let folder = try TemporaryFolder()
         let disk = try SmallDisk(at: folder.url.appending(path: "disk"), size: "4m")
@@ -134,8 +130,7 @@ import Testing
         }
     }
 
-    @Test("no client gets anything of a storage whose pages somebody has overwritten, and the service is not ready")
-    func overwrittenPages() async throws {
+    @Test func noClientGetsAnythingOfAStorageWhosePagesSomebodyHasOverwrittenAndTheServiceIsNotReady() async throws {
         let folder = try TemporaryFolder()
         try await Scenario.run(in: folder) { scenario in
             // Each takes most of a page, and they are too few for a segment.
@@ -189,8 +184,8 @@ import Testing
         return count
     }
 
-    @Test("source and storage in one file", arguments: ["source.db", "./x/../source.db", "link.db", "sub/source.db"])
-    func oneFile(_ name: String) async throws {
+    @Test(arguments: ["source.db", "./x/../source.db", "link.db", "sub/source.db"])
+    func sourceAndStorageInOneFile(_ name: String) async throws {
         let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(atPath: folder.path("x"), withIntermediateDirectories: true)
         try FileManager.default.createSymbolicLink(atPath: folder.path("sub"), withDestinationPath: folder.path(""))
@@ -209,8 +204,7 @@ import Testing
         }
     }
 
-    @Test("whoever copies the source's file alone after the end has every row")
-    func fileIsCompleteAfterTheEnd() async throws {
+    @Test func fileIsCompleteAfterTheEnd() async throws {
         let folder = try TemporaryFolder()
         try await Scenario.run(in: folder) { scenario in
             try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": "A"]))

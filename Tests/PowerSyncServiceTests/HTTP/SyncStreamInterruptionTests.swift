@@ -10,8 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(3))) struct SyncStreamInterruptionTests {
     private typealias Scenario = ServiceScenario
 
-    @Test("a newer checkpoint interrupts a long download; every operation arrives once")
-    func interruption() async throws {
+    @Test func aNewerCheckpointInterruptsALongDownloadEveryOperationArrivesOnce() async throws {
         try await Scenario.run { scenario in
             // Much more than the operations that are sent without a look at newer checkpoints.
             let rowCount = 4_000
@@ -54,8 +53,7 @@ import Testing
         }
     }
 
-    @Test("a client that goes away ends its stream")
-    func clientGoesAway() async throws {
+    @Test func aClientThatGoesAwayEndsItsStream() async throws {
         let log = CollectedLog()
         try await Scenario.run(log: log) { scenario in
             do {
@@ -70,8 +68,7 @@ import Testing
         }
     }
 
-    @Test("a parameter that no double can hold is NULL, with a warning")
-    func hugeNumbers() async throws {
+    @Test func aParameterThatNoDoubleCanHoldIsNULLWithAWarning() async throws {
         let log = CollectedLog()
         try await Scenario.run(log: log) { scenario in
             for body in [#"{"parameters": {"n": [1e400]}}"#, #"{"parameters": {"n": 1e308}}"#] {
@@ -87,8 +84,7 @@ import Testing
         }
     }
 
-    @Test("shutdown breaks streams off, whether idle or blocked by a slow client")
-    func shutdown() async throws {
+    @Test func shutdownBreaksStreamsOffWhetherIdleOrBlockedByASlowClient() async throws {
         let log = CollectedLog()
         var idle: StreamReader?
         var slow: StreamReader?
@@ -107,8 +103,7 @@ import Testing
         #expect(log.lines.filter { $0.contains("close_reason=process shutdown") }.count == 2)
     }
 
-    @Test("a stream more than allowed gets 429 with an empty body")
-    func tooManyStreams() async throws {
+    @Test func aStreamMoreThanAllowedGets429WithAnEmptyBody() async throws {
         try await Scenario.run(configure: { $0.limits.maxConcurrentConnections = 1 }) { scenario in
             var stream = try await scenario.stream(try scenario.token())
             _ = try await stream.untilComplete()
@@ -123,8 +118,7 @@ import Testing
         }
     }
 
-    @Test("a user has a limit of streams, over HTTP and WebSocket together, which others do not feel")
-    func streamsOfAUser() async throws {
+    @Test func streamsOfAUser() async throws {
         try await Scenario.run(configure: { $0.limits.maxStreamsPerUser = 2 }) { scenario in
             let token = try scenario.token("u1")
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
@@ -150,8 +144,7 @@ import Testing
         }
     }
 
-    @Test("connections without a stream count among the streams of their user")
-    func idleConnectionsOfAUser() async throws {
+    @Test func idleConnectionsOfAUser() async throws {
         try await Scenario.run(configure: { configuration in
             configuration.limits.maxStreamsPerUser = 2
             configuration.limits.maxConcurrentConnections = 3

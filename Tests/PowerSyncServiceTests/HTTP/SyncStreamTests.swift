@@ -35,16 +35,14 @@ import Testing
         "complete 6",
     ]
 
-    @Test("a first sync, in the order of priorities")
-    func firstSync() async throws {
+    @Test func aFirstSyncInTheOrderOfPriorities() async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(try scenario.token())
             #expect(try await stream.untilComplete() == Self.firstLines)
         }
     }
 
-    @Test("lines are well formed, and checksums add up")
-    func checksumsAddUp() async throws {
+    @Test func linesAreWellFormedAndChecksumsAddUp() async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(try scenario.token())
             var announced: [String: Checksum] = [:]
@@ -78,8 +76,8 @@ import Testing
         }
     }
 
-    @Test("rows are strings or objects, as asked for", arguments: [true, false])
-    func rawData(_ isRaw: Bool) async throws {
+    @Test(arguments: [true, false])
+    func rowsAreStringsOrObjectsAsAskedFor(_ isRaw: Bool) async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(try scenario.token(), isRaw ? ["raw_data": true] : [:])
             while let line = try await stream.next() {
@@ -95,8 +93,7 @@ import Testing
         }
     }
 
-    @Test("data is sent from the positions of the request; unknown buckets are ignored")
-    func positions() async throws {
+    @Test func dataIsSentFromThePositionsOfTheRequestUnknownBucketsAreIgnored() async throws {
         try await Self.run { scenario in
             let lists = #"1#lists|0["u1"]"#
             let todos = #"1#todos|0["l1"]"#
@@ -116,8 +113,7 @@ import Testing
         }
     }
 
-    @Test("changes of this user's rows are sent, those of others are not")
-    func changes() async throws {
+    @Test func changesOfThisUsersRowsAreSentThoseOfOthersAreNot() async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(try scenario.token())
             _ = try await stream.untilComplete()
@@ -140,8 +136,7 @@ import Testing
         }
     }
 
-    @Test("an unknown stream is left out of the streams")
-    func unknownStream() async throws {
+    @Test func anUnknownStreamIsLeftOutOfTheStreams() async throws {
         try await Self.run { scenario in
             let subscription: JSONObject = ["stream": "nope", "parameters": nil, "override_priority": nil]
             var stream = try await scenario.stream(
@@ -154,8 +149,7 @@ import Testing
         }
     }
 
-    @Test("without streams there is nothing to send")
-    func noStreams() async throws {
+    @Test func withoutStreamsThereIsNothingToSend() async throws {
         try await Self.run { scenario in
             var stream = try await scenario.stream(
                 try scenario.token(),
@@ -165,8 +159,7 @@ import Testing
         }
     }
 
-    @Test("overlapping subscriptions share a bucket with the most urgent priority")
-    func overlappingSubscriptions() async throws {
+    @Test func overlappingSubscriptionsShareABucketWithTheMostUrgentPriority() async throws {
         try await Self.run { scenario in
             func subscription(_ priority: JSONValue) -> JSONValue {
                 ["stream": "settings", "parameters": [:], "override_priority": priority]
@@ -182,8 +175,7 @@ import Testing
         }
     }
 
-    @Test("too many buckets are an error with a status, not a stream")
-    func tooManyBuckets() async throws {
+    @Test func tooManyBucketsAreAnErrorWithAStatusNotAStream() async throws {
         try await Self.run(configure: { $0.limits.maxBucketsPerConnection = 1 }) { scenario in
             let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: "{}")
             #expect(reply.status == 500)
@@ -192,8 +184,7 @@ import Testing
         }
     }
 
-    @Test("a limit that is exceeded later breaks the stream off")
-    func tooManyBucketsLater() async throws {
+    @Test func tooManyBucketsLater() async throws {
         try await Self.run(configure: { $0.limits.maxBucketsPerConnection = 2 }) { scenario in
             var stream = try await scenario.stream(try scenario.token())
             _ = try await stream.untilComplete()
@@ -204,8 +195,8 @@ import Testing
         }
     }
 
-    @Test("BSON is sent to clients that prefer it", arguments: [false, true])
-    func bson(_ isForcedToNDJSON: Bool) async throws {
+    @Test(arguments: [false, true])
+    func bsonIsSentToClientsThatPreferIt(_ isForcedToNDJSON: Bool) async throws {
         try await Self.run(configure: { $0.formats = isForcedToNDJSON ? .ndjsonOnly : .all }) { scenario in
             var stream = try await scenario.stream(
                 try scenario.token(),

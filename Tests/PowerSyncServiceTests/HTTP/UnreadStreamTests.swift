@@ -107,8 +107,8 @@ import Testing
         }
     }
 
-    @Test("a client that leaves in the middle of a long line is gone at once", arguments: AbruptDeparture.allCases)
-    func leavingClient(_ departure: AbruptDeparture) async throws {
+    @Test(arguments: AbruptDeparture.allCases)
+    func aClientThatLeavesInTheMiddleOfALongLineIsGoneAtOnce(_ departure: AbruptDeparture) async throws {
         // More than the buffers of two sockets hold.
         try await run(rows: 12, bytes: 900_000) { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in

@@ -39,8 +39,7 @@ import Testing
         "complete 4",
     ]
 
-    @Test("payloads follow the credit; keepalives need none")
-    func credit() async throws {
+    @Test func payloadsFollowTheCreditKeepalivesNeedNone() async throws {
         try await Self.run { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
                 try await peer.send(.setup(token: try scenario.token()), .request(1, credit: 1))
@@ -55,11 +54,8 @@ import Testing
         }
     }
 
-    @Test(
-        "a cancelled stream sends nothing more, and the connection serves another one",
-        arguments: ["/", "/sync/stream"]
-    )
-    func cancel(path: String) async throws {
+    @Test(arguments: ["/", "/sync/stream"])
+    func aCancelledStreamSendsNothingMoreAndTheConnectionServesAnotherOne(path: String) async throws {
         let log = CollectedLog()
         try await Self.run(log: log) { scenario in
             try await RSocketPeer.connect(port: scenario.address.port, path: path) { peer in
@@ -72,8 +68,7 @@ import Testing
         }
     }
 
-    @Test("a client that goes away in the middle of its stream ends it")
-    func clientGoesAway() async throws {
+    @Test func aClientThatGoesAwayInTheMiddleOfItsStreamEndsIt() async throws {
         let log = CollectedLog()
         try await Self.run(log: log) { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
@@ -84,8 +79,7 @@ import Testing
         }
     }
 
-    @Test("requests may be BSON; lines are BSON in any case")
-    func requestsInBSON() async throws {
+    @Test func requestsMayBeBSONLinesAreBSONInAnyCase() async throws {
         try await Self.run { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
                 try await peer.send(
@@ -109,8 +103,7 @@ import Testing
         }
     }
 
-    @Test("a SETUP without KEEPALIVE for its lifetime ends in a closed socket")
-    func silentClient() async throws {
+    @Test func aSETUPWithoutKEEPALIVEForItsLifetimeEndsInAClosedSocket() async throws {
         try await Self.run { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
                 try await peer.send(.setup(token: try scenario.token(), lifetime: .milliseconds(100)))
@@ -119,8 +112,7 @@ import Testing
         }
     }
 
-    @Test("bytes that are no frame close the socket, and the service goes on")
-    func noFrame() async throws {
+    @Test func bytesThatAreNoFrameCloseTheSocketAndTheServiceGoesOn() async throws {
         try await Self.run { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
                 try await peer.send(message: ByteBuffer(string: "hi"))
@@ -175,8 +167,8 @@ import Testing
         }
     }
 
-    @Test("whoever begins wrongly is told why, then the socket closes", arguments: BadBeginning.allCases)
-    func rejection(_ beginning: BadBeginning) async throws {
+    @Test(arguments: BadBeginning.allCases)
+    func whoeverBeginsWronglyIsToldWhyThenTheSocketCloses(_ beginning: BadBeginning) async throws {
         try await Scenario.run { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
                 try await peer.send(try beginning.frame(scenario))
@@ -193,7 +185,6 @@ import Testing
     }
 
     @Test(
-        "a request that cannot be answered fails alone",
         arguments: [
             (#"{"path":"/nope"}"#, "{}", "[PSYNC_S2002] The path does not exist on this server\n  The path \"/nope\" "),
             (nil, "{}", "[PSYNC_S2001] Validation failed\n  \"Metadata is not provided\""),
@@ -202,7 +193,7 @@ import Testing
             ("7", "{}", "[PSYNC_S2001] Validation failed"),
         ] as [(String?, String, String)]
     )
-    func badRequest(metadata: String?, body: String, message: String) async throws {
+    func aRequestThatCannotBeAnsweredFailsAlone(metadata: String?, body: String, message: String) async throws {
         try await Self.run { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
                 try await peer.send(
@@ -230,8 +221,7 @@ import Testing
         }
     }
 
-    @Test("connections have a limit of their own")
-    func connectionLimit() async throws {
+    @Test func connectionsHaveALimitOfTheirOwn() async throws {
         try await Self.run(configure: { $0.limits.maxConcurrentConnections = 1 }) { scenario in
             let token = try scenario.token()
             try await RSocketPeer.connect(port: scenario.address.port) { first in
@@ -252,8 +242,7 @@ import Testing
         }
     }
 
-    @Test("a token that expires ends the stream, without periodic keepalives before")
-    func expiry() async throws {
+    @Test func aTokenThatExpiresEndsTheStreamWithoutPeriodicKeepalivesBefore() async throws {
         let clock = TestClock()
         try await Scenario.run(timing: clock.timing) { scenario in
             try await RSocketPeer.connect(port: scenario.address.port) { peer in
@@ -273,8 +262,8 @@ import Testing
         }
     }
 
-    @Test("a connection is closed 30 s after its token has expired, whether it has a stream or not", arguments: 0...1)
-    func closing(streams: UInt32) async throws {
+    @Test(arguments: 0...1)
+    func aConnectionIsClosed30SAfterItsTokenHasExpiredWhetherItHasAStreamOrNot(streams: UInt32) async throws {
         let clock = TestClock()
         try await Scenario.run(
             timing: clock.timing,
@@ -296,8 +285,7 @@ import Testing
         }
     }
 
-    @Test("a connection and its stream follow the wall clock when that is set forward")
-    func stepOfTheWallClock() async throws {
+    @Test func stepOfTheWallClock() async throws {
         let clock = TestClock()
         let wallClock = WallClock(clock)
         try await Scenario.run(timing: wallClock.timing) { scenario in

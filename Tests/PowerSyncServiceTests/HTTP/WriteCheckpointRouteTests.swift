@@ -8,8 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct WriteCheckpointRouteTests {
     private typealias Scenario = ServiceScenario
 
-    @Test("a write checkpoint comes back on the stream of its client, also when the source is idle")
-    func delivery() async throws {
+    @Test func aWriteCheckpointComesBackOnTheStreamOfItsClientAlsoWhenTheSourceIsIdle() async throws {
         try await Scenario.run { scenario in
             let token = try scenario.token()
             var own = try await scenario.stream(token, ["client_id": "c1"])
@@ -38,8 +37,7 @@ import Testing
         }
     }
 
-    @Test("the key is the user, and the client if it has an id")
-    func keys() async throws {
+    @Test func theKeyIsTheUserAndTheClientIfItHasAnId() async throws {
         try await Scenario.run { scenario in
             for (user, path, number) in [
                 ("u1", "?client_id=a%20b", "1"), ("u1", "", "1"), ("u1", "?client_id=a%20b", "2"), ("u2", "", "1"),
@@ -61,8 +59,7 @@ import Testing
         }
     }
 
-    @Test("a client writes, asks for a write checkpoint, and gets it together with its row")
-    func uploads() async throws {
+    @Test func aClientWritesAsksForAWriteCheckpointAndGetsItTogetherWithItsRow() async throws {
         try await Scenario.run { scenario in
             let token = try scenario.token()
             var stream = try await scenario.stream(token, ["client_id": "c1"])
@@ -81,8 +78,8 @@ import Testing
         }
     }
 
-    @Test("the id of a client has at most 256 bytes, wherever it is sent", arguments: [256, 257])
-    func longClientID(_ length: Int) async throws {
+    @Test(arguments: [256, 257])
+    func theIdOfAClientHasAtMost256BytesWhereverItIsSent(_ length: Int) async throws {
         try await ServiceScenario.run { scenario in
             let id = String(repeating: "c", count: length)
             let token = try scenario.token()

@@ -1,4 +1,5 @@
 import PowerSyncSyncConfig
+import ServiceTestSupport
 
 @testable import PowerSyncServiceCore
 

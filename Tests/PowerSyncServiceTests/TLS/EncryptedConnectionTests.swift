@@ -86,8 +86,8 @@ import Testing
         try #require(try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)).first)
     }
 
-    @Test("however a client leaves, its stream ends", arguments: AbruptDeparture.allCases)
-    func departure(_ departure: AbruptDeparture) async throws {
+    @Test(arguments: AbruptDeparture.allCases)
+    func howeverAClientLeavesItsStreamEnds(_ departure: AbruptDeparture) async throws {
         let log = CollectedLog()
         try await Self.run(in: try TemporaryFolder(), log: log) { scenario in
             try await Self.connect(scenario) { connection in
@@ -144,8 +144,8 @@ import Testing
         }
     }
 
-    @Test("versions that are broken are refused", arguments: [TLSVersion.tlsv1, .tlsv11, .tlsv12, .tlsv13])
-    func version(_ version: TLSVersion) async throws {
+    @Test(arguments: [TLSVersion.tlsv1, .tlsv11, .tlsv12, .tlsv13])
+    func versionsThatAreBrokenAreRefused(_ version: TLSVersion) async throws {
         try await Self.run(in: try TemporaryFolder()) { scenario in
             let port = scenario.address.port
             let authority = LoopbackCertificates.authority

@@ -20,13 +20,10 @@ import Testing
         #expect(DeclaredType(declaration: declaration) == type)
     }
 
-    @Test(
-        "A name that has that of another type in it is text",
-        arguments: [
-            "int4range", "int8multirange", "numrange", "print_status", "decision_kind", "number_format", "boolean_set",
-            "timestamp_kind", "surreal", "redoubt", "serialised", "integer[]", "INTEGER[3]", "datetime_kind",
-        ]
-    )
+    @Test(arguments: [
+        "int4range", "int8multirange", "numrange", "print_status", "decision_kind", "number_format", "boolean_set",
+        "timestamp_kind", "surreal", "redoubt", "serialised", "integer[]", "INTEGER[3]", "datetime_kind",
+    ])
     func typesOfSomebodyElseAreText(_ declaration: String) {
         #expect(DeclaredType(declaration: declaration) == .text)
     }

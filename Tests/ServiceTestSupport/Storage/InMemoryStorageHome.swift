@@ -15,7 +15,7 @@ struct InMemoryStorageHome: StorageHome {
 
     func writer(of stream: ReplicationStreamID, in storage: any BucketStorage) async throws -> any BucketStorageWriter {
         guard let storage = storage as? InMemoryBucketStorage else { throw UnknownStorage() }
-        return try storage.unboundWriter(of: stream)
+        return try storage.writer(of: stream)
     }
 
     func rowCount(_ table: String, in storage: any BucketStorage) async throws -> Int? { nil }

@@ -20,7 +20,7 @@ import Testing
     private static let second = first + "\n# another text\n"
     private static let third = first + "\n# yet another text\n"
 
-    @Test("flushed operations are not visible", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func flushDoesNotPublish(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.first, on: kind)
         let table = try await scenario.table("test")
@@ -31,7 +31,7 @@ import Testing
         #expect(try await scenario.operations("g|0[]").isEmpty)
     }
 
-    @Test("the first checkpoint waits for the snapshot", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func firstCheckpointWaitsForTheSnapshot(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.first, on: kind, isActive: false)
         let table = try await scenario.table("test")
@@ -49,7 +49,7 @@ import Testing
         #expect(try scenario.checkpoint == checkpoint)
     }
 
-    @Test("commits without operations", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func emptyCommitAdvancesThePositionIfWanted(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.first, on: kind)
         let before = try scenario.checkpoint
@@ -60,7 +60,7 @@ import Testing
         #expect(result == .created(StorageCheckpoint(streamID: before.streamID, opID: before.opID, lsn: .at(5))))
     }
 
-    @Test("replay after a restart does not show the past", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func replayFromAnOlderPositionIsBlockedUntilItCatchesUp(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.first, on: kind)
         _ = try await scenario.writer.commit(.at(20), createsEmptyCheckpoints: true)
@@ -73,7 +73,7 @@ import Testing
         }
     }
 
-    @Test("operations stored before a crash are published by the next commit", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func operationsOfACrashedWriterArePublished(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.first, on: kind, isActive: false)
         let table = try await scenario.table("test")
@@ -132,7 +132,7 @@ import Testing
         #expect(try await scenario.storage.deploy(text, plan: try plan(text)).id != scenario.stream.id)
     }
 
-    @Test("the old stream serves until the new one is active", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func secondConfigTakesOverAtItsFirstCheckpoint(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.first, on: kind)
         let active = try #require(try await scenario.storage.activeStream())
@@ -158,7 +158,7 @@ import Testing
         #expect(try await scenario.storage.streams().map(\.id) == [next.id])
     }
 
-    @Test("a third config replaces the second before it is active", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func thirdConfigStopsTheSecond(_ kind: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.first, on: kind)
         _ = try await scenario.storage.deploy(Self.second, plan: try plan(Self.second))

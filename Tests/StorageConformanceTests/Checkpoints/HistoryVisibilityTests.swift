@@ -55,10 +55,7 @@ import Testing
         #expect(try await visible(scenario) == 1)
     }
 
-    @Test(
-        "a position that was read before the source got another history, and is recorded afterwards",
-        arguments: TestedStorage.durable
-    )
+    @Test(arguments: TestedStorage.durable)
     func positionOfTheOldHistoryMayBeRecordedLate(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         _ = try await scenario.writer.commit(.at(800), createsEmptyCheckpoints: true)

@@ -44,10 +44,7 @@ import Testing
         }
     }
 
-    @Test(
-        "A larger number waits for its own position; the visible one stays meanwhile",
-        arguments: TestedStorage.durable
-    )
+    @Test(arguments: TestedStorage.durable)
     func largerNumbersAreRecorded(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         try await commit(&scenario, at: 5)
@@ -60,7 +57,7 @@ import Testing
         #expect(try await isDeletable(scenario) == true)
     }
 
-    @Test("A repeated number keeps the position of its first request", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func repeatedNumbersKeepTheirPosition(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await request(3, scenario, head: 5) == 3)
@@ -69,7 +66,7 @@ import Testing
         #expect(try await visible(scenario) == 3)
     }
 
-    @Test("A smaller number changes nothing and is answered with the recorded one", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func smallerNumbersChangeNothing(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await request(7, scenario, head: 5) == 7)
@@ -81,8 +78,8 @@ import Testing
         #expect(try await visible(scenario) == 7)
     }
 
-    @Test("Both ways of making write checkpoints share the numbers of a client", arguments: TestedStorage.durable)
-    func numbersAreShared(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func bothWaysOfMakingWriteCheckpointsShareTheNumbersOfAClient(_ kind: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await create(scenario, head: 1) == 1)
         #expect(try await isDeletable(scenario) == false)
@@ -95,8 +92,8 @@ import Testing
         #expect(try await isDeletable(scenario) == false)
     }
 
-    @Test("The largest number is not exceeded", arguments: TestedStorage.durable)
-    func largestNumber(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func theLargestNumberIsNotExceeded(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await request(.max - 1, scenario, head: 1) == .max - 1)
         #expect(try await create(scenario, head: 1) == .max)

@@ -35,7 +35,6 @@ import Testing
     }
 
     @Test(
-        "a user with ever new clients has a limited number of rows, and takes nothing from others",
         arguments: TestedStorage.durable,
         Kind.allCases
     )
@@ -55,7 +54,7 @@ import Testing
         #expect(try await number(of: "a/5", scenario) == 7)
     }
 
-    @Test("a client that was forgotten begins above its old number", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func numbersDoNotComeAgain(_ storage: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.config, on: storage)
         try await fill(scenario, clients: WriteCheckpointRetention.clientsOfUser, of: "a")
@@ -66,7 +65,7 @@ import Testing
         #expect(try await Kind.counted.ask(scenario.storage, "b/1") == 1)
     }
 
-    @Test("clients that ask for nothing are forgotten after a while", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func clientsThatAreGoneAreForgotten(_ storage: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.config, on: storage)
         for _ in 0..<3 { _ = try await Kind.counted.ask(scenario.storage, "a/1") }

@@ -27,7 +27,7 @@ import Testing
         _ = try await scenario.writer.commit(.at(position), createsEmptyCheckpoints: true)
     }
 
-    @Test("visible when the head is reached", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func writeCheckpointIsVisibleWhenItsHeadIsReached(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         try await commit(&scenario, at: 5)
@@ -39,7 +39,7 @@ import Testing
         #expect(try await visible(scenario) == 2)
     }
 
-    @Test("Wire case 8: a visible number stays while a newer one waits", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func visibleNumberStaysWhileANewerOneWaits(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         try await commit(&scenario, at: 5)
@@ -56,8 +56,8 @@ import Testing
         #expect(try await visible(scenario) == 3)
     }
 
-    @Test("clients of one user have their own numbers", arguments: TestedStorage.durable)
-    func keysAreIndependent(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func clientsOfOneUserHaveTheirOwnNumbers(_ kind: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.config, on: kind)
         #expect(try await create(scenario, head: 1, "u/a") == 1)
         #expect(try await create(scenario, head: 1, "u/b") == 1)

@@ -36,7 +36,7 @@ import TestSupport
         return try await scenario.storage.checksums([name], at: try scenario.checkpoint)[name] ?? .empty
     }
 
-    @Test("two rows, one changed and one removed", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func supersededOperationsBecomeAClear(_ kind: TestedStorage) async throws {
         var (scenario, table) = try await scenario(kind)
         try await scenario.save(
@@ -61,7 +61,7 @@ import TestSupport
         #expect(chunks.first?.targetOp == OpID(4))
     }
 
-    @Test("a row changed 1,000 times costs a new client two operations", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func rowThatChangesOftenIsTwoOperations(_ kind: TestedStorage) async throws {
         var (scenario, table) = try await scenario(kind)
         try await scenario.save(.insert(["id": "a", "v": 0]), of: table)
@@ -84,7 +84,7 @@ import TestSupport
         #expect(try await scenario.storage.compact() == CompactionResult())
     }
 
-    @Test("rows that are all removed", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func removedRowsAreOneClear(_ kind: TestedStorage) async throws {
         var (scenario, table) = try await scenario(kind)
         try await scenario.save(
@@ -105,7 +105,7 @@ import TestSupport
         #expect(chunks.first?.targetOp == OpID(4))
     }
 
-    @Test("a single removal at the beginning", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func aSingleOperationIsNotCleared(_ kind: TestedStorage) async throws {
         var (scenario, table) = try await scenario(kind)
         try await scenario.save(.insert(["id": "a"]), .insert(["id": "b"]), .insert(["id": "c"]), of: table)
@@ -126,7 +126,7 @@ import TestSupport
         #expect(try await checksum(scenario) == before)
     }
 
-    @Test("more operations of one bucket than a transaction takes", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func manyOperationsAreMovedAndClearedInSteps(_ kind: TestedStorage) async throws {
         var (scenario, table) = try await scenario(kind)
         let text = SQLiteValue.text(String(repeating: "x", count: 200))
@@ -202,7 +202,7 @@ import TestSupport
         #expect(try await scenario.storage.compact() == CompactionResult())
     }
 
-    @Test("a checkpoint from before cannot be read any more, and says so", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func earlierCheckpointIsInvalidated(_ kind: TestedStorage) async throws {
         var (scenario, table) = try await scenario(kind)
         let m = try await scenario.table("m")
@@ -253,8 +253,7 @@ import TestSupport
         #expect(try await scenario.rows(Self.bucket) == ["test/a": #"{"id":"a","v":3}"#])
     }
 
-    @Test("a compaction that is cancelled half-way leaves what is right, and the next one does the rest")
-    func cancelledHalfWay() async throws {
+    @Test func aCompactionThatIsCancelledHalfWayLeavesWhatIsRightAndTheNextOneDoesTheRest() async throws {
         /// A row of each of three users, written again and again.
         func written() async throws -> StorageScenario {
             var (scenario, table) = try await self.scenario()

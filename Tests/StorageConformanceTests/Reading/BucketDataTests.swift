@@ -80,7 +80,7 @@ import Testing
     private let u1 = #"1#o|0["u1"]"#
     private let u2 = #"1#o|0["u2"]"#
 
-    @Test("limit of operations", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func readsAreChainedByTheirPositions(_ kind: TestedStorage) async throws {
         let scenario = try await scenario(on: kind, (1...10).map { row($0) })
         var after: Int64 = 0
@@ -99,7 +99,7 @@ import Testing
         )
     }
 
-    @Test("the limit counts all buckets", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func limitCountsAllBuckets(_ kind: TestedStorage) async throws {
         let scenario = try await scenario(
             on: kind,
@@ -115,7 +115,7 @@ import Testing
         )
     }
 
-    @Test("a large operation is alone in its chunk", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func largeOperationIsAloneInItsChunk(_ kind: TestedStorage) async throws {
         let scenario = try await scenario(on: kind, [row(1), row(2, bytes: 5 * 1024 * 1024), row(3), row(4)])
         #expect(
@@ -127,14 +127,14 @@ import Testing
         )
     }
 
-    @Test("Wire case 11: a chunk is closed before it exceeds its size", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func threeRowsOf600KiBAreThreeChunks(_ kind: TestedStorage) async throws {
         let scenario = try await scenario(on: kind, (1...3).map { row($0, bytes: 600 * 1024) })
         #expect(try await chunks(scenario).map(\.count) == [1, 1, 1])
         #expect(try await chunks(scenario).map(\.hasMore) == [true, true, false])
     }
 
-    @Test("exactly the limit", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func exactlyTheLimitHasMoreAndThenNothing(_ kind: TestedStorage) async throws {
         let scenario = try await scenario(on: kind, (1...1000).map { row($0) })
         #expect(
@@ -143,7 +143,7 @@ import Testing
         #expect(try await chunks(scenario, [("u1", 1000)]).isEmpty)
     }
 
-    @Test("outside of the range", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func nothingIsReadBeyondTheCheckpoint(_ kind: TestedStorage) async throws {
         var scenario = try await scenario(on: kind, [row(1)])
         #expect(try await chunks(scenario, [("u1", 99)]).isEmpty)
@@ -196,7 +196,7 @@ import Testing
 
     // MARK: Checksums
 
-    @Test("sums up to the checkpoint", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func checksumsAreTheSumsOfTheOperations(_ kind: TestedStorage) async throws {
         var scenario = try await scenario(on: kind, (1...5).map { row($0) })
         let first = try scenario.checkpoint

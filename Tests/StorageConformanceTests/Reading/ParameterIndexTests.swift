@@ -26,7 +26,7 @@ import Testing
         ParameterRow(values: [value])
     }
 
-    @Test("rows at the checkpoint that is asked for", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func lookupsSeeTheStateAtTheirCheckpoint(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")
@@ -50,7 +50,7 @@ import Testing
         #expect(try await scenario.lookUp(Self.u1, at: inserted) == [row("g1")])
     }
 
-    @Test("several rows under one key keep their types", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func rowsUnderOneKeyAreAllFound(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")
@@ -62,7 +62,7 @@ import Testing
         #expect(Set(try await scenario.lookUp(Self.u1)) == Set(groups.map { row($0) }))
     }
 
-    @Test("a subquery without a condition", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func everybodyLooksUpTheSameWithoutACondition(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(
             """
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("truncate empties the index", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func truncateEmptiesTheIndex(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")
@@ -106,7 +106,7 @@ import Testing
         #expect(try await scenario.lookUp(Self.u2, at: filled).count == 1)
     }
 
-    @Test("too many rows are an error", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func moreRowsThanTheLimitAreAnError(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test("equal rows of a lookup count once", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func equalRowsCountOnceForTheLimit(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")

@@ -148,7 +148,7 @@ import TestSupport
         ]
     }
 
-    @Test("what happened between an update and the reading of its row", arguments: TestedStorage.distinct, Race.all)
+    @Test(arguments: TestedStorage.distinct, Race.all)
     func rowsThatHaveChangedMeanwhile(_ kind: TestedStorage, _ race: Race) async throws {
         let scenario = try await Scenario(kind)
         let source = scenario.source
@@ -178,7 +178,6 @@ import TestSupport
     }
 
     @Test(
-        "random writes, some of them while rows are read",
         arguments: TestedStorage.distinct,
         (1...8 as ClosedRange<UInt64>).one(in: 3)
     )

@@ -176,11 +176,8 @@ import Testing
         }
     }
 
-    @Test(
-        "random deployments, writes and ends: clients never have anything that the source did not have",
-        arguments: 1...12 as ClosedRange<UInt64>
-    )
-    func randomDeployments(seed: UInt64) async throws {
+    @Test(arguments: 1...12 as ClosedRange<UInt64>)
+    func randomDeploymentsWritesAndEndsClientsNeverHaveAnythingThatTheSourceDidNotHave(seed: UInt64) async throws {
         let scenario = try await Scenario(seed.isMultiple(of: 2) ? .inMemory : .sqlite)
         let configs = [Scenario.first, Scenario.second, Scenario.third]
         var random = SeededGenerator(seed: seed)

@@ -25,8 +25,8 @@ import TestSupport
           news: {auto_subscribe: true, query: SELECT * FROM news}
         """
 
-    @Test("a commit wakes the sessions that it concerns, and no other", arguments: TestedStorage.durable)
-    func interest(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func aCommitWakesTheSessionsThatItConcernsAndNoOther(_ kind: TestedStorage) async throws {
         try await SessionScenario.run(Self.config, on: kind) { scenario in
             let lists = try await scenario.storage.table("lists")
             var first = try await scenario.client("u1")
@@ -50,11 +50,10 @@ import TestSupport
         }
     }
 
-    @Test(
-        "a session does not begin with less than what had been published before, when the dispatcher is behind",
-        arguments: TestedStorage.durable
-    )
-    func nobodyGoesBack(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func aSessionDoesNotBeginWithLessThanWhatHadBeenPublishedBeforeWhenTheDispatcherIsBehind(
+        _ kind: TestedStorage
+    ) async throws {
         let clock = TestClock()
         try await SessionScenario.run(Self.config, on: kind, clock: clock) { scenario in
             let news = try await scenario.storage.table("news")
@@ -76,8 +75,7 @@ import TestSupport
         }
     }
 
-    @Test("a stream that was opened and closed leaves nothing behind")
-    func nothingStays() async throws {
+    @Test func aStreamThatWasOpenedAndClosedLeavesNothingBehind() async throws {
         try await SessionScenario.run(Self.config) { scenario in
             let lists = try await scenario.storage.table("lists")
             for number in 0..<20 {
@@ -102,11 +100,8 @@ import TestSupport
         }
     }
 
-    @Test(
-        "a write checkpoint arrives when its position is reached, also if nothing else happens",
-        arguments: TestedStorage.durable
-    )
-    func writeCheckpoints(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func aWriteCheckpointArrivesWhenItsPositionIsReachedAlsoIfNothingElseHappens(_ kind: TestedStorage) async throws {
         try await SessionScenario.run(Self.config, on: kind) { scenario in
             let storage = scenario.storage.storage
             // Recorded before the session: nobody tells it but the storage.
@@ -129,11 +124,8 @@ import TestSupport
         }
     }
 
-    @Test(
-        "a session whose checkpoint was compacted while it waited goes on with a later one",
-        arguments: TestedStorage.durable
-    )
-    func compaction(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func aSessionWhoseCheckpointWasCompactedWhileItWaitedGoesOnWithALaterOne(_ kind: TestedStorage) async throws {
         let readers = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
         try await SessionScenario.run(Self.config, on: kind, dataReaders: readers) { scenario in
             let news = try await scenario.storage.table("news")
@@ -158,11 +150,8 @@ import TestSupport
         }
     }
 
-    @Test(
-        "what the dispatcher could not read, sessions read themselves",
-        arguments: [ReadFault.Read.changes, .checksums, .bucketData]
-    )
-    func failedRead(_ read: ReadFault.Read) async throws {
+    @Test(arguments: [ReadFault.Read.changes, .checksums, .bucketData])
+    func whatTheDispatcherCouldNotReadSessionsReadThemselves(_ read: ReadFault.Read) async throws {
         let fault = ReadFault()
         try await SessionScenario.run(Self.config, followed: { fault.view(of: $0) }) { scenario in
             let lists = try await scenario.storage.table("lists")
@@ -184,8 +173,7 @@ import TestSupport
         }
     }
 
-    @Test("what a commit adds for many users is read once for all of them")
-    func freshOperations() async throws {
+    @Test func whatACommitAddsForManyUsersIsReadOnceForAllOfThem() async throws {
         let reads = NIOLockedValueBox(0)
         var memory: FreshOperations.Memory?
         let config = """
@@ -219,8 +207,7 @@ import TestSupport
         #expect(try #require(memory).byteCount == 0)
     }
 
-    @Test("all sessions end with the dispatcher")
-    func end() async throws {
+    @Test func allSessionsEndWithTheDispatcher() async throws {
         let storage = try await StorageScenario(Self.config)
         let dispatcher = CheckpointDispatcher(storage: storage.storage)
         let stream = try #require(try await storage.storage.activeStream())
@@ -234,8 +221,7 @@ import TestSupport
         #expect(try await dispatcher.subscribe(to: stream, userKey: "u").next() == nil)
     }
 
-    @Test("waiting ends when the task is cancelled, and the news stay")
-    func cancellation() async throws {
+    @Test func waitingEndsWhenTheTaskIsCancelledAndTheNewsStay() async throws {
         let storage = try await StorageScenario(Self.config)
         let dispatcher = CheckpointDispatcher(storage: storage.storage)
         let stream = try #require(try await storage.storage.activeStream())
@@ -261,8 +247,8 @@ import TestSupport
     }
 
     /// Takes minutes if each new session looks through all that wait, and otherwise a second.
-    @Test("when many wait already, the next ones do not look at them", .timeLimit(.minutes(1)))
-    func manyWait() async throws {
+    @Test(.timeLimit(.minutes(1)))
+    func whenManyWaitAlreadyTheNextOnesDoNotLookAtThem() async throws {
         let storage = try await StorageScenario(Self.config)
         let dispatcher = CheckpointDispatcher(storage: storage.storage)
         let stream = try #require(try await storage.storage.activeStream())
@@ -277,8 +263,7 @@ import TestSupport
         withExtendedLifetime((first, others)) {}
     }
 
-    @Test("when another stream is active, those who wait for the one before end, and nobody else")
-    func anotherStream() async throws {
+    @Test func whenAnotherStreamIsActiveThoseWhoWaitForTheOneBeforeEndAndNobodyElse() async throws {
         let storage = try await StorageScenario(Self.config)
         let dispatcher = CheckpointDispatcher(storage: storage.storage)
         let old = try #require(try await storage.storage.activeStream())

@@ -25,8 +25,8 @@ import TestSupport
             query: SELECT * FROM todos WHERE list IN (SELECT id FROM lists WHERE owner = auth.user_id())
         """
 
-    @Test("a row, and another one", arguments: TestedStorage.durable)
-    func rows(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func aRowAndAnotherOne(_ kind: TestedStorage) async throws {
         try await SessionScenario.run(Self.config, on: kind) { scenario in
             let table = try await scenario.storage.table("t")
             try await scenario.insert("a", into: table)
@@ -44,8 +44,8 @@ import TestSupport
         }
     }
 
-    @Test("a new bucket is sent from its beginning, and one that is gone is removed", arguments: TestedStorage.durable)
-    func otherBuckets(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func aNewBucketIsSentFromItsBeginningAndOneThatIsGoneIsRemoved(_ kind: TestedStorage) async throws {
         try await SessionScenario.run(Self.listsConfig, on: kind) { scenario in
             let lists = try await scenario.storage.table("lists")
             let todos = try await scenario.storage.table("todos")
@@ -70,8 +70,7 @@ import TestSupport
         }
     }
 
-    @Test("a small download is completed before a newer checkpoint is announced")
-    func smallDownload() async throws {
+    @Test func aSmallDownloadIsCompletedBeforeANewerCheckpointIsAnnounced() async throws {
         let config = Self.listsConfig + "\n  news: {auto_subscribe: true, query: SELECT * FROM news}"
         try await SessionScenario.run(config) { scenario in
             let lists = try await scenario.storage.table("lists")
@@ -109,8 +108,7 @@ import TestSupport
         }
     }
 
-    @Test("a line, its data and its completion are handed over together")
-    func oneBatch() async throws {
+    @Test func aLineItsDataAndItsCompletionAreHandedOverTogether() async throws {
         try await SessionScenario.run(Self.config) { scenario in
             let table = try await scenario.storage.table("t")
             var client = try await scenario.client()
@@ -130,8 +128,8 @@ import TestSupport
         }
     }
 
-    @Test("a session ends when another sync config becomes active", arguments: TestedStorage.durable)
-    func redeployment(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func aSessionEndsWhenAnotherSyncConfigBecomesActive(_ kind: TestedStorage) async throws {
         try await SessionScenario.run(Self.config, on: kind) { scenario in
             var client = try await scenario.client()
             #expect(try await client.untilComplete().last == "complete 0")
@@ -151,8 +149,7 @@ import TestSupport
         }
     }
 
-    @Test("a row of any size is all that a client that does not read has in memory")
-    func readAhead() async throws {
+    @Test func aRowOfAnySizeIsAllThatAClientThatDoesNotReadHasInMemory() async throws {
         try await SessionScenario.run(Self.config) { scenario in
             let table = try await scenario.storage.table("t")
             let text = String(repeating: "x", count: SyncSession.readAheadBytes)

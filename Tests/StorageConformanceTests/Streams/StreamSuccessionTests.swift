@@ -51,7 +51,7 @@ import Testing
     }
 
     /// What is written then would be left when the data of the stream is deleted.
-    @Test(arguments: TestedStorage.allCases)
+    @Test(arguments: TestedStorage.all)
     func aWriterOfAStreamThatWasReplacedIsRefused(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind, isActive: false)
         let table = try await scenario.table("test")
@@ -111,7 +111,7 @@ import Testing
         #expect(try await scenario.reopenStorage().streams().map(\.versionLabel) == ["1"])
     }
 
-    @Test("two processes find out that the history is lost", arguments: TestedStorage.distinct)
+    @Test(arguments: TestedStorage.distinct)
     func aStreamIsRestartedOnce(_ kind: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.config, on: kind)
         let storage = scenario.storage
@@ -141,7 +141,7 @@ import Testing
         try await scenario.storage.withWriter(of: last.id) { _ in }
     }
 
-    @Test("the history is lost while another config is copied", arguments: TestedStorage.distinct, [true, false])
+    @Test(arguments: TestedStorage.distinct, [true, false])
     func theNewestConfigTakesOver(_ kind: TestedStorage, isServedStreamFirst: Bool) async throws {
         let scenario = try await StorageScenario(Self.config, on: kind)
         let storage = scenario.storage
@@ -157,8 +157,7 @@ import Testing
         #expect(try await storage.activeStream()?.id == last.id)
     }
 
-    @Test("streams as an earlier version may have left them")
-    func clientsNeverGetAnOlderConfigAgain() {
+    @Test func clientsNeverGetAnOlderConfigAgain() {
         let states: [ReplicationStream.State] = [.errored, .stop, .processing, .processing]
         let streams = zip((1...4).map { ReplicationStreamID(rawValue: $0) }, states).map { (id: $0, state: $1) }
         var newest = StreamSuccession(streams)

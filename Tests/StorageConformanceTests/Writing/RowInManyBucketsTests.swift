@@ -18,8 +18,8 @@ import Testing
     /// Of one row; PostgreSQL gets 16 MiB at once.
     private static let bytes = 512 * 1024
 
-    @Test("is stored, changed and removed as others are", arguments: TestedStorage.distinct)
-    func largeRow(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.distinct)
+    func isStoredChangedAndRemovedAsOthersAre(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("test")
         let users = "[\((0..<Self.users).map { "\"u\($0)\"" }.joined(separator: ","))]"

@@ -18,7 +18,7 @@ import Testing
             query: SELECT * FROM docs WHERE grp IN (SELECT grp FROM m WHERE uid = auth.user_id())
         """
 
-    @Test("entries of parameter indexes that were superseded or removed are gone", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func parameterEntriesAreCompacted(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         let m = try await scenario.table("m")
@@ -43,10 +43,7 @@ import Testing
         #expect(try await scenario.lookUp(#"0["u1"]"#).isEmpty)
     }
 
-    @Test(
-        "numbers of clients that are not asked for any more are forgotten, others are not",
-        arguments: TestedStorage.durable
-    )
+    @Test(arguments: TestedStorage.durable)
     func oldCheckpointRequestsAreDeleted(_ kind: TestedStorage) async throws {
         let scenario = try await StorageScenario(Self.config, on: kind)
         let storage = scenario.storage
@@ -60,7 +57,7 @@ import Testing
         #expect(try await storage.createWriteCheckpoint(userKey: "counter", head: .at(0)) == WriteCheckpoint(2))
     }
 
-    @Test("an old number of a client stays while replication has not reached it", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func checkpointRequestsThatWaitAreKept(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         let storage = scenario.storage

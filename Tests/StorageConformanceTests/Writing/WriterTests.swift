@@ -29,7 +29,7 @@ import Testing
         ["id": .text(id), "description": .text(description)]
     }
 
-    @Test("changes and their replays", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func replaysLeaveTheReducedStateUnchanged(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
@@ -58,7 +58,7 @@ import Testing
         #expect(try await scenario.rows("g|0[]") == ["test/test1": #"{"id":"test1","description":""}"#])
     }
 
-    @Test("a row that comes back in one batch", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func rowComesBackInOneBatch(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
@@ -72,7 +72,7 @@ import Testing
         #expect(try await scenario.summary("g|0[]") == ["PUT test1", "REMOVE test1", "PUT test1"])
     }
 
-    @Test("another row id under the same key", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func changedRowIDRemovesTheOldRow(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(
             """
@@ -93,7 +93,7 @@ import Testing
         #expect(Set(operations.map(\.subkey)).count == 1)
     }
 
-    @Test("changed keys", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func changedKeyMovesTheRowToAnotherSubkey(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
@@ -120,7 +120,7 @@ import Testing
         )
     }
 
-    @Test("all columns are the identity", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func fullIdentityGivesAnotherSubkeyWhenARowChanges(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test", key: ["id", "description"])
@@ -138,7 +138,7 @@ import Testing
         #expect(try await scenario.rows("g|0[]").count == 1)
     }
 
-    @Test("two source tables under one name", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func deletingOneOfTwoSourceRowsKeepsTheOther(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(
             """
@@ -159,7 +159,7 @@ import Testing
         #expect(try await scenario.rows("g|0[]") == ["test/x": #"{"id":"x","description":"first"}"#])
     }
 
-    @Test("a row moves to another bucket", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func rowMovesBetweenBuckets(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.byOwner, on: kind)
         let table = try await scenario.table("test")
@@ -173,7 +173,7 @@ import Testing
         #expect(try await scenario.summary(#"o|0["u2"]"#) == ["PUT a"])
     }
 
-    @Test("a row leaves because of a NULL", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func rowThatLosesItsBucketIsRemoved(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.byOwner, on: kind)
         let table = try await scenario.table("test")
@@ -182,7 +182,7 @@ import Testing
         #expect(try await scenario.summary(#"o|0["u1"]"#) == ["PUT a", "REMOVE a"])
     }
 
-    @Test("rows that are too large", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func rowThatIsTooLargeIsSkippedAndItsBucketsAreRemembered(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
@@ -205,8 +205,8 @@ import Testing
         #expect(try await scenario.summary("g|0[]").suffix(1) == ["REMOVE b"])
     }
 
-    @Test("a removal of many rows shows after each step that it is alive", arguments: TestedStorage.durable)
-    func longRemovalTouches(_ kind: TestedStorage) async throws {
+    @Test(arguments: TestedStorage.durable)
+    func aRemovalOfManyRowsShowsAfterEachStepThatItIsAlive(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(
             "config: {edition: 3}\nstreams: {g: {query: SELECT * FROM test}}",
             on: kind
@@ -220,7 +220,7 @@ import Testing
         #expect(scenario.writer.sourceTables.isEmpty)
     }
 
-    @Test("rows whose ids are large, which are stored with them", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func largeStatesAreRemovedAFewAtATime(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
@@ -234,7 +234,7 @@ import Testing
         #expect(try await scenario.rows("g|0[]").isEmpty)
     }
 
-    @Test("truncate", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func truncateRemovesAllRowsAndAnEmptyTableWritesNothing(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.byOwner, on: kind)
         let table = try await scenario.table("test")
@@ -258,7 +258,7 @@ import Testing
         #expect(try await scenario.rows(#"o|0["u1"]"#).isEmpty)
     }
 
-    @Test("large rows of one transaction", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func largeTransactionIsVisibleAtOnce(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")
@@ -277,7 +277,7 @@ import Testing
         #expect(try await scenario.operations("g|0[]").count == 22)
     }
 
-    @Test("a snapshot does not replace what streaming has stored", arguments: TestedStorage.durable)
+    @Test(arguments: TestedStorage.durable)
     func snapshotSkipsStoredRows(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.global, on: kind)
         let table = try await scenario.table("test")

@@ -189,7 +189,7 @@ extension AdminRoutes {
             .slots,
             """
             The source keeps at most \(maximum) bytes of its log, and throws away what was not read after \(max(0, safe)) more: raise \
-            max_slot_wal_keep_size, or find out why the service is behind
+            \(retention.setting ?? "that limit"), or find out why the service is behind
             """
         )
     }

@@ -107,7 +107,10 @@ struct DashboardRoutes: Sendable {
             status: .ok,
             headers: [.contentType: "text/event-stream", .cacheControl: "no-store", .connection: "close"],
             body: ResponseBody { writer in
-                defer { slot.release() }
+                defer {
+                    watcher.leave()
+                    slot.release()
+                }
                 // Whatever the watcher waits for: without a storage there are no snapshots.
                 let end: @Sendable () -> Void = {
                     watcher.stop()

@@ -7,17 +7,29 @@ import ServiceLifecycle
 
 /// Takes a snapshot a second for all who watch, once for all of them, and none while nobody watches.
 final class SnapshotFeed: Service {
-    /// Somebody who watches, for as long as this is held.
+    /// Somebody who watches until it leaves.
+    ///
+    /// Only when a response is dropped before it was written does nobody say so, and the watcher counts until nobody holds this.
     final class Watcher: Sendable {
         private let feed: SnapshotFeed
         private let seen = NIOLockedValueBox<UInt64>(0)
         private let isStopped = NIOLockedValueBox(false)
+        private let hasLeft = NIOLockedValueBox(false)
 
         fileprivate init(_ feed: SnapshotFeed) {
             self.feed = feed
         }
 
-        deinit { feed.leave() }
+        deinit { leave() }
+
+        /// Counts no longer; does nothing the second time.
+        func leave() {
+            let isFirst = hasLeft.withLockedValue { hasLeft in
+                defer { hasLeft = true }
+                return !hasLeft
+            }
+            if isFirst { feed.leave() }
+        }
 
         /// Watches no longer, whatever it waits for.
         func stop() {

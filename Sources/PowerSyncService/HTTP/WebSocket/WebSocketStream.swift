@@ -28,6 +28,7 @@ struct WebSocketStream: Sendable {
                 begun: beginning,
                 logger: opened.logger
             )
+            opened.place.leave()
         }
         do {
             try await send([opened.takeFirstLine()])

@@ -3,7 +3,10 @@ import NIOConcurrencyHelpers
 /// The open streams of the process: counts those of each user, so that one of them does not take the places of all, and tells
 /// operators who is there.
 package final class UserStreams: Sendable {
-    /// One stream; it counts for as long as somebody holds this.
+    /// One stream.
+    ///
+    /// It counts until it has left. Only when a response is dropped before it was written does nobody say so, and the stream counts until
+    /// nobody holds this.
     package final class Place: Sendable {
         /// Counts what the stream sends.
         package let statistics: StreamStatistics
@@ -16,7 +19,10 @@ package final class UserStreams: Sendable {
             self.statistics = statistics
         }
 
-        deinit { streams.leave(id) }
+        deinit { leave() }
+
+        /// Gives the place back; does nothing the second time.
+        package func leave() { streams.leave(id) }
     }
 
     /// A place of a user whose stream is not open yet: the request is still coming in.

@@ -101,8 +101,7 @@ import Testing
         #expect(scope == .unknown)
     }
 
-    @Test("they are sent when everything before them was")
-    func continuation() throws {
+    @Test func theyAreSentWhenEverythingBeforeThemWas() throws {
         typealias Machine = SyncSessionStateMachineTests
         let operations = try #require(collect([Self.chunk("a", [5])], after: 4)[BucketName("a")])
         func canSend(_ machine: SyncSession.StateMachine) -> Bool { machine.canSend([operations], of: BucketName("a")) }

@@ -227,8 +227,7 @@ import Testing
         #expect(budget.byteCount == 0)
     }
 
-    @Test("what is shared counts for each client that gets a copy of it")
-    func copiesCount() async throws {
+    @Test func whatIsSharedCountsForEachClientThatGetsACopyOfIt() async throws {
         let budget = ReadAheadBudget(limit: 100_000, clock: clock)
         let config = Self.config.replacing(" WHERE owner = auth.user_id()", with: "")
         try await SessionScenario.run(config, readAhead: budget) { scenario in
@@ -246,8 +245,7 @@ import Testing
         #expect(budget.byteCount == 0)
     }
 
-    @Test("what is shared waits for room, too")
-    func whatIsSharedWaitsForRoom() async throws {
+    @Test func whatIsSharedWaitsForRoom() async throws {
         let budget = ReadAheadBudget(limit: 1, clock: clock)
         let config = Self.config.replacing(" WHERE owner = auth.user_id()", with: "")
         try await SessionScenario.run(config, readAhead: budget) { scenario in

@@ -37,8 +37,8 @@ import Testing
         #expect(machine.next() == .waitForCheckpoint(after: nil))
     }
 
-    @Test("no checkpoint is announced before the largest target is there", arguments: [[3, 5], [5, 3]] as [[Int64]])
-    func largestTarget(_ targets: [Int64]) throws {
+    @Test(arguments: [[3, 5], [5, 3]] as [[Int64]])
+    func noCheckpointIsAnnouncedBeforeTheLargestTargetIsThere(_ targets: [Int64]) throws {
         var machine = try Self.reading()
         machine.didSend(Fixture.chunk("a", 1...1, hasMore: true, target: targets[0]))
         machine.didSend(Fixture.chunk("a", 2...2, target: targets[1]))
@@ -46,16 +46,14 @@ import Testing
         try Self.expectNothingBefore5(machine)
     }
 
-    @Test("a target counts, too, when compaction has taken away the rest of a download")
-    func abandonedDownload() throws {
+    @Test func aTargetCountsTooWhenCompactionHasTakenAwayTheRestOfADownload() throws {
         var machine = try Self.reading()
         machine.didSend(Fixture.chunk("a", 1...2, hasMore: true, target: 5))
         machine.abandonDownload()
         try Self.expectNothingBefore5(machine)
     }
 
-    @Test("a write checkpoint waits for the target")
-    func writeCheckpoint() throws {
+    @Test func aWriteCheckpointWaitsForTheTarget() throws {
         var machine = try Self.reading()
         machine.didSend(Fixture.chunk("a", 1...2, target: 5))
         machine.didFinishRead(hasMore: false)
@@ -68,8 +66,7 @@ import Testing
         #expect(diff.writeCheckpoint == WriteCheckpoint(1))
     }
 
-    @Test("a checkpoint before the target does not interrupt a download")
-    func interruption() throws {
+    @Test func aCheckpointBeforeTheTargetDoesNotInterruptADownload() throws {
         var machine = Fixture.machine()
         try Fixture.announce(Self.candidate(1500), &machine)
         _ = machine.next()

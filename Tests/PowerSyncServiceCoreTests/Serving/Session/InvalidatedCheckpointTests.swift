@@ -32,11 +32,8 @@ import Testing
         return number
     }
 
-    @Test(
-        "it gets no line, and the next line is compared with the last one that was sent",
-        arguments: [ReadFault.Read.parameterRows, .checksums]
-    )
-    func laterLine(_ read: ReadFault.Read) async throws {
+    @Test(arguments: [ReadFault.Read.parameterRows, .checksums])
+    func itGetsNoLineAndTheNextLineIsComparedWithTheLastOneThatWasSent(_ read: ReadFault.Read) async throws {
         let fault = ReadFault()
         try await SessionScenario.run(Self.config, view: { fault.view(of: $0) }) { scenario in
             try await Self.write("l1", to: &scenario)
@@ -65,8 +62,8 @@ import Testing
         }
     }
 
-    @Test("a stream is opened at a later one", arguments: [ReadFault.Read.parameterRows, .checksums])
-    func firstLine(_ read: ReadFault.Read) async throws {
+    @Test(arguments: [ReadFault.Read.parameterRows, .checksums])
+    func aStreamIsOpenedAtALaterOne(_ read: ReadFault.Read) async throws {
         let fault = ReadFault()
         try await SessionScenario.run(Self.config, view: { fault.view(of: $0) }) { scenario in
             try await Self.write("l1", to: &scenario)
@@ -85,11 +82,8 @@ import Testing
         }
     }
 
-    @Test(
-        "a write checkpoint that comes before a later one is announced with all that has changed",
-        arguments: [ReadFault.Read.parameterRows, .checksums]
-    )
-    func writeCheckpoint(_ read: ReadFault.Read) async throws {
+    @Test(arguments: [ReadFault.Read.parameterRows, .checksums])
+    func aWriteCheckpointThatComesBeforeALaterOneIsAnnouncedWithAllThatHasChanged(_ read: ReadFault.Read) async throws {
         let fault = ReadFault()
         try await SessionScenario.run(Self.config, view: { fault.view(of: $0) }) { scenario in
             try await Self.write("l1", to: &scenario)
@@ -116,10 +110,7 @@ import Testing
         }
     }
 
-    @Test(
-        "a stream that a write checkpoint opens has the checksums of its buckets",
-        arguments: [ReadFault.Read.parameterRows, .checksums]
-    )
+    @Test(arguments: [ReadFault.Read.parameterRows, .checksums])
     func writeCheckpointBeforeTheFirstLine(_ read: ReadFault.Read) async throws {
         let fault = ReadFault()
         try await SessionScenario.run(Self.config, view: { fault.view(of: $0) }) { scenario in

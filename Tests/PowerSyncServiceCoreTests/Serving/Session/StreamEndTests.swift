@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncServiceCore
 
-/// What `powersync_sync_connections_total` says of the end of a stream (docs/service.md "Metrics").
+/// What `powersync_sync_connections_total` says of the end of a stream (docs/service.md "Metrics and logs").
 @Suite struct StreamEndTests {
     private struct Failure: Error {}
 

@@ -113,8 +113,7 @@ import Testing
 
     // MARK: Lines
 
-    @Test("an empty bucket is announced and completed")
-    func firstCheckpointWithAnEmptyBucket() throws {
+    @Test func firstCheckpointWithAnEmptyBucket() throws {
         var machine = Self.machine()
         let line = try Self.announce(Self.candidate(0, [Bucket(name: "a")]), &machine)
         #expect(
@@ -140,16 +139,14 @@ import Testing
         #expect(machine.next() == .waitForCheckpoint(after: nil))
     }
 
-    @Test("no buckets: an empty checkpoint is completed at once")
-    func noBuckets() throws {
+    @Test func noBucketsAnEmptyCheckpointIsCompletedAtOnce() throws {
         var machine = Self.machine()
         try Self.announce(Self.candidate(7, []), &machine)
         #expect(machine.next() == Self.complete(7))
         #expect(machine.next() == .waitForCheckpoint(after: nil))
     }
 
-    @Test("nothing new for the client, no line")
-    func nothingNew() throws {
+    @Test func nothingNewForTheClientNoLine() throws {
         let machine = try Self.idle(Self.candidate(5, write: 1, [Bucket(name: "a", checksum: 3, count: 1)]))
         for opID in [5, 6] as [Int64] {
             let candidate = Self.candidate(opID, write: 1, [Bucket(name: "a", checksum: 3, count: 1)])
@@ -157,8 +154,7 @@ import Testing
         }
     }
 
-    @Test("another count with the same checksum is announced and completed without data")
-    func countChanged() throws {
+    @Test func anotherCountWithTheSameChecksumIsAnnouncedAndCompletedWithoutData() throws {
         var machine = try Self.idle(Self.candidate(5, [Bucket(name: "a", checksum: 3, count: 9)]))
         let line = try Self.announce(Self.candidate(6, [Bucket(name: "a", checksum: 3, count: 2)]), &machine)
         guard case .checkpointDiff(let diff) = line else {
@@ -172,8 +168,7 @@ import Testing
         #expect(machine.next() == Self.complete(6))
     }
 
-    @Test("a bucket that was lost and comes back is sent from the beginning")
-    func lostAndFound() throws {
+    @Test func aBucketThatWasLostAndComesBackIsSentFromTheBeginning() throws {
         let both = [Bucket(name: "a", checksum: 1, count: 1), Bucket(name: "b", checksum: 2, count: 2)]
         var machine = Self.machine([("a", 1), ("b", 2)])
         try Self.announce(Self.candidate(2, both), &machine)
@@ -188,8 +183,7 @@ import Testing
         #expect(machine.next() == Self.read([("b", 0)], at: 4))
     }
 
-    @Test("a write checkpoint that was announced stays while a newer one is pending")
-    func writeCheckpointsStay() throws {
+    @Test func aWriteCheckpointThatWasAnnouncedStaysWhileANewerOneIsPending() throws {
         var machine = try Self.idle(Self.candidate(1, write: 5, [Bucket(name: "a")]))
         #expect(machine.prepareLine(for: Self.candidate(2, write: nil, [Bucket(name: "a")]))?.line == nil)
         let line = try Self.announce(
@@ -203,23 +197,20 @@ import Testing
         #expect(diff.writeCheckpoint == WriteCheckpoint(5))
     }
 
-    @Test("a write checkpoint alone gives an empty diff and a completion")
-    func writeCheckpointOnly() throws {
+    @Test func aWriteCheckpointAloneGivesAnEmptyDiffAndACompletion() throws {
         var machine = try Self.idle(Self.candidate(1, [Bucket(name: "a")]))
         let line = try Self.announce(Self.candidate(1, write: 1, [Bucket(name: "a")]), &machine)
         #expect(line == .checkpointDiff(CheckpointDiff(lastOpID: OpID(1), writeCheckpoint: WriteCheckpoint(1))))
         #expect(machine.next() == Self.complete(1))
     }
 
-    @Test("positions of unknown buckets are ignored; of duplicate names the last counts")
-    func requestPositions() throws {
+    @Test func positionsOfUnknownBucketsAreIgnoredOfDuplicateNamesTheLastCounts() throws {
         var machine = Self.machine([("a", 3), ("unknown", 9), ("a", 4)])
         try Self.announce(Self.candidate(5, [Bucket(name: "a", checksum: 1, count: 5)]), &machine)
         #expect(machine.next() == Self.read([("a", 4)], at: 5))
     }
 
-    @Test("a line that is thrown away changes nothing, and late data counts")
-    func preparedLinesAreDisposable() throws {
+    @Test func preparedLinesAreDisposable() throws {
         var machine = Self.machine()
         try Self.announce(Self.candidate(1, [Bucket(name: "a", checksum: 1, count: 1)]), &machine)
         _ = machine.next()
@@ -232,8 +223,7 @@ import Testing
         #expect(machine.next() == Self.read([("a", 1)], at: 3))
     }
 
-    @Test("a whole line says that other subscriptions than before get nothing, which a diff cannot")
-    func otherRefusals() throws {
+    @Test func aWholeLineSaysThatOtherSubscriptionsThanBeforeGetNothingWhichADiffCannot() throws {
         let (a, b) = (Bucket(name: "a", checksum: 1, count: 1), Bucket(name: "b", checksum: 2, count: 1))
         var machine = try Self.idle(Self.candidate(1, [a, b]))
         let line = try Self.announce(
@@ -262,11 +252,8 @@ import Testing
         }
     }
 
-    @Test(
-        "another priority of a bucket is announced, or its data would come after the completion that covers it",
-        arguments: [1, 2]
-    )
-    func otherPriority(later: Int32) throws {
+    @Test(arguments: [1, 2])
+    func anotherPriorityOfABucketIsAnnouncedOrItsDataWouldComeAfterTheCompletionThatCoversIt(later: Int32) throws {
         var machine = Self.machine()
         func buckets(_ priority: Int32, _ second: UInt32) -> [Bucket] {
             [
@@ -288,8 +275,7 @@ import Testing
 
     // MARK: Data
 
-    @Test("a bucket with exactly 1000 operations needs one more read")
-    func exactlyOneThousand() throws {
+    @Test func aBucketWithExactly1000OperationsNeedsOneMoreRead() throws {
         var machine = Self.machine()
         try Self.announce(Self.candidate(1000, [Bucket(name: "a", checksum: 1, count: 1000)]), &machine)
         #expect(machine.next() == Self.read([("a", 0)], at: 1000))
@@ -300,8 +286,7 @@ import Testing
         #expect(machine.next() == Self.complete(1000))
     }
 
-    @Test("priorities are sent in order, with a partial completion for all but the last")
-    func priorityGroups() throws {
+    @Test func prioritiesAreSentInOrderWithAPartialCompletionForAllButTheLast() throws {
         var machine = Self.machine()
         let buckets = [
             Bucket(name: "d", priority: 3, checksum: 1), Bucket(name: "a", priority: 0, checksum: 1),
@@ -319,8 +304,7 @@ import Testing
         #expect(machine.next() == Self.complete(5))
     }
 
-    @Test("only the buckets of a diff count for its groups")
-    func diffGroups() throws {
+    @Test func onlyTheBucketsOfADiffCountForItsGroups() throws {
         var machine = try Self.idle(
             Self.candidate(1, [Bucket(name: "a", priority: 0), Bucket(name: "b", priority: 2)])
         )
@@ -333,8 +317,7 @@ import Testing
         #expect(machine.next() == Self.complete(2))
     }
 
-    @Test("no completion after an operation that was compacted later; lower priorities are skipped")
-    func invalidatedCheckpoint() throws {
+    @Test func noCompletionAfterAnOperationThatWasCompactedLaterLowerPrioritiesAreSkipped() throws {
         var machine = Self.machine()
         let buckets = [
             Bucket(name: "a", priority: 1, checksum: 1, count: 1),
@@ -363,8 +346,7 @@ import Testing
         #expect(machine.next() == Self.read([("b", 0)], at: 4))
     }
 
-    @Test("what compaction has taken away is made up for by a later checkpoint")
-    func abandonedDownload() throws {
+    @Test func whatCompactionHasTakenAwayIsMadeUpForByALaterCheckpoint() throws {
         var machine = Self.machine()
         let a = Bucket(name: "a", checksum: 1, count: 2)
         try Self.announce(Self.candidate(2, [a]), &machine)
@@ -379,8 +361,7 @@ import Testing
         #expect(machine.next() == .waitForCheckpoint(after: nil))
     }
 
-    @Test("a target at or below the checkpoint is fine")
-    func reachedTarget() throws {
+    @Test func aTargetAtOrBelowTheCheckpointIsFine() throws {
         var machine = Self.machine()
         try Self.announce(Self.candidate(4, [Bucket(name: "a", checksum: 1, count: 1)]), &machine)
         _ = machine.next()
@@ -391,8 +372,7 @@ import Testing
 
     // MARK: Interruption
 
-    @Test("what was interrupted goes on from its position, without being announced again")
-    func interruptedDownload() throws {
+    @Test func whatWasInterruptedGoesOnFromItsPositionWithoutBeingAnnouncedAgain() throws {
         var machine = Self.machine()
         let x = Bucket(name: "x", priority: 3, checksum: 1, count: 5000)
         try Self.announce(Self.candidate(5000, [x]), &machine)
@@ -423,8 +403,7 @@ import Testing
         #expect(machine.pendingDownloads.isEmpty)
     }
 
-    @Test("finished priorities are not sent twice after an interruption")
-    func finishedGroupsStayFinished() throws {
+    @Test func finishedGroupsStayFinished() throws {
         var machine = Self.machine()
         func buckets(_ first: UInt32, _ third: UInt32) -> [Bucket] {
             [

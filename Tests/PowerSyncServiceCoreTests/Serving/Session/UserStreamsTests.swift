@@ -16,6 +16,23 @@ import Testing
         withExtendedLifetime((first, third, other)) {}
     }
 
+    @Test func whatIsGivenBackIsFreeOnceAndAtOnce() throws {
+        let streams = UserStreams(limit: 2)
+        let (first, second) = (
+            try streams.enter(StreamClient(userID: "a")), try streams.enter(StreamClient(userID: "a"))
+        )
+        first.leave()
+        first.leave()
+        #expect(streams.streamCount == 1)
+        let reservation = try streams.reserve("a")
+        #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.reserve("a") }
+        reservation.release()
+        reservation.release()
+        second.leave()
+        #expect(streams.userCount == 0)
+        #expect(streams.endedCount == 2)
+    }
+
     @Test func aReservationCountsUntilAStreamHasIt() throws {
         let streams = UserStreams(limit: 2)
         var reservation: UserStreams.Reservation? = try streams.reserve("a")

@@ -75,8 +75,7 @@ import Testing
         #expect(try await scenario.storage.changes(from: checkpoints[0], to: checkpoints[2]) == .unknown)
     }
 
-    @Test("a chunk ends at the same operation, whether it is sealed or not")
-    func limitsOfReadsHold() async throws {
+    @Test func limitsOfReadsHold() async throws {
         var scenario = try await StorageScenario(Self.config, sealing: Self.small)
         let table = try await scenario.table("test")
         _ = try await scenario.writer.save(Self.rows(0..<40), of: table, mode: .stream)
@@ -157,8 +156,7 @@ import Testing
         #expect(try await scenario.storage.compact() == CompactionResult())
     }
 
-    @Test("a tail of 5,000 operations is sealed in transactions of at most 4,000")
-    func stepsAreSmall() async throws {
+    @Test func aTailOf5000OperationsIsSealedInTransactionsOfAtMost4000() async throws {
         var scenario = try await StorageScenario(Self.config)
         let table = try await scenario.table("test")
         _ = try await scenario.writer.save(Self.rows(0..<5000), of: table, mode: .stream)

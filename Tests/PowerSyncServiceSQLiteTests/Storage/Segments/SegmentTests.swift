@@ -126,7 +126,7 @@ import TestSupport
         #expect(throws: StoredValues.Corruption.self) { try decode(bytes + [0]) }
     }
 
-    @Test("content that nobody has written, with the right checksum", arguments: 1...8 as ClosedRange<UInt64>)
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
     func strangeContentIsAnErrorOrOperations(seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let valid = try encode(Array(Self.operations.prefix(6)))

@@ -208,10 +208,7 @@ import Testing
         #expect(found.mapValues { Set($0) } == expected, comment)
     }
 
-    @Test(
-        "killed after each transaction of writing, sealing, compaction, another stream and a log that begins anew",
-        arguments: [1, 2] as [UInt64]
-    )
+    @Test(arguments: [1, 2] as [UInt64])
     func nothingPublishedIsLostOrWrong(seed: UInt64) async throws {
         let run = try await run(seed: seed, walLimit: 100_000)
         #expect(run.copies > 20)
@@ -228,7 +225,7 @@ import Testing
         #expect(restarts > 0, "seed \(seed)")
     }
 
-    @Test("the end of the WAL is lost, at any byte", arguments: [11, 12] as [UInt64])
+    @Test(arguments: [11, 12] as [UInt64])
     func lostTailOfTheLogTakesBackWholeCheckpoints(seed: UInt64) async throws {
         // Nothing is copied into the file, so that every beginning of the WAL may be what is left.
         let run = try await run(seed: seed, pragma: "PRAGMA wal_autocheckpoint = 0")

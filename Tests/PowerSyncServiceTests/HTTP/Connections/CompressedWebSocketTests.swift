@@ -11,8 +11,7 @@ import TestSupport
 @Suite(.timeLimit(.minutes(1))) struct CompressedWebSocketTests {
     private typealias Scenario = ServiceScenario
 
-    @Test("lines are compressed if the client offers it, and only then")
-    func size() async throws {
+    @Test func linesAreCompressedIfTheClientOffersItAndOnlyThen() async throws {
         try await Scenario.run { scenario in
             try await scenario.write(
                 (0..<500).map {
@@ -55,8 +54,7 @@ import TestSupport
         }
     }
 
-    @Test("a SETUP that becomes larger than 64 KiB ends the connection")
-    func bomb() async throws {
+    @Test func aSETUPThatBecomesLargerThan64KiBEndsTheConnection() async throws {
         try await Scenario.run { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 let fields = RawRequests.handshake() + ["Sec-WebSocket-Extensions: permessage-deflate"]

@@ -11,8 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ConnectionLimitTests {
     private typealias Scenario = ServiceScenario
 
-    @Test("silent connections, slow heads, and bodies that nobody reads end")
-    func headTime() async throws {
+    @Test func silentConnectionsSlowHeadsAndBodiesThatNobodyReadsEnd() async throws {
         var short = HTTPConnectionLimits()
         short.headTime = .seconds(1)
         try await Scenario.run(connectionLimits: short) { scenario in
@@ -37,8 +36,7 @@ import Testing
         }
     }
 
-    @Test("a connection that rests after its request is closed")
-    func idleTime() async throws {
+    @Test func aConnectionThatRestsAfterItsRequestIsClosed() async throws {
         var short = HTTPConnectionLimits()
         short.idleTime = .milliseconds(50)
         try await Scenario.run(connectionLimits: short) { scenario in
@@ -50,8 +48,7 @@ import Testing
         }
     }
 
-    @Test("a connection too many is answered with 503 and closed, which is logged once")
-    func count() async throws {
+    @Test func aConnectionTooManyIsAnsweredWith503AndClosedWhichIsLoggedOnce() async throws {
         let log = CollectedLog()
         var few = HTTPConnectionLimits()
         few.connectionCount = 2
@@ -77,8 +74,8 @@ import Testing
         #expect(log.lines.filter { $0.contains("Connections refused") }.count == 1)
     }
 
-    @Test("more streams than there can be connections are a warning, which says what to do", arguments: [59, 60])
-    func streamLimit(possible: Int) async throws {
+    @Test(arguments: [59, 60])
+    func moreStreamsThanThereCanBeConnectionsAreAWarningWhichSaysWhatToDo(possible: Int) async throws {
         let log = CollectedLog()
         var few = HTTPConnectionLimits()
         few.connectionCount = possible
@@ -93,8 +90,8 @@ import Testing
         }
     }
 
-    @Test("before its SETUP is complete, a WebSocket may send 64 KiB", arguments: [1, 100])
-    func setupLength(pieces: Int) async throws {
+    @Test(arguments: [1, 100])
+    func beforeItsSETUPIsCompleteAWebSocketMaySend64KiB(pieces: Int) async throws {
         // Not by the time of the SETUP.
         var patient = HTTPConnectionLimits()
         patient.headTime = .seconds(3600)
@@ -116,8 +113,7 @@ import Testing
         }
     }
 
-    @Test("a large request may follow the SETUP at once")
-    func largeRequest() async throws {
+    @Test func aLargeRequestMayFollowTheSETUPAtOnce() async throws {
         try await Scenario.run { scenario in
             let buckets = (0..<900).map {
                 #"{"name":"bucket \#($0)[\"\#(String(repeating: "x", count: 80))\"]","after":"0"}"#

@@ -32,8 +32,7 @@ import TestSupport
         }
     }
 
-    @Test("whoever is refused without a body is not asked for one")
-    func refusedRequestsAreNot() async throws {
+    @Test func refusedRequestsAreNot() async throws {
         try await Self.run { scenario in
             let tooLong = "Content-Length: \(ServiceRoutes.writeBodyLimit + 1)"
             let token = "Authorization: Token \(try scenario.token())"
@@ -51,8 +50,7 @@ import TestSupport
         }
     }
 
-    @Test("a client of HTTP/1.0 gets the answer only, and so does one that expects something else")
-    func others() async throws {
+    @Test func aClientOfHTTP10GetsTheAnswerOnlyAndSoDoesOneThatExpectsSomethingElse() async throws {
         try await Self.run { scenario in
             for (version, expectation) in [("1.0", "100-continue"), ("1.1", "200-ok")] {
                 try await RawConnection.connect(port: scenario.address.port) { connection in

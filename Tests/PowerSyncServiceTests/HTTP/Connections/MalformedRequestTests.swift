@@ -11,14 +11,15 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct MalformedRequestTests {
     private typealias Scenario = ServiceScenario
 
-    @Test(
-        "the answer is an error of the service, and its log says so",
-        arguments: [
-            ("no line", "hello there\r\n\r\n", "400"),
-            ("too many fields", "GET / HTTP/1.1\r\n" + String(repeating: "X: 1\r\n", count: 1_001) + "\r\n", "431"),
-        ]
-    )
-    func answered(_ description: String, _ request: String, _ status: String) async throws {
+    @Test(arguments: [
+        ("no line", "hello there\r\n\r\n", "400"),
+        ("too many fields", "GET / HTTP/1.1\r\n" + String(repeating: "X: 1\r\n", count: 1_001) + "\r\n", "431"),
+    ])
+    func theAnswerIsAnErrorOfTheServiceAndItsLogSaysSo(
+        _ description: String,
+        _ request: String,
+        _ status: String
+    ) async throws {
         let log = CollectedLog()
         try await Scenario.run(log: log) { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
@@ -35,7 +36,6 @@ import Testing
     }
 
     @Test(
-        "every refusal of a connection is an error with the code of the established service",
         arguments: [
             (.brokenHandshake(reason: "x"), .generic, "WebSocketHandshake"),
             (.notHTTP(.unknown), .generic, "ValidationError"),
@@ -44,15 +44,18 @@ import Testing
             (.headTooLarge, .generic, "ValidationError"), (.tooManyConnections, .connectionLimit, "ServiceError"),
         ] as [(HTTPRefusal, ErrorCode, String)]
     )
-    func refusals(_ refusal: HTTPRefusal, _ code: ErrorCode, _ name: String) {
+    func everyRefusalOfAConnectionIsAnErrorWithTheCodeOfTheEstablishedService(
+        _ refusal: HTTPRefusal,
+        _ code: ErrorCode,
+        _ name: String
+    ) {
         let error = ErrorEnvelope(refusal)
         #expect(error.code == code && error.name == name)
         #expect(error.status == refusal.status && error.description == refusal.description)
         #expect(error.details == refusal.details)
     }
 
-    @Test("a body that is no body ends its request with 400, and the connection")
-    func malformedBody() async throws {
+    @Test func aBodyThatIsNoBodyEndsItsRequestWith400AndTheConnection() async throws {
         try await Scenario.run { scenario in
             let token = try scenario.token()
             try await RawConnection.connect(port: scenario.address.port) { connection in
@@ -66,8 +69,7 @@ import Testing
         }
     }
 
-    @Test("HEAD is answered without a body, so that the next answer is where it should be")
-    func head() async throws {
+    @Test func headIsAnsweredWithoutABodySoThatTheNextAnswerIsWhereItShouldBe() async throws {
         try await Scenario.run { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 let last = RawRequests.request("GET /probes/liveness", ["Connection: close"])

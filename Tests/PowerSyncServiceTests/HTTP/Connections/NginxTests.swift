@@ -29,8 +29,7 @@ struct NginxTests {
         }
     }
 
-    @Test("requests and WebSockets take turns on one connection")
-    func turns() async throws {
+    @Test func requestsAndWebSocketsTakeTurnsOnOneConnection() async throws {
         try await Self.run { proxy in
             for _ in 0..<5 {
                 #expect(try await proxy.send("GET", "/probes/liveness").status == 200)
@@ -44,8 +43,7 @@ struct NginxTests {
         }
     }
 
-    @Test("upgrades that are ignored, and handshakes that are broken, leave nothing dead behind")
-    func otherUpgrades() async throws {
+    @Test func upgradesThatAreIgnoredAndHandshakesThatAreBrokenLeaveNothingDeadBehind() async throws {
         try await Self.run { proxy in
             for _ in 0..<3 {
                 for (fields, status) in [
@@ -73,8 +71,8 @@ struct NginxTests {
         }
     }
 
-    @Test("a client that leaves the proxy ends its stream in the service", arguments: AbruptDeparture.allCases)
-    func departure(_ departure: AbruptDeparture) async throws {
+    @Test(arguments: AbruptDeparture.allCases)
+    func aClientThatLeavesTheProxyEndsItsStreamInTheService(_ departure: AbruptDeparture) async throws {
         let log = CollectedLog()
         try await Self.run(log: log) { proxy in
             try await RawConnection.connect(port: proxy.address.port) { connection in
@@ -96,8 +94,7 @@ struct NginxTests {
         }
     }
 
-    @Test("a proxy that cuts silent streams leaves nothing behind, and the next one begins")
-    func readTimeout() async throws {
+    @Test func aProxyThatCutsSilentStreamsLeavesNothingBehindAndTheNextOneBegins() async throws {
         let log = CollectedLog()
         try await Scenario.run(log: log) { scenario in
             // Less than the service's own signs of life are apart.
@@ -119,8 +116,7 @@ struct NginxTests {
         }
     }
 
-    @Test("compression is agreed on through the proxy")
-    func compression() async throws {
+    @Test func compressionIsAgreedOnThroughTheProxy() async throws {
         try await Self.run { proxy in
             try await RawConnection.connect(port: proxy.address.port) { connection in
                 let fields = RawRequests.handshake() + ["Sec-WebSocket-Extensions: permessage-deflate"]

@@ -18,8 +18,8 @@ import Testing
         #expect(try await connection.text(until: "checkpoint_complete").contains("checkpoint_complete"))
     }
 
-    @Test("each request of a connection may open a WebSocket, whatever was there before", arguments: [0, 1, 3])
-    func anyRequest(before: Int) async throws {
+    @Test(arguments: [0, 1, 3])
+    func eachRequestOfAConnectionMayOpenAWebSocketWhateverWasThereBefore(before: Int) async throws {
         try await Scenario.run { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 for _ in 0..<before { #expect(try await connection.probe()) }
@@ -32,8 +32,7 @@ import Testing
         }
     }
 
-    @Test("a handshake waits for the answers to requests before it, and messages may follow at once")
-    func pipelined() async throws {
+    @Test func aHandshakeWaitsForTheAnswersToRequestsBeforeItAndMessagesMayFollowAtOnce() async throws {
         try await Scenario.run { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 let handshake = RawRequests.request("GET /", RawRequests.handshake())
@@ -48,8 +47,8 @@ import Testing
         }
     }
 
-    @Test("a client that leaves a WebSocket of a used connection ends its stream", arguments: AbruptDeparture.allCases)
-    func departure(_ departure: AbruptDeparture) async throws {
+    @Test(arguments: AbruptDeparture.allCases)
+    func aClientThatLeavesAWebSocketOfAUsedConnectionEndsItsStream(_ departure: AbruptDeparture) async throws {
         let log = CollectedLog()
         try await Scenario.run(log: log) { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
@@ -73,34 +72,31 @@ import Testing
         var testDescription: String { "\(line) \(fields)" }
     }
 
-    @Test(
-        "an upgrade that the service does not speak is ignored; its request and the next ones are answered",
-        arguments: [
-            Ignored(fields: ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"]),
-            Ignored(fields: ["Connection: keep-alive,UPGRADE", "Upgrade: h2c"]),
-            Ignored(fields: ["Connection: upgrade \t", "Upgrade: h2c, foo/2"]),
-            Ignored(fields: ["Connection: x, upgrade ,y", "Upgrade:"]),
-            Ignored(fields: ["Connection: x", "Connection: upgrade", "Upgrade: TLS/1.0"]),
-            Ignored(fields: ["Connection: not-an-upgrade", "Upgrade: h2c"]),
-            Ignored(fields: ["Upgrade: h2c"]),
-            Ignored(fields: RawRequests.handshake(connection: nil)),
-            Ignored(fields: RawRequests.handshake(connection: "keep-alive")),
-            Ignored(
-                line: "POST /sync/stream",
-                fields: RawRequests.handshake() + ["Content-Type: application/json", "Content-Length: 2"],
-                body: "{}",
-                status: 401
-            ),
-            Ignored(
-                line: "POST /sync/stream",
-                fields: ["Connection: Upgrade", "Upgrade: h2c", "Transfer-Encoding: chunked"],
-                body: "2\r\n{}\r\n0\r\n\r\n",
-                status: 401
-            ),
-            Ignored(line: "CONNECT example.com:443", fields: [], status: 404),
-        ]
-    )
-    func ignored(_ test: Ignored) async throws {
+    @Test(arguments: [
+        Ignored(fields: ["Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABk"]),
+        Ignored(fields: ["Connection: keep-alive,UPGRADE", "Upgrade: h2c"]),
+        Ignored(fields: ["Connection: upgrade \t", "Upgrade: h2c, foo/2"]),
+        Ignored(fields: ["Connection: x, upgrade ,y", "Upgrade:"]),
+        Ignored(fields: ["Connection: x", "Connection: upgrade", "Upgrade: TLS/1.0"]),
+        Ignored(fields: ["Connection: not-an-upgrade", "Upgrade: h2c"]),
+        Ignored(fields: ["Upgrade: h2c"]),
+        Ignored(fields: RawRequests.handshake(connection: nil)),
+        Ignored(fields: RawRequests.handshake(connection: "keep-alive")),
+        Ignored(
+            line: "POST /sync/stream",
+            fields: RawRequests.handshake() + ["Content-Type: application/json", "Content-Length: 2"],
+            body: "{}",
+            status: 401
+        ),
+        Ignored(
+            line: "POST /sync/stream",
+            fields: ["Connection: Upgrade", "Upgrade: h2c", "Transfer-Encoding: chunked"],
+            body: "2\r\n{}\r\n0\r\n\r\n",
+            status: 401
+        ),
+        Ignored(line: "CONNECT example.com:443", fields: [], status: 404),
+    ])
+    func anUpgradeThatTheServiceDoesNotSpeakIsIgnoredItsRequestAndTheNextOnesAreAnswered(_ test: Ignored) async throws {
         let request = RawRequests.request(test.line, test.fields) + test.body
         let last = RawRequests.request("GET /probes/liveness", ["Connection: close"])
         let statuses = ["\(test.status)", "200", "\(test.status)", "200"]
@@ -124,7 +120,6 @@ import Testing
     }
 
     @Test(
-        "a handshake that is not as it should be is answered with what is wrong",
         arguments: [
             (RawRequests.handshake(version: "8"), "Version must be 13"),
             (RawRequests.handshake(version: nil), "Version must be 13"),
@@ -136,7 +131,7 @@ import Testing
             (RawRequests.handshake() + ["Transfer-Encoding: chunked"], "must not have a body"),
         ] as [([String], String)]
     )
-    func broken(fields: [String], reason: String) async throws {
+    func aHandshakeThatIsNotAsItShouldBeIsAnsweredWithWhatIsWrong(fields: [String], reason: String) async throws {
         try await Scenario.run { scenario in
             for before in 0...1 {
                 try await RawConnection.connect(port: scenario.address.port) { connection in
@@ -151,8 +146,7 @@ import Testing
         }
     }
 
-    @Test("a client of HTTP/1.0 gets no chunks, and the end of the connection after its answer")
-    func version1_0() async throws {
+    @Test func aClientOfHTTP10GetsNoChunksAndTheEndOfTheConnectionAfterItsAnswer() async throws {
         try await Scenario.run { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 try await connection.send("GET /sync/stream?probe=streaming HTTP/1.0\r\n\r\n")
@@ -184,8 +178,7 @@ import Testing
         }
     }
 
-    @Test("HTTP/1.0 has no upgrades")
-    func oldVersion() async throws {
+    @Test func http10HasNoUpgrades() async throws {
         try await Scenario.run { scenario in
             try await RawConnection.connect(port: scenario.address.port) { connection in
                 let request = RawRequests.request("GET /probes/liveness", RawRequests.handshake())

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PowerSyncServiceCore
 
-/// Metrics of answers, tokens and the build (docs/service.md "Metrics").
+/// Metrics of answers, tokens and the build (docs/service.md "Metrics and logs").
 @Suite struct ServiceMetricsTests {
     private let registry = PrometheusCollectorRegistry()
 

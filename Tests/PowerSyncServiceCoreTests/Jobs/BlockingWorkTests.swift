@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import Testing
 
-@testable import PowerSyncSQLite
+@testable import PowerSyncServiceCore
 
 /// Work that waits, beside tasks that go on.
 @Suite(.timeLimit(.minutes(1))) struct BlockingWorkTests {
