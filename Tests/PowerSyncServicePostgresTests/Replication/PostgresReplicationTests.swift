@@ -172,7 +172,7 @@ import Testing
         // The copy ends after its first rows, with the process.
         let copied = ChangeSignal()
         try await withThrowingTaskGroup(of: Void.self) { group in
-            let replicator = try scenario.replicator { copied.advance() }
+            let replicator = try await scenario.replicator { copied.advance() }
             group.addTask { try await replicator.run() }
             try await copied.wait(after: 2)
             group.cancelAll()
