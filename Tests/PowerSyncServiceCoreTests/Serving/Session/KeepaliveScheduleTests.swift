@@ -27,6 +27,13 @@ import Testing
         #expect(schedule.delay(at: 1000 - test.left, fraction: test.fraction) == test.delay)
     }
 
+    /// What is left of tokens that are accepted: those of the future have a day and the tolerance, others the tolerance.
+    @Test(arguments: [-60, -0.5, 0, 0.5, 86_400, 86_520] as [Double])
+    func aTokenThatIsAcceptedEndsInATimeThatCanBeWaitedFor(_ left: Double) {
+        let now = 1_767_225_700.0
+        #expect(KeepaliveSchedule(expiresAt: now + left).delay(at: now, fraction: 1) >= .zero)
+    }
+
     @Test(arguments: [(3579.2, 3580), (1, 1), (0.1, 1), (0, 0), (-59, 0), (1e12, Int32.max)] as [(Double, Int32)])
     func secondsAreRoundedUp(_ left: Double, _ seconds: Int32) {
         let schedule = KeepaliveSchedule(expiresAt: 1000)
