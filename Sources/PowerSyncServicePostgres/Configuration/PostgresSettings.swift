@@ -33,9 +33,9 @@ public struct PostgresSettings: Sendable, Equatable {
     /// Where the settings are in the configuration, for errors.
     package var key = "replication.connections[0]"
     /// What is written over the connection string, by the keywords of libpq.
-    var overrides: [String: String] = [:]
+    package var overrides: [String: String] = [:]
     /// The connection string that was given.
-    var uri: PostgresConnectionString?
+    package var uri: PostgresConnectionString?
 
     /// How the connection is protected; `nil` for what the URI says, or else ``TLSMode/verifyFull``.
     ///

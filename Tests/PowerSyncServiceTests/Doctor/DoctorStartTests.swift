@@ -164,7 +164,7 @@ import Testing
         let findings = try await Self.doctor().examine(configuration)
         #expect(
             findings.contains {
-                $0.area == .ports && $0.level == .ok
+                $0.area == .ports && $0.severity == .ok
                     && $0.message.hasPrefix("port \(port) for metrics is free on \(host)")
             },
             "\(findings)"
