@@ -35,7 +35,7 @@ public struct PostgresSettings: Sendable, Equatable {
     /// What is written over the connection string, by the keywords of libpq.
     package var overrides: [String: String] = [:]
     /// The connection string that was given.
-    var uri: PostgresConnectionString?
+    package var uri: PostgresConnectionString?
 
     /// How the connection is protected; `nil` for what the URI says, or else ``TLSMode/verifyFull``.
     ///
