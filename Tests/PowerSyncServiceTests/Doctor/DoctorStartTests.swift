@@ -1,13 +1,13 @@
 import Foundation
 import PostgresTestSupport
 import PowerSyncProtocol
-import PowerSyncServicePostgres
 import ServiceTestSupport
 import TestSupport
 import Testing
 
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
 @testable import PowerSyncServiceSQLite
 
 /// What keeps a service from starting is told by `powersync doctor` in the same words.
@@ -164,7 +164,7 @@ import Testing
         let findings = try await Self.doctor().examine(configuration)
         #expect(
             findings.contains {
-                $0.area == .ports && $0.level == .ok
+                $0.area == .ports && $0.severity == .ok
                     && $0.message.hasPrefix("port \(port) for metrics is free on \(host)")
             },
             "\(findings)"

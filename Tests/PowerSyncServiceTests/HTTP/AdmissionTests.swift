@@ -25,8 +25,8 @@ import Testing
                 storage: storage,
                 dispatcher: CheckpointDispatcher(storage: storage),
                 dataReaders: ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 1),
-                limits: BucketLimits(),
                 userStreams: UserStreams(limit: 1),
+                limits: BucketLimits(),
                 timing: Timing()
             )
         )

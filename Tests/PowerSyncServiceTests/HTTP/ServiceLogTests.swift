@@ -10,6 +10,7 @@ import Testing
 
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
 
 /// What a service logs, and what it never does (docs/service.md "Metrics and logs").
 @Suite(.timeLimit(.minutes(2))) struct ServiceLogTests {
