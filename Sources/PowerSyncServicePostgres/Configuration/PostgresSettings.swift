@@ -33,7 +33,7 @@ public struct PostgresSettings: Sendable, Equatable {
     /// Where the settings are in the configuration, for errors.
     package var key = "replication.connections[0]"
     /// What is written over the connection string, by the keywords of libpq.
-    var overrides: [String: String] = [:]
+    package var overrides: [String: String] = [:]
     /// The connection string that was given.
     var uri: PostgresConnectionString?
 
