@@ -1,13 +1,13 @@
 import Foundation
 import PostgresTestSupport
 import PowerSyncProtocol
-import PowerSyncServicePostgres
 import ServiceTestSupport
 import TestSupport
 import Testing
 
 @testable import PowerSyncService
 @testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
 @testable import PowerSyncServiceSQLite
 
 /// What keeps a service from starting is told by `powersync doctor` in the same words.
