@@ -69,7 +69,7 @@ struct ConnectionReport: Encodable {
     /// One line for the source, then the findings, then what they mean.
     var lines: [String] {
         var lines = [source + (serverVersion.map { ", version \($0)" } ?? "")]
-        lines += findings.map(\.description)
+        lines += findings.flatMap(\.lines)
         if !isReachable {
             lines.append("There is no connection.")
         } else if !canReplicate {

@@ -25,9 +25,10 @@ extension Finding: CustomStringConvertible {
     /// error: Role sync may not read public.lists. [PSYNC_S1147]
     ///   GRANT SELECT ON public.lists TO sync;
     /// ```
-    package var description: String {
-        "\(severity.rawValue): \(headline)\(remedy.map { "\n  \($0)" } ?? "")"
-    }
+    package var description: String { lines.joined(separator: "\n") }
+
+    /// The lines of the description, for what escapes the line breaks of others.
+    package var lines: [String] { ["\(severity.rawValue): \(headline)"] + (remedy.map { ["  \($0)"] } ?? []) }
 
     /// One line for a log or an answer: `[PSYNC_S1147] Role sync may not read public.lists. GRANT SELECT ON public.lists TO sync;`.
     package var sentence: String {

@@ -23,7 +23,10 @@ import Testing
                 #expect(line.contains(word), "\(line)")
             }
             let findings = try await scenario.source.findings(for: plan(scenario.config))
-            #expect(findings.contains { $0.place.table == nil && $0.message.contains("application report") }, "\(findings)")
+            #expect(
+                findings.contains { $0.place.table == nil && $0.message.contains("application report") },
+                "\(findings)"
+            )
             try session.run("COMMIT")
             try await scenario.caughtUp()
         }
