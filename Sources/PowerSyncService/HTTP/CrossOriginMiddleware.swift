@@ -78,9 +78,12 @@ struct CrossOriginMiddleware: RouterMiddleware {
 
 extension HTTPField.Name {
     /// The user agent of clients in browsers, which cannot set `User-Agent`.
-    static let xUserAgent = HTTPField.Name("X-User-Agent") ?? .userAgent
+    // swift-format-ignore: NeverForceUnwrap
+    static let xUserAgent = HTTPField.Name("X-User-Agent")!
+    // swift-format-ignore: NeverForceUnwrap
     fileprivate static let accessControlRequestPrivateNetwork =
-        HTTPField.Name("Access-Control-Request-Private-Network") ?? .accessControlRequestHeaders
+        HTTPField.Name("Access-Control-Request-Private-Network")!
+    // swift-format-ignore: NeverForceUnwrap
     fileprivate static let accessControlAllowPrivateNetwork =
-        HTTPField.Name("Access-Control-Allow-Private-Network") ?? .accessControlAllowOrigin
+        HTTPField.Name("Access-Control-Allow-Private-Network")!
 }
