@@ -103,7 +103,7 @@ struct SourceDatabase {
                 let rows = try Row.fetchCursor(db, sql: "SELECT * FROM \(table.name.name.quotedDatabaseIdentifier)")
                 let layout = RowLayout(rows.columnNames)
                 while let row = try rows.next() {
-                    body(SourceRow(layout: layout, values: row.databaseValues.map(SQLiteValue.init)), table.name)
+                    body(SourceRow(layout: layout, values: row.databaseValues.map(SQLValue.init)), table.name)
                 }
             }
         }
@@ -142,7 +142,7 @@ extension Error {
     }
 }
 
-extension SQLiteValue {
+extension SQLValue {
     fileprivate init(_ value: DatabaseValue) {
         switch value.storage {
         case .null: self = .null

@@ -51,7 +51,7 @@ extension PlanExpression {
     }
 }
 
-extension SQLiteValue {
+extension SQLValue {
     fileprivate var shape: ValueShape {
         switch self {
         // Of any type: it does not change that of what it is an alternative to.

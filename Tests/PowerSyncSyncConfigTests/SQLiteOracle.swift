@@ -34,21 +34,21 @@ struct SQLiteOracle {
     ///   - parameters: The values of its parameters by name; those that it does not have are ignored.
     /// - Returns: One value for each row.
     /// - Throws: `DatabaseError`.
-    func values(of sql: String, _ parameters: [String: SQLiteValue] = [:]) throws -> [SQLiteValue] {
+    func values(of sql: String, _ parameters: [String: SQLValue] = [:]) throws -> [SQLValue] {
         try queue.read { db in
             let used = parameters.filter { sql.contains(":\($0.key)") }
             return try Row.fetchAll(db, sql: sql, arguments: StatementArguments(used.mapValues(\.databaseValue)))
-                .map { SQLiteValue(Array($0.databaseValues)[0]) }
+                .map { SQLValue(Array($0.databaseValues)[0]) }
         }
     }
 
     /// The value of an expression over the parameters `:a` and `:b`; `nil` when SQLite refuses it.
-    func value(of expression: String, a: SQLiteValue = nil, b: SQLiteValue = nil) -> SQLiteValue? {
+    func value(of expression: String, a: SQLValue = nil, b: SQLValue = nil) -> SQLValue? {
         (try? values(of: "SELECT \(expression)", ["a": a, "b": b]))?.first
     }
 }
 
-extension SQLiteValue {
+extension SQLValue {
     fileprivate init(_ value: DatabaseValue) {
         switch value.storage {
         case .null: self = .null

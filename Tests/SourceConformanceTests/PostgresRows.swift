@@ -48,7 +48,7 @@ enum PostgresRows {
     /// A text for a value, another one for every other value.
     ///
     /// A body is large.
-    private static func literal(_ value: SQLiteValue, _ column: String) -> String {
+    private static func literal(_ value: SQLValue, _ column: String) -> String {
         let text: String
         switch value {
         case .null: return "NULL"

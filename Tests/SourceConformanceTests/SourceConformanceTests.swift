@@ -8,7 +8,7 @@ import TestSupport
 
 /// What every source does, one list of cases for all of them (docs/service.md "What a source promises").
 @Suite(.timeLimit(.minutes(2))) struct SourceConformanceTests {
-    private func insert(_ ids: [String], name: SQLiteValue = "n") -> [RowWrite] {
+    private func insert(_ ids: [String], name: SQLValue = "n") -> [RowWrite] {
         ids.map { .insert("items", id: $0, ["name": name, "body": .text("body of \($0)")]) }
     }
 
@@ -166,7 +166,7 @@ import TestSupport
 
     @Test(arguments: SourceKind.allCases)
     func valuesAreTheSameInCopiesAndChanges(_ kind: SourceKind) async throws {
-        let values: [SQLiteValue] = [
+        let values: [SQLValue] = [
             nil, 0, .integer(.min), .integer(.max), 0.1, -0.0, .real(.infinity), "", "ü\u{0}é", .blob([]),
             .blob([0, 255]),
         ]

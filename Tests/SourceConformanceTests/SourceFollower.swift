@@ -10,7 +10,7 @@ struct SourceFollower {
     let slot: String
     /// The last transaction boundary.
     private(set) var position: SourcePosition
-    private(set) var rows: [SourceTableName: [[SQLiteValue]: SourceRow]] = [:]
+    private(set) var rows: [SourceTableName: [[SQLValue]: SourceRow]] = [:]
     private(set) var tables: [SourceTable] = []
     /// Rows that were asked for by their keys are newer than what was followed, until this position.
     private var barrier: LSN?
@@ -121,7 +121,7 @@ struct SourceFollower {
         return true
     }
 
-    private mutating func apply(_ row: SourceRow?, oldKey: [SQLiteValue]?, of table: SourceTableDescriptor) {
+    private mutating func apply(_ row: SourceRow?, oldKey: [SQLValue]?, of table: SourceTableDescriptor) {
         if let oldKey { rows[table.name]?[oldKey] = nil }
         if let row { rows[table.name, default: [:]][table.key(of: row)] = row }
     }
@@ -129,5 +129,5 @@ struct SourceFollower {
 
 extension SourceTableDescriptor {
     /// The identity of a row.
-    func key(of row: SourceRow) -> [SQLiteValue] { identity.map { row[$0.name] ?? .null } }
+    func key(of row: SourceRow) -> [SQLValue] { identity.map { row[$0.name] ?? .null } }
 }

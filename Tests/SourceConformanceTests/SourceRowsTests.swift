@@ -35,7 +35,7 @@ import Testing
         let ids = ["a", "b", "c", "d", "e", "f"]
         for id in ids { try await tested.write(.insert("items", id: id, ["name": 1, "body": .text(large)])) }
         let table = try #require(try await tested.source.tables(for: tested.plan).first)
-        var rest = Set(ids.map { [SQLiteValue.text($0)] })
+        var rest = Set(ids.map { [SQLValue.text($0)] })
         var found: Set<SourceRow> = []
         while !rest.isEmpty {
             let present = try await tested.source.rows(of: table, keys: Array(rest), showing: nil)

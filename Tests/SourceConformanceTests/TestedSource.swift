@@ -188,7 +188,7 @@ struct TestedSource: Sendable {
 extension RowWrite {
     /// Writes to a SQLite file.
     fileprivate func run(_ db: Database) throws {
-        func execute(_ sql: String, _ values: [SQLiteValue]) throws {
+        func execute(_ sql: String, _ values: [SQLValue]) throws {
             try db.execute(sql: sql, arguments: StatementArguments(values.map(\.databaseValue)))
         }
         switch self {
@@ -211,7 +211,7 @@ extension RowWrite {
     }
 }
 
-extension SQLiteValue {
+extension SQLValue {
     fileprivate var databaseValue: DatabaseValue {
         switch self {
         case .null: .null

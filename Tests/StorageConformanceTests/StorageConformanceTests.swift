@@ -238,7 +238,7 @@ import TestSupport
         ),
     ]
 
-    private static let tooLarge = SQLiteValue.text(String(repeating: "x", count: ChangeEvaluator.maximumDataBytes))
+    private static let tooLarge = SQLValue.text(String(repeating: "x", count: ChangeEvaluator.maximumDataBytes))
 
     @Test(arguments: TestedStorage.all, cases)
     func changesBecomeOperations(_ kind: TestedStorage, _ testCase: Case) async throws {
@@ -265,7 +265,7 @@ import TestSupport
             try await writer.setResumePosition(.at(0))
             try await writer.markSnapshotDone(noCheckpointBefore: .at(0))
             // All columns of `docs` are read.
-            func rows(seen: SQLiteValue) -> [(table: String, row: SourceRow)] {
+            func rows(seen: SQLValue) -> [(table: String, row: SourceRow)] {
                 [
                     ("test", ["id": "a", "client_id": "c", "owner": "u1", "archived": 0, "seen": seen]),
                     ("docs", ["id": "d", "grp": "g1"]), ("m", ["id": "m", "uid": "u1", "grp": "g1", "seen": seen]),
@@ -422,10 +422,10 @@ import TestSupport
     private static func write(_ random: inout SeededGenerator, _ writer: inout any BucketStorageWriter) async throws {
         let (test, docs, m) = try await (table("test", &writer), table("docs", &writer), table("m", &writer))
         for _ in 0...random.number(below: 4) {
-            let id = SQLiteValue.text("r\(random.number(below: 4))")
-            let other = SQLiteValue.text("r\(random.number(below: 4))")
-            let user = SQLiteValue.text("u\(1 + random.number(below: 2))")
-            let group = SQLiteValue.text("g\(1 + random.number(below: 2))")
+            let id = SQLValue.text("r\(random.number(below: 4))")
+            let other = SQLValue.text("r\(random.number(below: 4))")
+            let user = SQLValue.text("u\(1 + random.number(below: 2))")
+            let group = SQLValue.text("g\(1 + random.number(below: 2))")
             let mode: SaveMode = random.number(below: 8) == 0 ? .snapshot : .stream
             let row: SourceRow = ["id": id, "client_id": other, "owner": user, "description": group, "grp": group]
             switch random.number(below: 10) {

@@ -109,7 +109,7 @@ struct ReplicatedSource: ReplicationSource {
 
     func rows(
         of table: SourceTableDescriptor,
-        keys: [[SQLiteValue]],
+        keys: [[SQLValue]],
         showing transaction: UInt64?
     ) async throws -> PresentRows {
         try await waiting { try await source.rows(of: table, keys: keys, showing: transaction) }

@@ -21,7 +21,7 @@ extension StreamReplicator {
         progress: inout Progress
     ) async throws {
         let identity = table.descriptor.identity.map(\.name)
-        func key(of row: SourceRow) -> [SQLiteValue] { identity.map { row[$0] ?? .null } }
+        func key(of row: SourceRow) -> [SQLValue] { identity.map { row[$0] ?? .null } }
 
         var rest = updates[...]
         var maximumRows = Self.maximumRows

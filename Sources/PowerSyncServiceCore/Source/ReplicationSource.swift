@@ -110,7 +110,7 @@ package protocol ReplicationSource: Sendable {
     ///   outdated.
     func rows(
         of table: SourceTableDescriptor,
-        keys: [[SQLiteValue]],
+        keys: [[SQLValue]],
         showing transaction: UInt64?
     ) async throws -> PresentRows
 

@@ -16,11 +16,11 @@ package struct SourceChange: Sendable {
     package var kind: Kind
     /// The values of the identity columns before the change, when they are known to differ from those in `row`, and for
     /// a delete.
-    package var oldKey: [SQLiteValue]?
+    package var oldKey: [SQLValue]?
     /// The complete row after the change; `nil` for a delete.
     package var row: SourceRow?
 
-    private init(kind: Kind, oldKey: [SQLiteValue]?, row: SourceRow?) {
+    private init(kind: Kind, oldKey: [SQLValue]?, row: SourceRow?) {
         self.kind = kind
         self.oldKey = oldKey
         self.row = row
@@ -37,12 +37,12 @@ package struct SourceChange: Sendable {
     ///   - row: The row after the change.
     ///   - oldKey: Its identity before the change, if that was another one.
     /// - Returns: The change.
-    package static func update(_ row: SourceRow, oldKey: [SQLiteValue]? = nil) -> SourceChange {
+    package static func update(_ row: SourceRow, oldKey: [SQLValue]? = nil) -> SourceChange {
         SourceChange(kind: .update, oldKey: oldKey, row: row)
     }
 
     /// A deleted row.
-    package static func delete(key: [SQLiteValue]) -> SourceChange {
+    package static func delete(key: [SQLValue]) -> SourceChange {
         SourceChange(kind: .delete, oldKey: key, row: nil)
     }
 }
@@ -55,17 +55,17 @@ package struct PartialUpdate: Sendable {
     /// The row after the change, without the cells that are left out; all identity columns are there.
     package var row: SourceRow
     /// The values of the identity columns before the change, when they are known to differ from those in `row`.
-    package var oldKey: [SQLiteValue]?
+    package var oldKey: [SQLValue]?
     /// The identity after the change in the source's own form, if that is another one than in `row`.
-    package var sourceKey: [SQLiteValue]?
+    package var sourceKey: [SQLValue]?
     /// Its transaction, in the source's own numbers.
     package var transaction: UInt64?
 
     /// Creates an update.
     package init(
         _ row: SourceRow,
-        oldKey: [SQLiteValue]? = nil,
-        sourceKey: [SQLiteValue]? = nil,
+        oldKey: [SQLValue]? = nil,
+        sourceKey: [SQLValue]? = nil,
         transaction: UInt64? = nil
     ) {
         self.row = row

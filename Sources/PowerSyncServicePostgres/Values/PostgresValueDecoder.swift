@@ -40,7 +40,7 @@ package struct PostgresValueDecoder: Sendable {
     ///   - text: The text of the value, UTF-8.
     ///   - problem: Set when the value is not what a reader would expect; otherwise left as it is.
     /// - Returns: The value; never fails.
-    package func value(of text: ByteView, problem: inout PostgresValueProblem?) -> SQLiteValue {
+    package func value(of text: ByteView, problem: inout PostgresValueProblem?) -> SQLValue {
         switch root {
         case .text, .json:
             return .text(text.string)
@@ -59,7 +59,7 @@ package struct PostgresValueDecoder: Sendable {
         }
     }
 
-    private func nested(_ text: ByteView, problem: inout PostgresValueProblem?) -> SQLiteValue {
+    private func nested(_ text: ByteView, problem: inout PostgresValueProblem?) -> SQLValue {
         // The whole value, not a part of one: clients of the established service see the bare word.
         if case .range = root, text.equals("empty") { return "empty" }
         var writer = NestedValueWriter(forms: forms, scalars: scalars)

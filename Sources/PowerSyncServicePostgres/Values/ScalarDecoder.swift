@@ -6,7 +6,7 @@ import PowerSyncServiceCore
 struct ScalarDecoder: Sendable {
     /// What becomes of a text.
     enum Outcome {
-        case value(SQLiteValue)
+        case value(SQLValue)
         /// A date that clients cannot read.
         case yearOutOfRange
         /// Not what PostgreSQL prints for the type.
@@ -24,12 +24,12 @@ struct ScalarDecoder: Sendable {
     /// - Returns: The value, or why there is none.
     func value(of text: ByteView, _ form: ValueForm) -> Outcome {
         switch form {
-        case .boolean: Self.outcome(Self.boolean(text).map(SQLiteValue.integer))
-        case .integer: Self.outcome(Self.integer(text).map(SQLiteValue.integer))
+        case .boolean: Self.outcome(Self.boolean(text).map(SQLValue.integer))
+        case .integer: Self.outcome(Self.integer(text).map(SQLValue.integer))
         case .real: Self.outcome(Self.real(text).map { $0.isNaN ? .null : .real($0) })
-        case .bytes: Self.outcome(ByteaText.decode(text).map(SQLiteValue.blob))
+        case .bytes: Self.outcome(ByteaText.decode(text).map(SQLValue.blob))
         case .date: .value(.text(TimeForm.date(text)))
-        case .time: Self.outcome(times.time(text).map(SQLiteValue.text))
+        case .time: Self.outcome(times.time(text).map(SQLValue.text))
         case .timestamp: times.timestamp(text, withZone: false)
         case .timestampWithZone: times.timestamp(text, withZone: true)
         case .walPosition: Self.outcome(WALPosition(text.string).map { .text($0.lsn.rawValue) })
@@ -37,7 +37,7 @@ struct ScalarDecoder: Sendable {
         }
     }
 
-    private static func outcome(_ value: SQLiteValue?) -> Outcome {
+    private static func outcome(_ value: SQLValue?) -> Outcome {
         value.map(Outcome.value) ?? .unreadable
     }
 

@@ -77,7 +77,7 @@ struct CapturedTable: Sendable, Equatable {
     /// Keys are compared exactly, where the table may treat different ones as equal.
     ///
     /// - Returns: The rows up to the size of an answer, and whether these are all.
-    func rows(_ keys: [[SQLiteValue]], _ db: Database) throws -> (rows: [SourceRow], isComplete: Bool) {
+    func rows(_ keys: [[SQLValue]], _ db: Database) throws -> (rows: [SourceRow], isComplete: Bool) {
         let match = key.map { "t.\(SQLText.identifier($0.name)) = \(collated("?", as: $0.name))" }.joined(
             separator: " AND "
         )
@@ -112,7 +112,7 @@ struct CapturedTable: Sendable, Equatable {
 
 extension PreparedStatement {
     /// The value of a column with its own type.
-    func value(at column: CInt) -> SQLiteValue {
+    func value(at column: CInt) -> SQLValue {
         switch storageClass(at: column) {
         case .integer: .integer(integer(at: column))
         case .real: .real(double(at: column))
@@ -134,7 +134,7 @@ extension PreparedStatement {
     }
 
     /// Binds a value with its own type.
-    func bind(_ value: SQLiteValue, at index: CInt) {
+    func bind(_ value: SQLValue, at index: CInt) {
         switch value {
         case .null: bindNull(at: index)
         case .integer(let integer): bind(integer, at: index)

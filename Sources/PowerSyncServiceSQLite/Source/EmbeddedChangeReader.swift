@@ -234,7 +234,7 @@ struct EmbeddedChangeReader: ChangeReader {
         let keyIndexes = table.keyIndexes
         let keyColumns = 1...table.key.count
         let firstColumn = CInt(1 + table.key.count)
-        var seen: Set<[SQLiteValue]> = []
+        var seen: Set<[SQLValue]> = []
         var bytes = 0
         while try statement.step() {
             guard let key = EmbeddedKey(statement, at: keyColumns).readable else {

@@ -8,14 +8,14 @@ import PowerSyncServiceCore
 /// A row with such a key has no identity that could be given to anybody, and is left out. But reading goes on after it.
 struct EmbeddedKey: Sendable {
     private enum Value: Sendable {
-        case readable(SQLiteValue)
+        case readable(SQLValue)
         case text([UInt8])
     }
 
     private let values: [Value]
 
     /// A key that was stored.
-    init(_ values: [SQLiteValue]) {
+    init(_ values: [SQLValue]) {
         self.values = values.map { .readable($0) }
     }
 
@@ -29,7 +29,7 @@ struct EmbeddedKey: Sendable {
     }
 
     /// The values; `nil` when one is not UTF-8.
-    var readable: [SQLiteValue]? {
+    var readable: [SQLValue]? {
         let readable = values.compactMap { if case .readable(let value) = $0 { value } else { nil } }
         return readable.count == values.count ? readable : nil
     }

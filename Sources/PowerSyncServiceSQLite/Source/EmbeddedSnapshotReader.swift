@@ -18,7 +18,7 @@ struct EmbeddedSnapshotReader: SnapshotReader {
         /// The key of the last row; `nil` at the end of the table.
         var lastKey: EmbeddedKey?
         /// That of the last row that can be read.
-        var lastReadableKey: [SQLiteValue]?
+        var lastReadableKey: [SQLValue]?
         /// Whether there are rows that cannot.
         var hasUnreadable = false
     }

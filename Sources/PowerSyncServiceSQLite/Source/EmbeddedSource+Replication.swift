@@ -155,7 +155,7 @@ extension EmbeddedSource: ReplicationSource {
 
     package func rows(
         of table: SourceTableDescriptor,
-        keys: [[SQLiteValue]],
+        keys: [[SQLValue]],
         showing transaction: UInt64?
     ) async throws -> PresentRows {
         let state = capture

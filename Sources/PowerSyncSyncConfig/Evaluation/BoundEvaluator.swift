@@ -28,7 +28,7 @@ final class BoundEvaluator: Sendable {
     /// The normalised partition values of a row, once for each bucket; none when it belongs to no bucket.
     ///
     /// - Throws: ``EvaluationError``.
-    func partitions(in input: EvaluationInput) throws(EvaluationError) -> [[SQLiteValue]] {
+    func partitions(in input: EvaluationInput) throws(EvaluationError) -> [[SQLValue]] {
         guard !functions.isEmpty else {
             return try filters.hold(in: input) ? try partitionKeys.keyValues(in: input).map { [$0] } ?? [] : []
         }
@@ -36,8 +36,8 @@ final class BoundEvaluator: Sendable {
         // What the row alone decides is evaluated once, and before there is a row for each element of an array.
         guard let filters = input.remainder(of: filters, unless: \.isOutput) else { return [] }
         let partitionKeys = input.fill(partitionKeys, unless: \.isOutput)
-        var keys: [[SQLiteValue]] = []
-        var seen: Set<[SQLiteValue]> = []
+        var keys: [[SQLValue]] = []
+        var seen: Set<[SQLValue]> = []
         for combination in try functions.combinations(in: input) {
             input.functionRows = combination
             guard try filters.hold(in: input), let key = try partitionKeys.keyValues(in: input) else { continue }
@@ -119,8 +119,8 @@ extension [PlanExpression] {
     }
 
     /// The normalised values of key expressions, or `nil` when one of them cannot be a key.
-    fileprivate func keyValues(in input: EvaluationInput) throws(EvaluationError) -> [SQLiteValue]? {
-        var values: [SQLiteValue] = []
+    fileprivate func keyValues(in input: EvaluationInput) throws(EvaluationError) -> [SQLValue]? {
+        var values: [SQLValue] = []
         values.reserveCapacity(count)
         for expression in self {
             guard let value = try expression.evaluate(in: input).normalizedKey else { return nil }
@@ -132,8 +132,8 @@ extension [PlanExpression] {
     /// The values of outputs, or `nil` when one of them is none.
     ///
     /// They keep their type, and are normalised where they are used as keys.
-    func outputValues(in input: EvaluationInput, keepsNull: Bool) throws(EvaluationError) -> [SQLiteValue]? {
-        var values: [SQLiteValue] = []
+    func outputValues(in input: EvaluationInput, keepsNull: Bool) throws(EvaluationError) -> [SQLValue]? {
+        var values: [SQLValue] = []
         values.reserveCapacity(count)
         for expression in self {
             let value = try expression.evaluate(in: input)

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 /// What an expression reads: a source row with the rows of functions that it is joined with, or a request.
 struct EvaluationInput {
     /// The values of the source row; expressions are bound to their positions.
-    var cells: [SQLiteValue] = []
+    var cells: [SQLValue] = []
     /// The row of each function.
     var functionRows: [FunctionRow] = []
     /// The request.

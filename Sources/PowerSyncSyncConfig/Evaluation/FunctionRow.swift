@@ -1,15 +1,15 @@
 /// A row of a table-valued function.
 struct FunctionRow: Sendable {
     /// The number of an element, the name of a member, `NULL` for a value that is neither array nor object.
-    var key: SQLiteValue
+    var key: SQLValue
     /// The element, the value of the member, or the value itself.
-    var value: SQLiteValue
+    var value: SQLValue
 
     /// How many combinations of rows of several functions one source row may have.
     static let maximumCombinations = 100_000
 
     /// A column of the row.
-    subscript(column: TableFunction.Column) -> SQLiteValue {
+    subscript(column: TableFunction.Column) -> SQLValue {
         switch column {
         case .key: key
         case .value: value

@@ -7,16 +7,16 @@ import PowerSyncProtocol
 struct OutputMembers {
     private var names: [String] = []
     /// The values; `nil` for what is left out.
-    private var values: [SQLiteValue?] = []
+    private var values: [SQLValue?] = []
     /// Positions by name, once there are too many names to look through.
-    private var positions: [SQLiteValue: Int] = [:]
+    private var positions: [SQLValue: Int] = [:]
 
     /// How many names are looked through one by one.
     private static let scannedNames = 32
 
     /// Sets a member; without a value, or with bytes, it is left out.
-    mutating func set(_ name: String, to value: SQLiteValue?) {
-        let value: SQLiteValue? = if case .blob? = value { nil } else { value }
+    mutating func set(_ name: String, to value: SQLValue?) {
+        let value: SQLValue? = if case .blob? = value { nil } else { value }
         if let index = position(of: name) {
             values[index] = value
         } else {
@@ -27,7 +27,7 @@ struct OutputMembers {
     }
 
     /// Sets a member, unless this name was set before.
-    mutating func setIfMissing(_ name: String, to value: SQLiteValue?) {
+    mutating func setIfMissing(_ name: String, to value: SQLValue?) {
         guard position(of: name) == nil else { return }
         set(name, to: value)
     }

@@ -79,7 +79,7 @@ struct OutputTemplate {
         self.members = members
         self.labels = labels
         self.labelEnds = labelEnds
-        hasRepeatedNames = Set(members.map { SQLiteValue.text($0.name) }).count < members.count
+        hasRepeatedNames = Set(members.map { SQLValue.text($0.name) }).count < members.count
         idPosition = members.firstIndex { $0.name.hasSameBytes(as: "id") }
     }
 
@@ -114,7 +114,7 @@ struct OutputTemplate {
     }
 
     /// Appends a member, unless its value is bytes.
-    private func append(_ value: SQLiteValue, at position: Int, to text: inout [UInt8]) {
+    private func append(_ value: SQLValue, at position: Int, to text: inout [UInt8]) {
         if case .blob = value { return }
         let start = position == 0 ? 0 : labelEnds[position - 1]
         // The first member has no comma.
@@ -122,7 +122,7 @@ struct OutputTemplate {
         _ = value.appendJSON(to: &text)
     }
 
-    private func value(of member: Member, in input: EvaluationInput) throws(EvaluationError) -> SQLiteValue? {
+    private func value(of member: Member, in input: EvaluationInput) throws(EvaluationError) -> SQLValue? {
         switch member.source {
         case .cell(let position): input.cells[position]
         case .expression(let expression): try expression.evaluate(in: input)

@@ -18,10 +18,10 @@ package struct ParameterEntry: Sendable, Hashable {
 /// A row without values is legal: an index that is only asked whether there is a match has no outputs.
 package struct ParameterRow: Sendable, Hashable {
     /// The values; never `NULL` or bytes.
-    package var values: [SQLiteValue]
+    package var values: [SQLValue]
 
     /// Creates a row.
-    package init(values: [SQLiteValue]) {
+    package init(values: [SQLValue]) {
         self.values = values
     }
 }

@@ -12,9 +12,9 @@ package struct ParameterLookup: RawRepresentable, Sendable {
     }
 
     /// Creates a lookup from an index and values that are already normalised.
-    init(scope: ParameterIndex.ID, key: [SQLiteValue]) {
+    init(scope: ParameterIndex.ID, key: [SQLValue]) {
         var text = [UInt8](String(scope.rawValue).utf8)
-        SQLiteValue.appendKeyArray(key, to: &text)
+        SQLValue.appendKeyArray(key, to: &text)
         self.init(rawValue: String(decoding: text, as: UTF8.self))
     }
 }
@@ -25,7 +25,7 @@ extension ParameterLookup: Hashable {
     }
 
     package func hash(into hasher: inout Hasher) {
-        SQLiteValue.hash(rawValue, into: &hasher)
+        SQLValue.hash(rawValue, into: &hasher)
     }
 }
 

@@ -4,7 +4,7 @@ extension PlanExpression {
     /// Only an expression that is bound to a table reads rows.
     ///
     /// - Throws: ``EvaluationError``.
-    func evaluate(in input: EvaluationInput) throws(EvaluationError) -> SQLiteValue {
+    func evaluate(in input: EvaluationInput) throws(EvaluationError) -> SQLValue {
         switch self {
         case .literal(let value):
             return value

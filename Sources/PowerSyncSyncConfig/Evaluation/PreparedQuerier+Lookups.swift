@@ -20,7 +20,7 @@ extension PreparedQuerier {
         func values(of output: Int, keepsNull: Bool) -> ValueSet {
             let elements = rows.compactMap { entry -> ValueSet.Element? in
                 let stored = entry.values.values[output]
-                let key: SQLiteValue? = keepsNull && stored == .null ? .some(stored) : stored.normalizedKey
+                let key: SQLValue? = keepsNull && stored == .null ? .some(stored) : stored.normalizedKey
                 guard let value = key else { return Optional.none }
                 return ValueSet.Element(values: [value], rows: entry.origins)
             }
@@ -49,7 +49,7 @@ extension PreparedQuerier {
     func tracedKeys(
         lookups cache: inout LookupCache,
         lookUp: ([ParameterLookup]) async throws -> [ParameterLookup: [ParameterRow]]
-    ) async throws -> [(key: [SQLiteValue], places: [ParameterPlace])] {
+    ) async throws -> [(key: [SQLValue], places: [ParameterPlace])] {
         let (keys, results) = try await solve(keepsRows: true, lookups: &cache, lookUp: lookUp)
         let all = results.flatMap { $0 }
         return keys.elements.map { element in

@@ -5,7 +5,7 @@ import PowerSyncProtocol
 struct PreparedQuerier: Sendable {
     /// Where a key takes its values from.
     indirect enum Value: Sendable {
-        case constant(SQLiteValue)
+        case constant(SQLValue)
         case lookup(LookupOutput)
         case intersection([Value])
     }

@@ -13,7 +13,7 @@ struct QuotedJSONPath: Hashable {
     ///
     /// - Returns: `nil` for `NULL`.
     /// - Throws: ``EvaluationError/invalidPath``.
-    init?(_ key: SQLiteValue) throws(EvaluationError) {
+    init?(_ key: SQLValue) throws(EvaluationError) {
         switch key {
         case .null:
             return nil

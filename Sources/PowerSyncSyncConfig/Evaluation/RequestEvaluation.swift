@@ -26,7 +26,7 @@ struct RequestEvaluation {
     /// The value of an expression.
     ///
     /// - Throws: ``EvaluationError``.
-    mutating func value(of expression: PlanExpression) throws(EvaluationError) -> SQLiteValue {
+    mutating func value(of expression: PlanExpression) throws(EvaluationError) -> SQLValue {
         try fill(expression).evaluate(in: input)
     }
 
@@ -41,7 +41,7 @@ struct RequestEvaluation {
     /// The value of an expression as a key, or `nil` when it cannot be one.
     ///
     /// - Throws: ``EvaluationError``.
-    mutating func key(_ expression: PlanExpression, keepsNull: Bool) throws(EvaluationError) -> SQLiteValue? {
+    mutating func key(_ expression: PlanExpression, keepsNull: Bool) throws(EvaluationError) -> SQLValue? {
         let value = try value(of: expression)
         guard let key = value.normalizedKey else {
             guard keepsNull, value == .null else { return nil }

@@ -38,7 +38,7 @@ struct RequestLimit {
     /// Counts a value that is kept as a key.
     ///
     /// - Throws: ``EvaluationError/tooManyRequestBytes`` when it does not fit any more; shorter ones may.
-    mutating func keep(_ value: SQLiteValue) throws(EvaluationError) {
+    mutating func keep(_ value: SQLValue) throws(EvaluationError) {
         guard case .text(let text) = value else { return }
         guard text.utf8.count <= keyBytes else { throw .tooManyRequestBytes }
         keyBytes -= text.utf8.count

@@ -10,7 +10,7 @@ struct RowBinding {
     let pattern: TablePattern
 
     /// Something about the table.
-    subscript(metadata: PlanExpression.TableMetadata) -> SQLiteValue {
+    subscript(metadata: PlanExpression.TableMetadata) -> SQLValue {
         switch metadata {
         case .schema: .text(table.schema)
         case .tableName: .text(table.name)

@@ -160,17 +160,17 @@ private struct RowInBucket: Hashable {
 
 extension BucketName {
     /// Creates the name of a bucket of a definition.
-    init(prefix: String, definition: String, key: [SQLiteValue]) {
+    init(prefix: String, definition: String, key: [SQLValue]) {
         var text: [UInt8] = []
         self.init(prefix: prefix, definition: definition, key: key, writingTo: &text)
     }
 
     /// Creates the name of a bucket of a definition in memory that is used again.
-    fileprivate init(prefix: String, definition: String, key: [SQLiteValue], writingTo text: inout [UInt8]) {
+    fileprivate init(prefix: String, definition: String, key: [SQLValue], writingTo text: inout [UInt8]) {
         text.removeAll(keepingCapacity: true)
         text.append(contentsOf: prefix.utf8)
         text.append(contentsOf: definition.utf8)
-        SQLiteValue.appendKeyArray(key, to: &text)
+        SQLValue.appendKeyArray(key, to: &text)
         self.init(String(decoding: text, as: UTF8.self))
     }
 }

@@ -8,7 +8,7 @@ struct ValueSet {
     /// One combination.
     struct Element: Hashable {
         /// One value for each key; normalised.
-        var values: [SQLiteValue]
+        var values: [SQLValue]
         /// The number of the row of each of the set's lookups, in their order.
         var rows: [Int]
     }
@@ -22,7 +22,7 @@ struct ValueSet {
     static let unit = ValueSet(lookups: [], elements: [Element(values: [], rows: [])])
 
     /// The set with a single value that does not come from a lookup.
-    static func constant(_ value: SQLiteValue) -> ValueSet {
+    static func constant(_ value: SQLValue) -> ValueSet {
         ValueSet(lookups: [], elements: [Element(values: [value], rows: [])])
     }
 }

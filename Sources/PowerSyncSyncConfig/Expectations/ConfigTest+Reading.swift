@@ -163,16 +163,16 @@ extension JSONNode {
     }
 
     /// The value of a column, as a source has it; `nil` when there is none.
-    fileprivate var sourceValue: SQLiteValue? {
+    fileprivate var sourceValue: SQLValue? {
         switch self {
         case .integer(let digits):
-            return Int64(digits).map(SQLiteValue.integer)
+            return Int64(digits).map(SQLValue.integer)
         case .object(let members):
             guard members.count == 1, members[0].name.utf8.first == UInt8(ascii: "$") else { return value }
             switch (members[0].name, members[0].value) {
-            case ("$blob", .string(let digits)): return [UInt8](hexadecimal: digits).map(SQLiteValue.blob)
-            case ("$real", .string(let text)): return Double(realText: text).map(SQLiteValue.real)
-            case ("$real", .integer(let digits)): return Double(digits).map(SQLiteValue.real)
+            case ("$blob", .string(let digits)): return [UInt8](hexadecimal: digits).map(SQLValue.blob)
+            case ("$real", .string(let text)): return Double(realText: text).map(SQLValue.real)
+            case ("$real", .integer(let digits)): return Double(digits).map(SQLValue.real)
             case ("$real", .real(let number)): return .real(number)
             case ("$blob", _), ("$real", _): return nil
             default: return value

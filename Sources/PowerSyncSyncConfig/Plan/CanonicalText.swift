@@ -21,7 +21,7 @@ struct CanonicalText: Hashable, Comparable {
     private static func text(of expression: PlanExpression) -> String {
         switch expression {
         case .literal(let value): value.description
-        case .column(let name): "column(\(SQLiteValue.text(name)))"
+        case .column(let name): "column(\(SQLValue.text(name)))"
         case .cell(let position): "cell(\(position))"
         case .failure(let position): "failure(\(position))"
         case .metadata(let metadata): "table.\(metadata.rawValue)()"
@@ -32,7 +32,7 @@ struct CanonicalText: Hashable, Comparable {
         case .not(let operand): "(NOT \(text(of: operand)))"
         case .and(let terms): "(\(terms.map(text(of:)).joined(separator: " AND ")))"
         case .or(let terms): "(\(terms.map(text(of:)).joined(separator: " OR ")))"
-        case .bucketParameter(let name): "bucket.\(SQLiteValue.text(name))"
+        case .bucketParameter(let name): "bucket.\(SQLValue.text(name))"
         }
     }
 }

@@ -20,7 +20,7 @@ extension PlanExpression: Codable {
             )
         }
         switch kind {
-        case .literal: self = .literal(try container.decode(SQLiteValue.self, forKey: kind))
+        case .literal: self = .literal(try container.decode(SQLValue.self, forKey: kind))
         case .column: self = .column(try container.decode(String.self, forKey: kind))
         case .metadata: self = .metadata(try container.decode(TableMetadata.self, forKey: kind))
         case .request: self = .request(try container.decode(RequestPart.self, forKey: kind))

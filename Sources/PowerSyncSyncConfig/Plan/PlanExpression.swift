@@ -5,7 +5,7 @@
 /// that evaluation needs no edition.
 package enum PlanExpression: Sendable, Hashable {
     /// A constant.
-    case literal(SQLiteValue)
+    case literal(SQLValue)
     /// A column of the source row; `NULL` when the row has no such column.
     case column(String)
     /// A column by its position; exists only while an expression is bound to a table.

@@ -178,7 +178,7 @@ extension QueryBinder {
             guard case .literal(.text(let text)) = constant.scalar.expression else { continue }
             switch (value.types.origin, text.lowercased()) {
             case (.json, "true"), (.json, "false"):
-                let number = SQLiteValue.integer(text.lowercased() == "true" ? 1 : 0)
+                let number = SQLValue.integer(text.lowercased() == "true" ? 1 : 0)
                 if list.contains(where: { $0.expression == .literal(number) }) { return true }
                 report(
                     .filterNever,

@@ -107,7 +107,7 @@ extension QueryBinder {
             }
         }
         let constants = operands.compactMap { operand in
-            if case .literal(let value) = operand.expression { value } else { SQLiteValue?.none }
+            if case .literal(let value) = operand.expression { value } else { SQLValue?.none }
         }
         guard constants.count == operands.count, constants[0] != .null,
             SQLTimestamp.evaluate(.datetime, constants) == .null

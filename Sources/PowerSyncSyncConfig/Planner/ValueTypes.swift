@@ -26,7 +26,7 @@ struct ValueTypes {
     /// What the values are; empty when there is only `NULL`.
     var classes: Classes
     /// All values, where there are few.
-    var values: [SQLiteValue]?
+    var values: [SQLValue]?
     /// Where they come from.
     var origin = Origin.other
 
@@ -81,7 +81,7 @@ extension PlanExpression {
     }
 }
 
-extension SQLiteValue {
+extension SQLValue {
     fileprivate var valueTypes: ValueTypes {
         switch self {
         case .null: .null
@@ -161,7 +161,7 @@ extension ValueTypes {
 
     /// A value that is known, or what is known of it.
     private enum Sample {
-        case value(SQLiteValue)
+        case value(SQLValue)
         case some(Classes)
 
         /// The class, in the order of the language.
@@ -182,7 +182,7 @@ extension ValueTypes {
     }
 
     private static func holds(_ function: PlanFunction, _ lhs: Sample, _ rhs: Sample) -> Bool? {
-        var order: SQLiteValue.Order?
+        var order: SQLValue.Order?
         if lhs.rank != rhs.rank {
             order = lhs.rank < rhs.rank ? .ascending : .descending
         } else if case .value(let lhs) = lhs, case .value(let rhs) = rhs {

@@ -13,7 +13,7 @@ package struct BucketCensus: Sendable {
     package private(set) var problems: [RowEvaluationError] = []
 
     private let plan: SyncPlan
-    private var ids: [String: Set<SQLiteValue>] = [:]
+    private var ids: [String: Set<SQLValue>] = [:]
     private var evaluators: [SourceTableName: TableEvaluator] = [:]
 
     /// Begins without rows.

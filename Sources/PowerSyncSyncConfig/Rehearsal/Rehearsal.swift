@@ -152,6 +152,6 @@ extension Rehearsal {
 
 /// What identifies a row on clients, compared by bytes.
 private struct RowKey: Hashable {
-    var table: SQLiteValue
-    var id: SQLiteValue
+    var table: SQLValue
+    var id: SQLValue
 }

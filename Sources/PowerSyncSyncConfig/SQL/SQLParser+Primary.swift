@@ -44,7 +44,7 @@ extension SQLParser {
     }
 
     private mutating func number(isNegative: Bool, from start: Int) throws(SQLProblem) -> SQLExpression {
-        let value: SQLiteValue?
+        let value: SQLValue?
         switch next.kind {
         case .real(let number):
             value = .real(isNegative ? -number : number)
@@ -134,7 +134,7 @@ extension SQLParser {
     }
 
     private mutating func keyword(_ word: String, from start: Int) throws(SQLProblem) -> SQLExpression {
-        let literals: [String: SQLiteValue] = ["null": .null, "true": .integer(1), "false": .integer(0)]
+        let literals: [String: SQLValue] = ["null": .null, "true": .integer(1), "false": .integer(0)]
         if let value = literals[word] {
             advance()
             return try make(.literal(value), from: start)

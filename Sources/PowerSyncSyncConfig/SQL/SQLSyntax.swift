@@ -119,7 +119,7 @@ struct SQLExpression: Sendable, Hashable {
     /// The kinds of expressions.
     indirect enum Kind: Sendable, Hashable {
         /// A literal.
-        case literal(SQLiteValue)
+        case literal(SQLValue)
         /// `a`, `t.a`, `s.t.a`
         case column(schema: SQLName?, table: SQLName?, name: SQLName)
         /// `upper(a)`

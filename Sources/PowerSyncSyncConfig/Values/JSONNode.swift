@@ -42,7 +42,7 @@ enum JSONNode: Sendable {
     /// Each name once: the last value at the first place.
     static func unique(_ members: [Member]) -> [Member] {
         if members.count <= scannedNames, !hasRepeatedNames(members) { return members }
-        var positions: [SQLiteValue: Int] = [:]
+        var positions: [SQLValue: Int] = [:]
         var unique: [Member] = []
         unique.reserveCapacity(members.count)
         for member in members {
@@ -72,11 +72,11 @@ extension JSONNode {
     }
 
     /// The value as `->>` gives it: booleans are 1 and 0, arrays and objects JSON text.
-    var value: SQLiteValue {
+    var value: SQLValue {
         switch self {
         case .null: .null
         case .bool(let isTrue): .boolean(isTrue)
-        case .integer(let digits): Int64(digits).map(SQLiteValue.integer) ?? .real(Double(digits) ?? 0)
+        case .integer(let digits): Int64(digits).map(SQLValue.integer) ?? .real(Double(digits) ?? 0)
         case .real(let number): .real(number)
         case .string(let text): .text(text)
         case .array, .object: .text(text)

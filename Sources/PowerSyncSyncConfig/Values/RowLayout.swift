@@ -10,7 +10,7 @@ package final class RowLayout: Sendable {
     /// The length of all names together.
     package let nameBytes: Int
     /// Positions by name, if there are too many names to look through.
-    private let positions: [SQLiteValue: Int]
+    private let positions: [SQLValue: Int]
 
     /// How many names are looked through one by one.
     private static let scannedNames = 16
@@ -23,7 +23,7 @@ package final class RowLayout: Sendable {
         nameBytes = names.reduce(0) { $0 + $1.utf8.count }
         positions =
             names.count > Self.scannedNames
-            ? Dictionary(zip(names.map(SQLiteValue.text), names.indices)) { first, _ in first } : [:]
+            ? Dictionary(zip(names.map(SQLValue.text), names.indices)) { first, _ in first } : [:]
     }
 
     /// The position of a column, found by the bytes of its name; `nil` when there is none.

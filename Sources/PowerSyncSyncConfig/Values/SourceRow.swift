@@ -3,14 +3,14 @@ package struct SourceRow: Sendable, Hashable {
     /// The names of the columns.
     package private(set) var layout: RowLayout
     /// One value for each column.
-    package private(set) var values: [SQLiteValue]
+    package private(set) var values: [SQLValue]
 
     /// Creates a row.
     ///
     /// - Parameters:
     ///   - layout: The names of the columns, shared by all rows of the table.
     ///   - values: One value for each column.
-    package init(layout: RowLayout, values: [SQLiteValue]) {
+    package init(layout: RowLayout, values: [SQLValue]) {
         precondition(
             values.count == layout.names.count,
             "a row of \(values.count) values for \(layout.names.count) columns"
@@ -22,7 +22,7 @@ package struct SourceRow: Sendable, Hashable {
     /// The value of a column, found by the bytes of its name; `nil` when the row has no such column.
     ///
     /// - Complexity: O(number of columns).
-    package subscript(name: String) -> SQLiteValue? {
+    package subscript(name: String) -> SQLValue? {
         layout.position(of: name).map { values[$0] }
     }
 }
@@ -33,10 +33,10 @@ extension SourceRow {
         /// The name, exactly as the source spells it.
         package var name: String
         /// The value.
-        package var value: SQLiteValue
+        package var value: SQLValue
 
         /// Creates a column.
-        package init(name: String, value: SQLiteValue) {
+        package init(name: String, value: SQLValue) {
             self.name = name
             self.value = value
         }
@@ -61,7 +61,7 @@ extension SourceRow {
 }
 
 extension SourceRow: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (String, SQLiteValue)...) {
+    package init(dictionaryLiteral elements: (String, SQLValue)...) {
         self.init(layout: RowLayout(elements.map(\.0)), values: elements.map(\.1))
     }
 }

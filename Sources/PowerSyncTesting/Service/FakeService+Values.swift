@@ -125,7 +125,7 @@ extension FakeService.Value {
     }
 
     /// The value as the rules see it.
-    var sqliteValue: SQLiteValue {
+    var sqliteValue: SQLValue {
         switch self {
         case .null: .null
         case .integer(let value): .integer(value)

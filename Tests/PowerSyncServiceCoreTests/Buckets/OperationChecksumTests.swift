@@ -71,14 +71,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ([("id", SQLiteValue.text("t1"))], "117ab485-4b42-58a2-ab32-0053a22c3423"),
+        ([("id", SQLValue.text("t1"))], "117ab485-4b42-58a2-ab32-0053a22c3423"),
         ([("id", .text("t2"))], "ec27c691-b47a-5d92-927a-9944feb89eee"),
         ([("id", .text("l1"))], "3bbb5112-c496-51fb-bcdc-6f41c054bc14"),
         ([("id", .text("test1")), ("description", .text("test1a"))], "740ba9f2-8b0f-53e3-bb17-5f38a9616f0e"),
         ([("id", .integer(1))], "e44b92eb-93fa-52fa-b4da-9ccfe1d754fe"),
         ([("tenant", .integer(7)), ("id", .text("x"))], "1b7e4925-e17a-586f-ab69-a76c27ca9ac3"),
     ])
-    func replicaIDsAreThoseOfTheSpecification(columns: [(String, SQLiteValue)], id: String) {
+    func replicaIDsAreThoseOfTheSpecification(columns: [(String, SQLValue)], id: String) {
         let columns = columns.map { SourceRow.Column(name: $0.0, value: $0.1) }
         #expect(ReplicaID(columns).description == id)
     }
@@ -91,9 +91,9 @@ import Testing
         #expect(padded.description == "01020300-0000-0000-0000-000000000000")
     }
 
-    @Test(arguments: [SQLiteValue.null, .integer(1), .real(1), .text("1"), .blob([0x31]), .real(.infinity)])
-    func everyTypeGivesAnotherReplicaID(_ value: SQLiteValue) {
-        let others: [SQLiteValue] = [.null, .integer(1), .real(1), .text("1"), .blob([0x31]), .real(.infinity)]
+    @Test(arguments: [SQLValue.null, .integer(1), .real(1), .text("1"), .blob([0x31]), .real(.infinity)])
+    func everyTypeGivesAnotherReplicaID(_ value: SQLValue) {
+        let others: [SQLValue] = [.null, .integer(1), .real(1), .text("1"), .blob([0x31]), .real(.infinity)]
         let id = ReplicaID([SourceRow.Column(name: "id", value: value)])
         for other in others where other != value {
             #expect(ReplicaID([SourceRow.Column(name: "id", value: other)]) != id)

@@ -173,7 +173,7 @@ import Testing
             """
         )
         let table = try #require(try await scenario.source.tables(for: plan(PostgresScenario.allLists)).first)
-        let keys: [[SQLiteValue]] = [
+        let keys: [[SQLValue]] = [
             ["a", nil, "t", "x   ", #"{"a": 1}"#, "(1,2)", "{1}"], ["a", "n", nil, nil, nil, nil, nil],
             ["a", nil, nil, nil, nil, nil, nil],
         ]

@@ -123,7 +123,7 @@ import Testing
         var scenario = try await StorageScenario(Self.config, on: .postgres)
         let (table, docs, m) = try await (scenario.table("test"), scenario.table("docs"), scenario.table("m"))
         for (index, name) in Self.names.enumerated() {
-            let (id, text) = (SQLiteValue.text("\(index)\(name)"), SQLiteValue.text(name))
+            let (id, text) = (SQLValue.text("\(index)\(name)"), SQLValue.text(name))
             try await scenario.save(.insert(["id": id, "owner": text, "v": text]), of: table)
             try await scenario.save(.insert(["id": id, "uid": text, "grp": text]), of: m)
             try await scenario.save(.insert(["id": id, "grp": text]), of: docs)
@@ -131,7 +131,7 @@ import Testing
         try await scenario.commit()
         for (index, name) in Self.names.enumerated() {
             var text: [UInt8] = []
-            SQLiteValue.appendKeyArray([.text(name)], to: &text)
+            SQLValue.appendKeyArray([.text(name)], to: &text)
             let key = String(decoding: text, as: UTF8.self)
             #expect(try await scenario.lookUp("0\(key)") == [ParameterRow(values: [.text(name)])], "\(index)")
             #expect(try await scenario.operations("o|0\(key)").map(\.id) == ["\(index)\(name)"])

@@ -4,7 +4,7 @@ import PowerSyncServicePostgres
 
 /// A value and what was noticed about it.
 struct DecodedValue: Hashable, CustomStringConvertible {
-    var value: SQLiteValue
+    var value: SQLValue
     var reason: PostgresValueProblem.Reason?
 
     var description: String { "\(value)\(reason.map { " (\($0))" } ?? "")" }

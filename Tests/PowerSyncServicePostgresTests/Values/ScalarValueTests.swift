@@ -8,9 +8,9 @@ import Testing
     struct Case: CustomTestStringConvertible {
         var type: PostgresOID
         var text: String
-        var value: SQLiteValue
+        var value: SQLValue
 
-        init(_ type: PostgresOID, _ text: String, _ value: SQLiteValue) {
+        init(_ type: PostgresOID, _ text: String, _ value: SQLValue) {
             self.type = type
             self.text = text
             self.value = value

@@ -13,11 +13,11 @@ import Testing
         /// An expression of SQL.
         var sql: String
         /// The value with all options of the current edition.
-        var value: SQLiteValue
+        var value: SQLValue
         /// With `custom_postgres_types: false`, where that differs.
-        var raw: SQLiteValue?
+        var raw: SQLValue?
 
-        init(_ type: String, _ sql: String, _ value: SQLiteValue, raw: SQLiteValue? = nil) {
+        init(_ type: String, _ sql: String, _ value: SQLValue, raw: SQLValue? = nil) {
             self.type = type
             self.sql = sql
             self.value = value

@@ -21,7 +21,7 @@ import TestSupport
 
     private func write(_ scenario: inout StorageScenario, _ value: Int) async throws {
         let table = try await scenario.table("test")
-        let text = SQLiteValue.text(String(repeating: "x", count: 200_000))
+        let text = SQLValue.text(String(repeating: "x", count: 200_000))
         try await scenario.save(.update(["id": .integer(Int64(value)), "text": text]), of: table)
         try await scenario.commit()
     }

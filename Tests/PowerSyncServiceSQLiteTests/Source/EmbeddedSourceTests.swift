@@ -125,7 +125,7 @@ import Testing
         _ scenario: SourceScenario,
         of table: SourceTableDescriptor,
         after key: SnapshotKey?
-    ) async throws -> [SQLiteValue] {
+    ) async throws -> [SQLValue] {
         var reader = try await scenario.source.snapshot(of: table, after: key)
         return try await reader.next()?.rows.compactMap { $0["id"] } ?? []
     }

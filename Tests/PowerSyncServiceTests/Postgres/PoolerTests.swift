@@ -179,7 +179,7 @@ struct PoolerTests {
                 ).table
                 while true {
                     let number = committed.withLockedValue { $0 } + 1
-                    let id = SQLiteValue.text("\(name)-\(number)")
+                    let id = SQLValue.text("\(name)-\(number)")
                     _ = try await writer.save([.insert(["id": id])], of: table, mode: .stream)
                     _ = try await writer.commit(.at(Int64(number)), createsEmptyCheckpoints: true)
                     committed.withLockedValue { $0 = number }

@@ -5,7 +5,7 @@ import Testing
 /// What `IN` of bucket definitions looks into: arrays, and nothing else.
 @Suite struct DefinitionArrayTests {
     struct Array: Sendable, CustomTestStringConvertible {
-        var value: SQLiteValue
+        var value: SQLValue
         /// Whether `u1` is an element.
         var contains: Bool
         var testDescription: String { "\(value)" }

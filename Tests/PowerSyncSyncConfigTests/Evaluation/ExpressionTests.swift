@@ -6,13 +6,13 @@ import Testing
     struct Case: Sendable, CustomTestStringConvertible {
         /// The expression over columns `a` and `b`.
         var expression: String
-        var a: SQLiteValue
-        var b: SQLiteValue
+        var a: SQLValue
+        var b: SQLValue
         /// The JSON text of the value; `error` when the row is left out, `absent` when only the column is.
         var result: String
         var edition: Int
 
-        init(_ expression: String, a: SQLiteValue = nil, b: SQLiteValue = nil, _ result: String, edition: Int = 3) {
+        init(_ expression: String, a: SQLValue = nil, b: SQLValue = nil, _ result: String, edition: Int = 3) {
             self.expression = expression
             self.a = a
             self.b = b

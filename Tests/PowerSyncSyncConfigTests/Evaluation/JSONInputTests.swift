@@ -19,7 +19,7 @@ import Testing
         ("json_type(a, '$.x')", "null", #""integer""#, "null", "null"),
     ]
 
-    private func value(_ expression: String, edition: Int, _ a: SQLiteValue) throws -> [String] {
+    private func value(_ expression: String, edition: Int, _ a: SQLValue) throws -> [String] {
         let plan = try plan(
             """
             config: {edition: \(edition)}
@@ -35,7 +35,7 @@ import Testing
         edition: Int
     ) throws {
         func expected(_ result: String) -> [String] { [#"1#s|0[] t/1 {"id":"1","r":\#(result)}"#] }
-        func value(_ a: SQLiteValue) throws -> [String] { try self.value(test.expression, edition: edition, a) }
+        func value(_ a: SQLValue) throws -> [String] { try self.value(test.expression, edition: edition, a) }
         #expect(try value(5) == expected(test.number))
         #expect(try value(5.0) == expected(test.number))
         #expect(try value(.blob(Array(#"{"x":7}"#.utf8))) == expected(test.object))

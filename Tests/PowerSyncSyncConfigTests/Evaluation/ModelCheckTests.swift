@@ -16,7 +16,7 @@ import Testing
     }
 
     /// `=` of values that can be keys.
-    private static func equal(_ lhs: SQLiteValue?, _ rhs: SQLiteValue?) -> Bool {
+    private static func equal(_ lhs: SQLValue?, _ rhs: SQLValue?) -> Bool {
         guard let lhs = lhs?.normalizedKey, let rhs = rhs?.normalizedKey else { return false }
         return lhs == rhs
     }
@@ -72,7 +72,7 @@ import Testing
         },
     ]
 
-    private static let values: [SQLiteValue] = [1, 1.0, 2, 2, 3, nil]
+    private static let values: [SQLValue] = [1, 1.0, 2, 2, 3, nil]
 
     @Test(arguments: cases) func clientsGetWhatTheQuerySelects(_ test: Case) async throws {
         let plan = try plan(query: test.query)

@@ -19,18 +19,18 @@ import Testing
     }
 
     private static let columns = ["a", "b", "c"]
-    private static let userID: SQLiteValue = 1
-    private static let list: [SQLiteValue] = [1, 3]
+    private static let userID: SQLValue = 1
+    private static let list: [SQLValue] = [1, 3]
     private static let token: JSONObject = ["sub": 1, "list": [1, 3]]
 
     /// `=` of values that can be keys.
-    private static func equal(_ lhs: SQLiteValue?, _ rhs: SQLiteValue?) -> Bool {
+    private static func equal(_ lhs: SQLValue?, _ rhs: SQLValue?) -> Bool {
         guard let lhs = lhs?.normalizedKey, let rhs = rhs?.normalizedKey else { return false }
         return lhs == rhs
     }
 
     /// The numbers in a small JSON array.
-    private static func elements(_ value: SQLiteValue?) -> [SQLiteValue] {
+    private static func elements(_ value: SQLValue?) -> [SQLValue] {
         guard case .text(let text) = value else { return [] }
         return text.compactMap { $0.wholeNumberValue }.map { .integer(Int64($0)) }
     }
@@ -69,8 +69,8 @@ import Testing
     }
 
     private static func rows(using generator: inout SeededGenerator) -> [SourceRow] {
-        let values: [SQLiteValue] = [0, 1, 1.0, 2, 3, nil]
-        let lists: [SQLiteValue] = ["[]", "[1]", "[1,2]", "[3,1,1]", nil]
+        let values: [SQLValue] = [0, 1, 1.0, 2, 3, nil]
+        let lists: [SQLValue] = ["[]", "[1]", "[1,2]", "[3,1,1]", nil]
         return (0..<4).map { number in
             var row: SourceRow = ["id": .integer(Int64(number))]
             for column in columns {

@@ -39,7 +39,7 @@ import Testing
     }
 
     /// JSON values as the language has them.
-    static let values: [(json: JSONValue?, value: SQLiteValue)] = [
+    static let values: [(json: JSONValue?, value: SQLValue)] = [
         (nil, nil), (.null, nil), (true, 1), (false, 0), (0, 0), (1, 1), (-7, -7), (1.0, 1.0), (1.5, 1.5), ("", ""),
         ("x", "x"),
         ("1", "1"), ("true", "true"), ("1.0", "1.0"), (["x", 1], #"["x",1]"#), ([], "[]"), (["k": "x"], #"{"k":"x"}"#),
@@ -48,7 +48,7 @@ import Testing
     ]
 
     /// Operators, with what they give for a value; `nil` is NULL.
-    static let operators: [(condition: String, holds: @Sendable (SQLiteValue, Bool) -> Bool?)] = [
+    static let operators: [(condition: String, holds: @Sendable (SQLValue, Bool) -> Bool?)] = [
         ("VALUE = 1", { value, _ in value == nil ? nil : value.normalizedKey == 1 }),
         ("1 = VALUE", { value, _ in value == nil ? nil : value.normalizedKey == 1 }),
         ("VALUE != 1", { value, nullDiffers in value == nil ? nullDiffers : value.normalizedKey != 1 }),
@@ -150,7 +150,7 @@ import Testing
     }
 
     /// Arrays of a request where their elements are read: `IN`, `NOT IN`, `&&` and `json_each()`.
-    static let arrays: [(json: JSONValue?, elements: [SQLiteValue], isRefused: Bool)] = [
+    static let arrays: [(json: JSONValue?, elements: [SQLValue], isRefused: Bool)] = [
         (nil, [], false), (.null, [], false), ([], [], false), (["a", 1, true, 2.0, nil], ["a", 1, 2], false),
         (["k": "a", "l": 5], ["a", 5], false), ("a", [], true), ("[\"a\"]", ["a"], false), (5, [], true),
         (true, [], true),

@@ -190,14 +190,14 @@ import Testing
         #expect(try plan(query: test.query).synced("t", test.row) == test.synced)
     }
 
-    static let truth: [(SQLiteValue, isTrue: Bool)] = [
+    static let truth: [(SQLValue, isTrue: Bool)] = [
         (0, false), ("0", false), ("abc", false), (nil, false), (1, true), ("1abc", true), (0.5, true), ("-2", true),
         (" 7", true), ("0x1", false), (.blob([1]), false), (-0.0, false), ("", false), ("+3", true), ("-0", false),
         ("\t\n\u{b}\u{c}\r 9", true), ("\u{8}7", false), ("\u{e}7", false), ("--1", false), ("- 1", false),
         ("0001", true), ("0 1", false), ("0:1", false), ("0/1", false), (":", false), ("/", false),
     ]
 
-    @Test(arguments: truth) func filtersByTruth(_ value: SQLiteValue, isTrue: Bool) throws {
+    @Test(arguments: truth) func filtersByTruth(_ value: SQLValue, isTrue: Bool) throws {
         let row: SourceRow = ["id": "1", "a": value]
         #expect(try plan(query: "SELECT id FROM t WHERE a").synced("t", row).isEmpty == !isTrue)
         #expect(try plan(query: "SELECT id FROM t WHERE NOT a").synced("t", row).isEmpty == isTrue)
@@ -289,14 +289,14 @@ import Testing
         #expect(names[0] != names[1])
     }
 
-    static let texts: [(SQLiteValue, text: String)] = [
+    static let texts: [(SQLValue, text: String)] = [
         (.integer(.max), "9223372036854775807"), (.integer(.min), "-9223372036854775808"), (0.1, "0.1"), (3.0, "3.0"),
         (-0.5, "-0.5"), (.real(.nan), "null"), (.real(.infinity), "null"), (.real(-.infinity), "null"),
         ("a\"b\\c/d", #""a\"b\\c/d""#), ("\n\t\r\u{8}\u{c}", #""\n\t\r\b\f""#), ("\u{0}\u{1f}", #""\u0000\u001f""#),
         ("ü🙂\u{2028}\u{7f}", "\"ü🙂\u{2028}\u{7f}\""), ("", "\"\""), (nil, "null"),
     ]
 
-    @Test(arguments: texts) func writesJSON(_ value: SQLiteValue, text: String) throws {
+    @Test(arguments: texts) func writesJSON(_ value: SQLValue, text: String) throws {
         let plan = try plan(query: "SELECT a, 1 AS id FROM t")
         #expect(plan.synced("t", ["a": value]) == ["1#s|0[] t/1 {\"a\":\(text),\"id\":1}"])
     }

@@ -23,7 +23,7 @@ import Testing
         return (buckets.map(\.bucket.rawValue), entries.map(\.lookup.rawValue), errors)
     }
 
-    private func row(members: SQLiteValue, data: SQLiteValue) -> SourceRow {
+    private func row(members: SQLValue, data: SQLValue) -> SourceRow {
         ["id": 1, "members": members, "data": data]
     }
 
@@ -51,7 +51,7 @@ import Testing
                     WHERE m.value = auth.user_id() AND m.value != d.data ->> 'owner'
                 """
         )
-        let members: SQLiteValue = #"["u1","u2","u3"]"#
+        let members: SQLValue = #"["u1","u2","u3"]"#
         #expect(
             plan.bucketNames("docs", row(members: members, data: #"{"owner":"u2"}"#))
                 == [#"1#s|0["u1"]"#, #"1#s|0["u3"]"#]

@@ -29,7 +29,7 @@ import Testing
         var evaluator = plan.evaluator(for: Self.table)
         for _ in 0..<500 {
             let columns = names.shuffled(using: &random).prefix(Int.random(in: 0...6, using: &random)).map { name in
-                let values: [SQLiteValue] = [nil, 1, 2.5, "u1", .blob([1]), "[1,\"u1\"]"]
+                let values: [SQLValue] = [nil, 1, 2.5, "u1", .blob([1]), "[1,\"u1\"]"]
                 return SourceRow.Column(name: name, value: values.randomElement(using: &random) ?? .null)
             }
             let row = SourceRow(columns: columns)

@@ -120,7 +120,7 @@ import Testing
     ]
 
     private static let columns = ["a", "b", "c", "u"]
-    private static let values: [SQLiteValue] = [0, 1, 1.0, 2, 3, "1", nil]
+    private static let values: [SQLValue] = [0, 1, 1.0, 2, 3, "1", nil]
 
     private static func rows(using generator: inout SeededGenerator) -> [SourceRow] {
         (0..<(2 + generator.number(below: 5))).map { id in
@@ -176,11 +176,11 @@ import Testing
 
 extension JSONObject {
     /// The parameters of a subscription as SQLite gets them: numbers, and the JSON text of arrays.
-    fileprivate var boundValues: [String: SQLiteValue] {
+    fileprivate var boundValues: [String: SQLValue] {
         Dictionary(
             uniqueKeysWithValues: members.map { member in
                 switch member.value {
-                case .integer(let integer): (member.name, SQLiteValue.integer(integer))
+                case .integer(let integer): (member.name, SQLValue.integer(integer))
                 case .array(let elements):
                     (member.name, .text("[\(elements.compactMap(\.integer).map(String.init).joined(separator: ","))]"))
                 default: (member.name, .null)

@@ -11,7 +11,7 @@ import Testing
     }
 
     /// Compares expressions over `a` and `b`, which are not known when they are compiled.
-    private func expect(_ expressions: [String], a: SQLiteValue, b: SQLiteValue, _ comment: String = "") throws {
+    private func expect(_ expressions: [String], a: SQLValue, b: SQLValue, _ comment: String = "") throws {
         for expression in expressions { try expect(compiled(expression), a: a, b: b, comment) }
     }
 
@@ -21,8 +21,8 @@ import Testing
 
     private func expect(
         _ expression: (text: String, plan: SyncPlan),
-        a: SQLiteValue,
-        b: SQLiteValue,
+        a: SQLValue,
+        b: SQLValue,
         _ comment: String = ""
     ) {
         let sql = expression.text.replacing(/\b[ab]\b/) { ":\($0.output)" }
@@ -74,8 +74,8 @@ import Testing
         var generator = SeededGenerator(seed: seed)
         let expressions = try ["json_extract(a, b)", "json_type(a, b)", "json_array_length(a, b)"].map(compiled)
         for round in 0..<200 {
-            let document = SQLiteValue.text(Self.document(4, using: &generator))
-            let path = SQLiteValue.text(Self.path(using: &generator))
+            let document = SQLValue.text(Self.document(4, using: &generator))
+            let path = SQLValue.text(Self.path(using: &generator))
             for expression in expressions { expect(expression, a: document, b: path, "seed \(seed), round \(round)") }
         }
     }
@@ -100,7 +100,7 @@ import Testing
         "+1 day ",
         " +1 day", "start of", "+1:30", "+12:60", "- 1 day",
     ]
-    private static let moments: [SQLiteValue] = [
+    private static let moments: [SQLValue] = [
         "2024-01-31", "2024-02-29 12:30:45", "2023-12-31T23:59:59.999", "1969-07-20 20:17:40Z",
         "2000-02-29 00:00:00+02:00",
         "1900-03-01", 2_460_370.5, 2_451_545, "1999-12-31 23:59:59.001", "0004-02-29", "9998-12-31 10:00",
@@ -114,7 +114,7 @@ import Testing
         _ modifier: String
     ) throws {
         // Days before the year 0 are none here.
-        let small: [SQLiteValue] = modifier == "unixepoch" ? [0, 1, 1.5] : [1_721_060, 1_721_060.5]
+        let small: [SQLValue] = modifier == "unixepoch" ? [0, 1, 1.5] : [1_721_060, 1_721_060.5]
         for number in small + [-1, -1.5, 2_460_370.5, 1_700_000_000, 1_700_000_000.25, 5_373_484, -1e9, 1e11, 1e12] {
             for function in ["datetime", "unixepoch"] {
                 let calls = ["\(function)(a, b)", "\(function)(a, b, '+1 month')", "\(function)(a, '+1 month', b)"]
@@ -137,7 +137,7 @@ import Testing
 
     // MARK: Numbers
 
-    private static let operands: [SQLiteValue] = [
+    private static let operands: [SQLValue] = [
         0, 1, -7, 2.5, -2.5, "1", "1e3", "-1.9", "abc", "", " 12x", "9e30", "99999999999999999999", "0x10", nil,
         .integer(.max),
         .integer(.min), .blob(Array("31".utf8)), .blob([]), 1e300, ".5",

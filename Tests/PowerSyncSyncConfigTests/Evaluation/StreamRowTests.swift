@@ -217,7 +217,7 @@ import Testing
 
     @Test func aHundredThousandCombinationsAreAllowed() throws {
         let plan = try plan(query: "SELECT t.* FROM t, json_each(t.a) j, json_each(t.b) k WHERE j.value = k.value")
-        func array(_ count: Int, _ last: String) -> SQLiteValue {
+        func array(_ count: Int, _ last: String) -> SQLValue {
             .text("[\((Array(repeating: last + "0", count: count - 1) + ["7"]).joined(separator: ","))]")
         }
         #expect(plan.bucketNames("t", ["id": 1, "a": array(10, "1"), "b": array(10_000, "2")]) == ["1#s|0[]"])

@@ -15,7 +15,7 @@ import Testing
     }
 
     /// The value of an expression over `a`, `b` and two numbers.
-    private func value(_ plan: SyncPlan, _ a: SQLiteValue, _ b: SQLiteValue, _ i: Int64, _ n: Int64) throws -> String {
+    private func value(_ plan: SyncPlan, _ a: SQLValue, _ b: SQLValue, _ i: Int64, _ n: Int64) throws -> String {
         let row: SourceRow = ["id": "1", "a": a, "b": b, "i": .integer(i), "n": .integer(n)]
         let data = try #require(
             plan.evaluate(row, of: SourceTableName(schema: "main", name: "t"), bucketPrefix: "").first
@@ -52,7 +52,7 @@ import Testing
         for round in 0..<400 {
             let (a, b) = (Self.text(using: &generator), Self.pieces[generator.number(below: Self.pieces.count)])
             let (i, n) = (Int64(generator.number(below: 24)) - 12, Int64(generator.number(below: 24)) - 12)
-            func expected(_ text: String) -> String { #"{"id":"1","r":\#(SQLiteValue.text(text))}"# }
+            func expected(_ text: String) -> String { #"{"id":"1","r":\#(SQLValue.text(text))}"# }
             let comment = Comment(
                 "seed \(seed), round \(round): \(a.debugDescription), \(b.debugDescription), \(i), \(n)"
             )
@@ -97,7 +97,7 @@ import Testing
                     CAST(a AS integer) AS n FROM t
                 """
         )
-        func data(_ a: SQLiteValue, _ b: SQLiteValue) throws -> String {
+        func data(_ a: SQLValue, _ b: SQLValue) throws -> String {
             String(try value(plan, a, b, 0, 0).dropFirst(#"{"id":"1","#.count))
         }
         #expect(try data(.blob(Array("ä😀".utf8)), .blob([0x9f])) == #""l":6,"i":4,"s":"😀","t":"ä😀","n":0}"#)

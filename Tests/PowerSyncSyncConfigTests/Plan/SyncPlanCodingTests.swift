@@ -96,12 +96,12 @@ import Testing
         #expect(throws: SyncPlanError.self) { try SyncPlan(encodedJSON: parts.joined(separator: damage.new)) }
     }
 
-    static let values: [SQLiteValue] = [
+    static let values: [SQLValue] = [
         nil, 0, .integer(.min), .integer(.max), 0.1, 1.0, 1e300, "", "1", "ü\"\\", .blob([]), .blob([0, 255]),
     ]
 
     @Test func valuesKeepTheirTypeAndDigits() throws {
         let text = try JSONEncoder().encode(Self.values)
-        #expect(try JSONDecoder().decode([SQLiteValue].self, from: text) == Self.values)
+        #expect(try JSONDecoder().decode([SQLValue].self, from: text) == Self.values)
     }
 }

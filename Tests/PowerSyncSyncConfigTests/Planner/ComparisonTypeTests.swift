@@ -7,7 +7,7 @@ import Testing
     /// A column of the source, with values of its type as rows have them (docs/postgres.md "Types").
     struct Column: Sendable, CustomTestStringConvertible {
         var type: String
-        var values: [SQLiteValue]
+        var values: [SQLValue]
         var name: String { "c_\(type.replacing(" ", with: "_"))" }
         var testDescription: String { type }
     }
@@ -25,7 +25,7 @@ import Testing
     ]
 
     /// Other sides, with the values that they have.
-    static let sides: [(text: String, values: [SQLiteValue])] = [
+    static let sides: [(text: String, values: [SQLValue])] = [
         ("0", [0]), ("1", [1]), ("5", [5]), ("1.5", [1.5]), ("1000", [1000]), ("'x'", ["x"]), ("'5'", ["5"]),
         ("true", [1]),
         ("false", [0]), ("length(other)", [0, 1, 5]), ("upper(other)", ["X", "5", ""]), ("(other IS NULL)", [0, 1]),
@@ -53,7 +53,7 @@ import Testing
     }
 
     /// What a comparison is for all pairs of values, which the plan itself evaluates; `nil` when it differs.
-    private func result(_ lhs: [SQLiteValue], _ comparison: String, _ rhs: [SQLiteValue]) throws -> Bool? {
+    private func result(_ lhs: [SQLValue], _ comparison: String, _ rhs: [SQLValue]) throws -> Bool? {
         let plan = try plan(query: "SELECT * FROM t WHERE a \(comparison) b")
         var results: Set<Bool> = []
         for a in lhs {

@@ -6,7 +6,7 @@ import Testing
 /// What differs on purpose from the established service, as the page says (SyncConfigReference "Differences from the established
 /// service").
 @Suite struct EstablishedDifferencesTests {
-    private func value(_ expression: String, _ a: SQLiteValue = nil, _ b: SQLiteValue = nil) throws -> String {
+    private func value(_ expression: String, _ a: SQLValue = nil, _ b: SQLValue = nil) throws -> String {
         let plan = try plan(query: "SELECT id, \(expression) AS r FROM t")
         let data = plan.evaluate(
             ["id": "1", "a": a, "b": b],
@@ -25,7 +25,7 @@ import Testing
         ("IS FALSE", ["0", "0", "0", "1", "0", "1"]), ("IS NOT FALSE", ["1", "1", "1", "0", "1", "0"]),
     ])
     func truthIsThatOfAConditionForAllValues(test: String, results: [String]) throws {
-        let values: [SQLiteValue] = [nil, 2, 0.5, 0, "1x", "x"]
+        let values: [SQLValue] = [nil, 2, 0.5, 0, "1x", "x"]
         for (value, result) in zip(values, results) {
             #expect(try self.value("a \(test)", value) == result, "\(value)")
         }

@@ -90,7 +90,7 @@ import Testing
 
     struct ID: Sendable, CustomTestStringConvertible {
         /// `nil` for a row without the column.
-        var value: SQLiteValue?
+        var value: SQLValue?
         /// The id on clients; `nil` for a row that is not sent.
         var id: String?
         var testDescription: String { "\(value.map(\.description) ?? "missing")" }

@@ -98,14 +98,14 @@ package struct QueryModel: Sendable {
 
     /// A row of random values.
     private static func row(_ id: String, _ generator: inout SeededGenerator) -> SourceRow {
-        let scalars: [SQLiteValue] = [
+        let scalars: [SQLValue] = [
             0, 1, 1, 1.0, 2, 2.5, 3, "x", "x", "2y", "", nil, -1, 9_007_199_254_740_993, 9_007_199_254_740_992.0,
         ]
-        let texts: [SQLiteValue] = ["abc", "b", "", "2b", nil]
-        let lists: [SQLiteValue] = ["[]", "[1]", #"["x",2.5]"#, #"[3,1,1,null]"#, #"["2y","x"]"#, nil]
-        let objects: [SQLiteValue] = [#"{"k":1,"n":null}"#, #"{"k":"x"}"#, "{}", nil]
-        func one(_ values: [SQLiteValue]) -> SQLiteValue { values[generator.number(below: values.count)] }
-        let values: [SQLiteValue] =
+        let texts: [SQLValue] = ["abc", "b", "", "2b", nil]
+        let lists: [SQLValue] = ["[]", "[1]", #"["x",2.5]"#, #"[3,1,1,null]"#, #"["2y","x"]"#, nil]
+        let objects: [SQLValue] = [#"{"k":1,"n":null}"#, #"{"k":"x"}"#, "{}", nil]
+        func one(_ values: [SQLValue]) -> SQLValue { values[generator.number(below: values.count)] }
+        let values: [SQLValue] =
             [.text(id)] + [one(scalars), one(scalars), one(scalars)] + [one(texts), one(lists), one(objects)]
         return SourceRow(columns: zip(columns, values).map { SourceRow.Column(name: $0, value: $1) })
     }
@@ -131,7 +131,7 @@ package struct QueryModel: Sendable {
     }
 }
 
-extension SQLiteValue {
+extension SQLValue {
     fileprivate var databaseValue: DatabaseValue {
         switch self {
         case .null: .null

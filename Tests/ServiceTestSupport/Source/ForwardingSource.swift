@@ -55,7 +55,7 @@ extension ForwardingSource {
 
     package func rows(
         of table: SourceTableDescriptor,
-        keys: [[SQLiteValue]],
+        keys: [[SQLValue]],
         showing transaction: UInt64?
     ) async throws -> PresentRows {
         try await source.rows(of: table, keys: keys, showing: transaction)

@@ -9,9 +9,9 @@ package final class ModelSource: ReplicationSource {
     package struct Table: Sendable {
         package var descriptor: SourceTableDescriptor
         package var columns: [String]
-        package var rows: [[SQLiteValue]: SourceRow] = [:]
+        package var rows: [[SQLValue]: SourceRow] = [:]
 
-        package func key(of row: SourceRow) -> [SQLiteValue] { descriptor.identity.map { row[$0.name] ?? .null } }
+        package func key(of row: SourceRow) -> [SQLValue] { descriptor.identity.map { row[$0.name] ?? .null } }
 
         /// The rows in the order of their keys, which are texts.
         package var sorted: [SourceRow] {
@@ -156,7 +156,7 @@ package final class ModelSource: ReplicationSource {
             let key = table.key(of: row)
             guard table.rows[key] == nil else { return }
             table.rows[key] = row
-            let oldKey: [SQLiteValue]? = key == [.text(id)] ? nil : [.text(id)]
+            let oldKey: [SQLValue]? = key == [.text(id)] ? nil : [.text(id)]
             let sent = row.columns.filter { !largeColumns.contains($0.name) || old[$0.name] != $0.value }
             messages.append(
                 sent.count == row.columns.count
@@ -226,7 +226,7 @@ package final class ModelSource: ReplicationSource {
     private struct Pages: SnapshotReader {
         let source: ModelSource
         let table: SourceTableDescriptor
-        var lastKey: [SQLiteValue]?
+        var lastKey: [SQLValue]?
 
         mutating func next() async throws -> SnapshotChunk? {
             let found = try source.table(table)
@@ -247,7 +247,7 @@ package final class ModelSource: ReplicationSource {
 
     package func rows(
         of table: SourceTableDescriptor,
-        keys: [[SQLiteValue]],
+        keys: [[SQLValue]],
         showing transaction: UInt64?
     ) async throws -> PresentRows {
         beforeRows.withLockedValue { $0 }?()

@@ -6,9 +6,9 @@ package import TestSupport
 /// Keys are texts in a column `id`. What a table that is not there would get is lost.
 package enum RowWrite: Sendable {
     /// A new row; nothing when there is one with the id. Columns that are not named are NULL.
-    case insert(String, id: String, [String: SQLiteValue] = [:])
+    case insert(String, id: String, [String: SQLValue] = [:])
     /// Changes columns of a row, the id among them; nothing when there is no row, or one with the new id.
-    case update(String, id: String, [String: SQLiteValue])
+    case update(String, id: String, [String: SQLValue])
     case delete(String, id: String)
     /// All rows at once.
     case truncate(String)
@@ -32,7 +32,7 @@ extension RowWrite {
     /// A write of a few rows.
     package static func random(_ random: inout SeededGenerator) -> RowWrite {
         let id = "r\(random.number(below: 8))"
-        let number = SQLiteValue.integer(Int64(random.number(below: 100)))
+        let number = SQLValue.integer(Int64(random.number(below: 100)))
         return switch random.number(below: 12) {
         case 0...3: .insert("items", id: id, ["name": number, "body": .text("body \(random.number(below: 4))")])
         case 4, 5: .update("items", id: id, ["name": number])
@@ -45,7 +45,7 @@ extension RowWrite {
     }
 }
 
-extension SQLiteValue {
+extension SQLValue {
     /// A number, which a source may have as a text.
     package var number: Int64? {
         switch self {

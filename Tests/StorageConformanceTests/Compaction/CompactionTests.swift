@@ -129,7 +129,7 @@ import TestSupport
     @Test(arguments: TestedStorage.durable)
     func manyOperationsAreMovedAndClearedInSteps(_ kind: TestedStorage) async throws {
         var (scenario, table) = try await scenario(kind)
-        let text = SQLiteValue.text(String(repeating: "x", count: 200))
+        let text = SQLValue.text(String(repeating: "x", count: 200))
         func rows(_ version: Int64) -> [SourceChange] {
             (0..<1250).map { .update(["id": .text("r\($0)"), "v": .integer(version), "text": text]) }
         }

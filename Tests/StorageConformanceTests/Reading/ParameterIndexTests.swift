@@ -18,11 +18,11 @@ import Testing
     private static let u1 = #"0["u1"]"#
     private static let u2 = #"0["u2"]"#
 
-    private func member(_ id: Int64, _ user: String, _ group: SQLiteValue) -> SourceRow {
+    private func member(_ id: Int64, _ user: String, _ group: SQLValue) -> SourceRow {
         ["id": .integer(id), "uid": .text(user), "grp": group]
     }
 
-    private func row(_ value: SQLiteValue) -> ParameterRow {
+    private func row(_ value: SQLValue) -> ParameterRow {
         ParameterRow(values: [value])
     }
 
@@ -54,7 +54,7 @@ import Testing
     func rowsUnderOneKeyAreAllFound(_ kind: TestedStorage) async throws {
         var scenario = try await StorageScenario(Self.config, on: kind)
         let table = try await scenario.table("m")
-        let groups: [SQLiteValue] = [.integer(1), .real(1), .integer(.max), .text("ü"), .real(0.1)]
+        let groups: [SQLValue] = [.integer(1), .real(1), .integer(.max), .text("ü"), .real(0.1)]
         for (index, group) in groups.enumerated() {
             try await scenario.save(.insert(member(Int64(index), "u1", group)), of: table)
         }

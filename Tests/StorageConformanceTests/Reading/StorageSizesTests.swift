@@ -54,8 +54,8 @@ import Testing
         let (test, docs) = (try await scenario.table("test"), try await scenario.table("docs"))
         let m = try await scenario.table("m")
         for number in 0..<20 {
-            let id = SQLiteValue.text("r\(number)")
-            let name = SQLiteValue.text(String(repeating: "ü", count: 30 * number))
+            let id = SQLValue.text("r\(number)")
+            let name = SQLValue.text(String(repeating: "ü", count: 30 * number))
             try await scenario.save(.insert(["id": id, "name": name]), of: test)
             try await scenario.save(.insert(["id": id, "grp": id]), of: docs)
             try await scenario.save(.insert(["id": id, "uid": .text("u\(number % 3)"), "grp": id]), of: m)

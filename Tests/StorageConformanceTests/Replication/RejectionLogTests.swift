@@ -68,8 +68,8 @@ import Testing
         #expect(try await scenario.summary(#"b|0["u"]"#) == [])
     }
 
-    @Test(arguments: TestedStorage.durable, [SQLiteValue.null, .text(""), .blob([1])])
-    func aRowThatLosesItsIDIsRemoved(_ kind: TestedStorage, _ lost: SQLiteValue) async throws {
+    @Test(arguments: TestedStorage.durable, [SQLValue.null, .text(""), .blob([1])])
+    func aRowThatLosesItsIDIsRemoved(_ kind: TestedStorage, _ lost: SQLValue) async throws {
         var scenario = try await StorageScenario(
             "config: {edition: 3}\nstreams: {a: {auto_subscribe: true, query: SELECT code AS id FROM test}}",
             on: kind

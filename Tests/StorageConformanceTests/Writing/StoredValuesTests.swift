@@ -10,7 +10,7 @@ import Testing
 
 /// The binary form of values in the storage.
 @Suite struct StoredValuesTests {
-    private static let values: [SQLiteValue] = [
+    private static let values: [SQLValue] = [
         .null, .integer(.min), .integer(.max), .real(0.1), .real(-.infinity), .text(""), .text("ü\0\"x"), .blob([]),
         .blob([0, 255]),
     ]

@@ -36,7 +36,7 @@ enum PostgresDecodeBenchmarks {
         let decoded = try Measurement.best(of: 3, prepare: {}) {
             for message in messages {
                 guard case .update(_, _, let new) = try PgoutputMessage(decoding: message) else { continue }
-                var values: [SQLiteValue] = []
+                var values: [SQLValue] = []
                 values.reserveCapacity(new.count)
                 var problem: PostgresValueProblem?
                 new.forEachColumn { position, column in

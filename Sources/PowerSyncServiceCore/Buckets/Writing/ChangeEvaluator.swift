@@ -97,7 +97,7 @@ package struct ChangeEvaluator {
     }
 
     /// The values of the replica identity; `NULL` for a column that the row lacks.
-    private mutating func identityValues(of row: SourceRow) -> [SQLiteValue] {
+    private mutating func identityValues(of row: SourceRow) -> [SQLValue] {
         let positions: [Int?]
         if let identity, identity.layout == row.layout {
             positions = identity.positions

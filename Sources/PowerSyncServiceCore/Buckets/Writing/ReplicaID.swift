@@ -20,7 +20,7 @@ package struct ReplicaID: Hashable, Sendable {
     }
 
     /// The identity of a row, from the names and the values of its replica identity columns.
-    package init(names: [String], values: [SQLiteValue]) {
+    package init(names: [String], values: [SQLValue]) {
         var sha1 = Insecure.SHA1()
         sha1.update(data: Self.namespace)
         sha1.update(data: Self.document(names: names, values: values))
@@ -76,7 +76,7 @@ package struct ReplicaID: Hashable, Sendable {
         0xa3, 0x96, 0xdd, 0x91, 0x09, 0xfc, 0x40, 0x17, 0xa2, 0x8d, 0x3d, 0xf7, 0x22, 0xf6, 0x51, 0xe9,
     ]
 
-    private static func document(names: [String], values: [SQLiteValue]) -> [UInt8] {
+    private static func document(names: [String], values: [SQLValue]) -> [UInt8] {
         var document: [UInt8] = [0, 0, 0, 0]
         for (name, value) in zip(names, values) {
             let kind: UInt8 =

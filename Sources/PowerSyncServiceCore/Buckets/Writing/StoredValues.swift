@@ -44,14 +44,14 @@ package enum StoredValues {
 
 extension SnapshotKey {
     /// A position from the values of a key.
-    package init(_ values: [SQLiteValue]) {
+    package init(_ values: [SQLValue]) {
         var bytes: [UInt8] = []
         bytes.appendValues(values)
         self.init(rawValue: bytes)
     }
 
     /// The values of the key.
-    package func values() throws(StoredValues.Corruption) -> [SQLiteValue] {
+    package func values() throws(StoredValues.Corruption) -> [SQLValue] {
         var buffer = ByteBuffer(bytes: rawValue)
         return try buffer.readValues()
     }
@@ -74,7 +74,7 @@ extension [UInt8] {
         append(contentsOf: text.utf8)
     }
 
-    fileprivate mutating func appendValues(_ values: [SQLiteValue]) {
+    fileprivate mutating func appendValues(_ values: [SQLValue]) {
         appendCount(values.count)
         for value in values {
             switch value {
@@ -116,15 +116,15 @@ extension ByteBuffer {
         return text
     }
 
-    fileprivate mutating func readValues() throws(StoredValues.Corruption) -> [SQLiteValue] {
-        var values: [SQLiteValue] = []
+    fileprivate mutating func readValues() throws(StoredValues.Corruption) -> [SQLValue] {
+        var values: [SQLValue] = []
         for _ in 0..<(try readCount()) {
             values.append(try readValue())
         }
         return values
     }
 
-    private mutating func readValue() throws(StoredValues.Corruption) -> SQLiteValue {
+    private mutating func readValue() throws(StoredValues.Corruption) -> SQLValue {
         switch readInteger(as: UInt8.self) {
         case 0: return .null
         case 1:

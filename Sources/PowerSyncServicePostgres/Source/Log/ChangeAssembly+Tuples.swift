@@ -4,8 +4,8 @@ import PowerSyncSyncConfig
 /// What tuples of the change stream say.
 extension ChangeAssembly {
     /// The values of a tuple that begins with the columns of the table; `nil` for those that were not sent.
-    static func values(_ tuple: PgoutputTuple, _ decoder: RowDecoder) -> [SQLiteValue?] {
-        var values: [SQLiteValue?] = []
+    static func values(_ tuple: PgoutputTuple, _ decoder: RowDecoder) -> [SQLValue?] {
+        var values: [SQLValue?] = []
         values.reserveCapacity(tuple.count)
         tuple.forEachColumn { position, column in
             guard position < decoder.layout.names.count else { return }
@@ -23,10 +23,10 @@ extension ChangeAssembly {
         _ tuple: PgoutputTuple,
         _ identity: [Int]?,
         of followed: FollowedTable
-    ) -> [SQLiteValue]? {
+    ) -> [SQLValue]? {
         guard let identity else { return nil }
         let columns = followed.table.identity.map { followed.decoder.layout.position(of: $0.name) }
-        var key = [SQLiteValue?](repeating: nil, count: identity.count)
+        var key = [SQLValue?](repeating: nil, count: identity.count)
         tuple.forEachColumn { position, column in
             guard let place = identity.firstIndex(of: position), let own = columns[place] else { return }
             switch column {
@@ -45,9 +45,9 @@ extension ChangeAssembly {
         _ new: PgoutputTuple,
         _ old: PgoutputMessage.OldTuple?,
         _ identity: [Int]
-    ) -> [SQLiteValue]? {
-        func texts(_ tuple: PgoutputTuple) -> [SQLiteValue?] {
-            var key = [SQLiteValue?](repeating: nil, count: identity.count)
+    ) -> [SQLValue]? {
+        func texts(_ tuple: PgoutputTuple) -> [SQLValue?] {
+            var key = [SQLValue?](repeating: nil, count: identity.count)
             tuple.forEachColumn { position, column in
                 guard let place = identity.firstIndex(of: position) else { return }
                 switch column {

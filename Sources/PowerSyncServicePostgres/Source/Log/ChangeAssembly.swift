@@ -237,7 +237,7 @@ struct ChangeAssembly {
     ) {
         let decoder = followed.decoder
         var values = Self.values(new, decoder)
-        var oldKey: [SQLiteValue]?
+        var oldKey: [SQLValue]?
         if let old {
             let (tuple, isFull) = old.content
             let oldValues = Self.values(tuple, decoder)
@@ -318,8 +318,8 @@ struct ChangeAssembly {
 
     private mutating func append(
         _ row: SourceRow,
-        oldKey: [SQLiteValue]?,
-        sourceKey: [SQLiteValue]?,
+        oldKey: [SQLValue]?,
+        sourceKey: [SQLValue]?,
         of followed: FollowedTable
     ) {
         beginRun(followed.descriptor.relationID, isPartial: true)

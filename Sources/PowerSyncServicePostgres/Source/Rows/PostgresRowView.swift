@@ -69,7 +69,7 @@ struct PostgresRowView: Sendable {
     /// - Throws: ``ReplicationSourceError`` when the table is another one, ``PostgresError``, or `CancellationError`.
     mutating func rows(
         of table: SourceTableDescriptor,
-        keys: [[SQLiteValue]],
+        keys: [[SQLValue]],
         showing transaction: TransactionID?
     ) async throws -> PresentRows {
         var state = try await stateShowing(transaction)

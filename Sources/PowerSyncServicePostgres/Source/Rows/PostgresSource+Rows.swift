@@ -7,7 +7,7 @@ package import PowerSyncServiceCore
 extension PostgresSource {
     package func rows(
         of table: SourceTableDescriptor,
-        keys: [[SQLiteValue]],
+        keys: [[SQLValue]],
         showing transaction: UInt64?
     ) async throws -> PresentRows {
         let transaction = transaction.map { TransactionID(rawValue: $0) }
@@ -23,7 +23,7 @@ extension PostgresSource {
 
     private func rows(
         of table: SourceTableDescriptor,
-        _ keys: [[SQLiteValue]],
+        _ keys: [[SQLValue]],
         showing transaction: TransactionID?,
         in view: PostgresRowView
     ) async throws -> PresentRows {
@@ -90,7 +90,7 @@ extension PostgresSource {
     }
 
     func find(
-        _ keys: [[SQLiteValue]],
+        _ keys: [[SQLValue]],
         of table: PostgresTable,
         _ decoder: RowDecoder,
         _ connection: PostgresConnection,
@@ -161,7 +161,7 @@ extension PostgresSource {
     ]
 
     /// The texts of a key for a query; `nil` for one that no row has.
-    private static func texts(of key: [SQLiteValue], _ table: PostgresTable) -> [String?]? {
+    private static func texts(of key: [SQLValue], _ table: PostgresTable) -> [String?]? {
         var texts: [String?] = []
         for (value, column) in zip(key, table.identity) {
             if value == .null, !table.hasKey {
@@ -174,7 +174,7 @@ extension PostgresSource {
         return texts
     }
 
-    private static func text(of value: SQLiteValue, _ type: PostgresOID) -> String? {
+    private static func text(of value: SQLValue, _ type: PostgresOID) -> String? {
         switch (value, type) {
         case (.null, _): nil
         case (.integer(let number), 21): Int16(exactly: number).map { "\($0)" }

@@ -36,7 +36,7 @@ struct RowDecoder: Sendable {
     ///   - text: Its text; `nil` for NULL.
     ///   - column: The position of the column.
     /// - Returns: The value.
-    func value(_ text: ByteView?, of column: Int) -> SQLiteValue {
+    func value(_ text: ByteView?, of column: Int) -> SQLValue {
         guard let text else { return .null }
         var problem: PostgresValueProblem?
         let value = decoders[column].value(of: text, problem: &problem)

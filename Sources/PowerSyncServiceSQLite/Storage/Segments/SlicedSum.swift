@@ -17,7 +17,7 @@ struct SlicedSum: Sendable {
 
     private let sql: String
     /// That of the last row.
-    private var key: [SQLiteValue]
+    private var key: [SQLValue]
     /// How many rows there were.
     private(set) var count = 0
     /// The sum of their bytes.
@@ -31,7 +31,7 @@ struct SlicedSum: Sendable {
     ///   - sql: Selects the values of each row's key, and then its bytes, in the order of the keys. The parameters are the values
     ///     of a key: rows up to it are left out.
     ///   - key: One before all others.
-    init(_ sql: String, after key: [SQLiteValue]) {
+    init(_ sql: String, after key: [SQLValue]) {
         self.sql = sql
         self.key = key
     }

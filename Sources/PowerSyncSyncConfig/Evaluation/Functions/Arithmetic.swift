@@ -4,7 +4,7 @@ import Foundation
 /// leave 64 bits, what is not a number is `NULL`.
 enum Arithmetic {
     /// The value of an operator.
-    static func evaluate(_ function: PlanFunction, _ values: [SQLiteValue]) -> SQLiteValue {
+    static func evaluate(_ function: PlanFunction, _ values: [SQLValue]) -> SQLValue {
         switch function {
         case .abs: return absolute(values[0])
         case .round: return rounded(values)
@@ -27,7 +27,7 @@ enum Arithmetic {
         }
     }
 
-    private static func integers(_ function: PlanFunction, _ lhs: Int64, _ rhs: Int64) -> SQLiteValue {
+    private static func integers(_ function: PlanFunction, _ lhs: Int64, _ rhs: Int64) -> SQLValue {
         switch function {
         case .remainder:
             return rhs == 0 ? .null : .integer(rhs == -1 ? 0 : lhs % rhs)
@@ -45,7 +45,7 @@ enum Arithmetic {
         }
     }
 
-    private static func reals(_ function: PlanFunction, _ lhs: SQLiteValue, _ rhs: SQLiteValue) -> SQLiteValue {
+    private static func reals(_ function: PlanFunction, _ lhs: SQLValue, _ rhs: SQLValue) -> SQLValue {
         guard let lhs = lhs.double, let rhs = rhs.double else { return .null }
         switch function {
         case .add: return real(lhs + rhs)
@@ -56,15 +56,15 @@ enum Arithmetic {
     }
 
     /// The remainder of numbers of which one is real: that of their integers, as a real.
-    private static func remainder(_ lhs: Int64?, _ rhs: Int64?) -> SQLiteValue {
+    private static func remainder(_ lhs: Int64?, _ rhs: Int64?) -> SQLValue {
         guard let lhs, let rhs, rhs != 0 else { return .null }
         return .real(rhs == -1 ? 0 : Double(lhs % rhs))
     }
 
-    private static func real(_ number: Double) -> SQLiteValue { number.isNaN ? .null : .real(number) }
+    private static func real(_ number: Double) -> SQLValue { number.isNaN ? .null : .real(number) }
 
     /// The absolute value: an integer of an integer, of anything else a real.
-    private static func absolute(_ value: SQLiteValue) -> SQLiteValue {
+    private static func absolute(_ value: SQLValue) -> SQLValue {
         switch value {
         case .integer(.min): .real(9_223_372_036_854_775_808.0)
         case .integer(let integer): .integer(Swift.abs(integer))
@@ -76,7 +76,7 @@ enum Arithmetic {
     ///
     /// What is rounded is the product of x and 10ⁿ as a double. Where x is written like a tie, such as 1.005, the result may
     /// differ from that of SQLite, whose versions differ from each other: 1.0 here, 1.01 in SQLite 3.40.
-    private static func rounded(_ values: [SQLiteValue]) -> SQLiteValue {
+    private static func rounded(_ values: [SQLValue]) -> SQLValue {
         guard let number = values[0].numeric.double else { return .null }
         var digits: Int64 = 0
         if values.count > 1 {
@@ -90,7 +90,7 @@ enum Arithmetic {
     }
 }
 
-extension SQLiteValue {
+extension SQLValue {
     /// A number as a double.
     fileprivate var double: Double? {
         switch self {

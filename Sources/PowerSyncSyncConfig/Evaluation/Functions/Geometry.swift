@@ -29,7 +29,7 @@ struct Geometry {
     /// The value of one of the functions `st_…`.
     ///
     /// - Throws: ``EvaluationError/invalidGeometry``.
-    static func evaluate(_ function: PlanFunction, _ value: SQLiteValue) throws(EvaluationError) -> SQLiteValue {
+    static func evaluate(_ function: PlanFunction, _ value: SQLValue) throws(EvaluationError) -> SQLValue {
         let bytes: [UInt8]?
         switch value {
         case .null, .integer, .real: return .null

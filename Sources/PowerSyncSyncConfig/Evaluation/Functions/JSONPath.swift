@@ -26,7 +26,7 @@ struct JSONPath: Hashable {
     /// Reads a path.
     ///
     /// - Returns: `nil` for `NULL`.
-    init?(_ key: SQLiteValue, isSplit: Bool) {
+    init?(_ key: SQLValue, isSplit: Bool) {
         guard let text = key.text else { return nil }
         let isPath = text.utf8.first == UInt8(ascii: "$")
         guard case .text = key, isSplit || isPath else {

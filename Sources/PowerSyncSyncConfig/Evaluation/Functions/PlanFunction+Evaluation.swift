@@ -5,7 +5,7 @@ extension PlanFunction {
     func evaluate(
         _ operands: [PlanExpression],
         in input: EvaluationInput
-    ) throws(EvaluationError) -> SQLiteValue {
+    ) throws(EvaluationError) -> SQLValue {
         switch self {
         case .choice, .choiceOf, .iif, .ifnull, .coalesce:
             return try evaluateChoice(operands, in: input)
@@ -13,7 +13,7 @@ extension PlanFunction {
             .jsonKeys, .jsonArrayLength, .jsonType, .contained, .notContained:
             return try evaluateJSON(operands, in: input)
         default:
-            var values: [SQLiteValue] = []
+            var values: [SQLValue] = []
             values.reserveCapacity(operands.count)
             for operand in operands { values.append(try operand.evaluate(in: input)) }
             return try evaluate(values)
@@ -24,7 +24,7 @@ extension PlanFunction {
     private func evaluateChoice(
         _ operands: [PlanExpression],
         in input: EvaluationInput
-    ) throws(EvaluationError) -> SQLiteValue {
+    ) throws(EvaluationError) -> SQLValue {
         switch self {
         case .ifnull, .coalesce:
             for operand in operands {
@@ -53,7 +53,7 @@ extension PlanFunction {
     }
 
     /// Functions of values.
-    private func evaluate(_ values: [SQLiteValue]) throws(EvaluationError) -> SQLiteValue {
+    private func evaluate(_ values: [SQLValue]) throws(EvaluationError) -> SQLValue {
         switch self {
         case .equal, .unequal, .less, .greater, .lessOrEqual, .greaterOrEqual, .between, .notBetween, .inList,
             .notInList, .isNull, .isTrue, .isFalse, .nullif:
@@ -71,8 +71,8 @@ extension PlanFunction {
         }
     }
 
-    private func evaluateComparison(_ values: [SQLiteValue]) throws(EvaluationError) -> SQLiteValue {
-        func boolean(_ isTrue: Bool?) -> SQLiteValue { isTrue.map(SQLiteValue.boolean) ?? .null }
+    private func evaluateComparison(_ values: [SQLValue]) throws(EvaluationError) -> SQLValue {
+        func boolean(_ isTrue: Bool?) -> SQLValue { isTrue.map(SQLValue.boolean) ?? .null }
         switch self {
         case .equal: return boolean(try values[0].isEqual(to: values[1]))
         case .unequal: return boolean(try values[0].isEqual(to: values[1]).map { !$0 })
@@ -95,7 +95,7 @@ extension PlanFunction {
     }
 
     /// Whether the first value is among the others; `nil` when that is unknown.
-    private static func isIn(_ values: [SQLiteValue]) throws(EvaluationError) -> Bool? {
+    private static func isIn(_ values: [SQLValue]) throws(EvaluationError) -> Bool? {
         guard values[0] != .null else { return nil }
         var hasNull = false
         for element in values.dropFirst() {

@@ -6,12 +6,12 @@ extension PlanFunction {
     func evaluateJSON(
         _ operands: [PlanExpression],
         in input: EvaluationInput
-    ) throws(EvaluationError) -> SQLiteValue {
+    ) throws(EvaluationError) -> SQLValue {
         if self == .contained || self == .notContained {
             return try contains(operands[0].evaluate(in: input), operands[1], in: input)
         }
         guard let (document, isText) = try Self.document(operands[0], in: input) else { return .null }
-        var key: SQLiteValue?
+        var key: SQLValue?
         if operands.count > 1 { key = .some(try operands[1].evaluate(in: input)) }
         switch self {
         case .jsonKeys:
@@ -58,7 +58,7 @@ extension PlanFunction {
         return nil
     }
 
-    private func member(_ key: SQLiteValue, of document: JSONNode) -> SQLiteValue {
+    private func member(_ key: SQLValue, of document: JSONNode) -> SQLValue {
         let isSplit = self == .splitMember || self == .splitMemberValue || self == .splitJSONExtract
         guard let found = JSONPath(key, isSplit: isSplit)?.value(in: document) else { return .null }
         switch (self, document, found) {
@@ -70,7 +70,7 @@ extension PlanFunction {
     }
 
     /// What an optional path leads to.
-    private static func find(_ path: SQLiteValue?, in document: JSONNode) throws(EvaluationError) -> JSONNode? {
+    private static func find(_ path: SQLValue?, in document: JSONNode) throws(EvaluationError) -> JSONNode? {
         guard let path else { return document }
         guard let text = path.text else { return nil }
         guard text.utf8.first == UInt8(ascii: "$") else { throw .invalidPath }
@@ -79,10 +79,10 @@ extension PlanFunction {
 
     /// Whether a JSON array has a value.
     private func contains(
-        _ value: SQLiteValue,
+        _ value: SQLValue,
         _ array: PlanExpression,
         in input: EvaluationInput
-    ) throws(EvaluationError) -> SQLiteValue {
+    ) throws(EvaluationError) -> SQLValue {
         guard value != .null, let document = try array.evaluateJSON(in: input) else { return .null }
         guard case .array(let elements) = document else { throw .notJSONArray }
         for element in elements where try value.isEqual(to: element.value) == true {

@@ -5,7 +5,7 @@ extension PlanFunction {
     /// The value of a function of texts.
     ///
     /// - Throws: ``EvaluationError``.
-    func evaluateText(_ values: [SQLiteValue]) throws(EvaluationError) -> SQLiteValue {
+    func evaluateText(_ values: [SQLValue]) throws(EvaluationError) -> SQLValue {
         switch self {
         case .upper: return values[0].mapText { $0.uppercased() }
         case .lower: return values[0].mapText { $0.lowercased() }
@@ -31,7 +31,7 @@ extension PlanFunction {
 
     /// `substring(s, i, n)`: position 1 is the first character, a negative one counts from the end; a negative length
     /// takes the characters before.
-    private static func substring(_ values: [SQLiteValue]) -> SQLiteValue {
+    private static func substring(_ values: [SQLValue]) -> SQLValue {
         guard let text = values[0].text, let position = values[1].characterCount else { return .null }
         let count = Int64(text.utf16.count)
         let start = position > 0 ? position - 1 : position < 0 ? Swift.max(position + count, 0) : -1
@@ -46,7 +46,7 @@ extension PlanFunction {
         return .text(text.units(Int(cut.lowerBound)..<Int(cut.upperBound)))
     }
 
-    private static func position(of part: SQLiteValue, in whole: SQLiteValue) -> SQLiteValue {
+    private static func position(of part: SQLValue, in whole: SQLValue) -> SQLValue {
         if case .blob(let part) = part, case .blob(let whole) = whole { return .integer(index(of: part, in: whole)) }
         guard let part = part.text, let whole = whole.text else { return .null }
         return .integer(index(of: Array(part.utf16), in: Array(whole.utf16)))
@@ -76,7 +76,7 @@ extension PlanFunction {
         return String(decoding: result, as: UTF8.self)
     }
 
-    private func trimmed(_ values: [SQLiteValue]) -> SQLiteValue {
+    private func trimmed(_ values: [SQLValue]) -> SQLValue {
         guard let text = values[0].text else { return .null }
         guard let characters = values.count > 1 ? values[1].text : " " else { return .null }
         let set = Set(characters.unicodeScalars)
@@ -101,8 +101,8 @@ extension String {
     }
 }
 
-extension SQLiteValue {
-    fileprivate func mapText(_ transform: (String) -> String) -> SQLiteValue {
+extension SQLValue {
+    fileprivate func mapText(_ transform: (String) -> String) -> SQLValue {
         text.map { .text(transform($0)) } ?? .null
     }
 
@@ -113,7 +113,7 @@ extension SQLiteValue {
         if case .blob(let bytes) = self { bytes } else { Array((text ?? "").utf8) }
     }
 
-    fileprivate var length: SQLiteValue {
+    fileprivate var length: SQLValue {
         if case .blob(let bytes) = self { return .integer(Int64(bytes.count)) }
         return text.map { .integer(Int64($0.utf16.count)) } ?? .null
     }
@@ -138,7 +138,7 @@ extension SQLiteValue {
     }
 
     /// The 16 bytes of a UUID of version 1 to 8 with the usual variant, of the nil UUID or of the max UUID.
-    fileprivate var uuid: SQLiteValue {
+    fileprivate var uuid: SQLValue {
         get throws(EvaluationError) {
             guard let text else { return .null }
             let parts = text.split(separator: "-", omittingEmptySubsequences: false)

@@ -15,7 +15,7 @@ struct SQLTimestamp: Hashable {
     private static let firstJulianDay: Int64 = -210_866_760_000_000
 
     /// `unixepoch(v, …)` or `datetime(v, …)`.
-    static func evaluate(_ function: PlanFunction, _ values: [SQLiteValue]) -> SQLiteValue {
+    static func evaluate(_ function: PlanFunction, _ values: [SQLValue]) -> SQLValue {
         var modifiers: [DateModifier] = []
         for modifier in values.dropFirst() {
             // NULL ends the list.
@@ -35,7 +35,7 @@ struct SQLTimestamp: Hashable {
     }
 
     /// The moment of a value; a number is what the modifier says, otherwise a Julian day.
-    private init?(_ value: SQLiteValue, _ modifier: DateModifier?) {
+    private init?(_ value: SQLValue, _ modifier: DateModifier?) {
         switch value {
         case .null, .blob: return nil
         case .integer(let integer): self.init(Double(integer), modifier)

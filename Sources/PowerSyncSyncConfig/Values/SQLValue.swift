@@ -2,7 +2,7 @@
 ///
 /// Equality is exact: `1` and `1.0` differ, and texts are compared byte by byte. Where the language treats equal
 /// numbers as one (keys and lookups), values are ``normalizedKey`` first.
-package enum SQLiteValue: Sendable {
+package enum SQLValue: Sendable {
     /// SQL `NULL`.
     case null
     /// A signed 64-bit integer. Booleans are the integers 1 and 0.
@@ -15,12 +15,12 @@ package enum SQLiteValue: Sendable {
     case blob([UInt8])
 }
 
-extension SQLiteValue {
+extension SQLValue {
     /// The value as part of a bucket name or of a lookup key, or `nil` when it cannot be one.
     ///
     /// `NULL`, bytes and non-finite numbers match nothing. A real number without fraction that fits 64 bits becomes an
     /// integer, so that `314` and `314.0` meet.
-    package var normalizedKey: SQLiteValue? {
+    package var normalizedKey: SQLValue? {
         switch self {
         case .null, .blob: nil
         case .integer, .text: self
@@ -48,7 +48,7 @@ extension SQLiteValue {
     }
 
     /// The value that a boolean result has: 1 or 0.
-    static func boolean(_ isTrue: Bool) -> SQLiteValue {
+    static func boolean(_ isTrue: Bool) -> SQLValue {
         .integer(isTrue ? 1 : 0)
     }
 
@@ -63,8 +63,8 @@ extension SQLiteValue {
     }
 }
 
-extension SQLiteValue: Hashable {
-    package static func == (lhs: SQLiteValue, rhs: SQLiteValue) -> Bool {
+extension SQLValue: Hashable {
+    package static func == (lhs: SQLValue, rhs: SQLValue) -> Bool {
         switch (lhs, rhs) {
         case (.null, .null): true
         case (.integer(let lhs), .integer(let rhs)): lhs == rhs
@@ -102,7 +102,7 @@ extension SQLiteValue: Hashable {
     }
 }
 
-extension SQLiteValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
+extension SQLValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral,
     ExpressibleByNilLiteral
 {
     package init(stringLiteral value: String) { self = .text(value) }

@@ -4,7 +4,7 @@
 /// ```json
 /// null   "u1"   {"integer":"9007199254740993"}   {"real":"0.1"}   {"blob":"00ff"}
 /// ```
-extension SQLiteValue: Codable {
+extension SQLValue: Codable {
     private enum CodingKeys: String, CodingKey {
         case integer, real, blob
     }

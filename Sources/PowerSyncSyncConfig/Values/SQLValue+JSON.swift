@@ -4,7 +4,7 @@ import PowerSyncProtocol
 ///
 /// Integers are digits, reals have the forms of ``RealText``. In texts only `"`, `\` and control characters are escaped
 /// (docs/sync-config.md "Rows to buckets").
-extension SQLiteValue {
+extension SQLValue {
     /// Appends the value as it appears in row data.
     ///
     /// - Returns: `false`, with nothing appended, for bytes: they are left out of rows.
@@ -27,7 +27,7 @@ extension SQLiteValue {
     /// Appends the JSON array of normalised key values, as it appears in bucket names and lookups.
     ///
     /// Numbers have no mark of their type.
-    static func appendKeyArray(_ key: [SQLiteValue], to buffer: inout [UInt8]) {
+    static func appendKeyArray(_ key: [SQLValue], to buffer: inout [UInt8]) {
         buffer.append(UInt8(ascii: "["))
         for (position, value) in key.enumerated() {
             if position > 0 { buffer.append(UInt8(ascii: ",")) }
@@ -51,7 +51,7 @@ extension SQLiteValue {
     }
 }
 
-extension SQLiteValue: CustomStringConvertible {
+extension SQLValue: CustomStringConvertible {
     /// The JSON form, with bytes as hexadecimal digits like `x'00ff'`.
     package var description: String {
         if case .blob(let bytes) = self { return "x'\(bytes.hexadecimal)'" }

@@ -1,5 +1,5 @@
 /// Comparisons of the default engine (docs/sync-config.md "Values").
-extension SQLiteValue {
+extension SQLValue {
     /// How two values compare.
     enum Order {
         case ascending, same, descending
@@ -8,7 +8,7 @@ extension SQLiteValue {
     /// Whether two values are equal by `=`, or `nil` when one of them is `NULL`.
     ///
     /// - Throws: ``EvaluationError/bytesCompared`` for two values that are bytes.
-    func isEqual(to other: SQLiteValue) throws(EvaluationError) -> Bool? {
+    func isEqual(to other: SQLValue) throws(EvaluationError) -> Bool? {
         if case .text(let lhs) = self, case .text(let rhs) = other { return lhs.hasSameBytes(as: rhs) }
         return try order(to: other).map { $0 == .same }
     }
@@ -18,7 +18,7 @@ extension SQLiteValue {
     /// Integers and reals are compared as exact numbers, texts by their UTF-16 code units.
     ///
     /// - Throws: ``EvaluationError/bytesCompared`` for two values that are bytes.
-    func order(to other: SQLiteValue) throws(EvaluationError) -> Order? {
+    func order(to other: SQLValue) throws(EvaluationError) -> Order? {
         switch (self, other) {
         case (.null, _), (_, .null): return nil
         case (.integer(let lhs), .integer(let rhs)): return Self.order(lhs, rhs)

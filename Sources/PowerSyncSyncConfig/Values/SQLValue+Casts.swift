@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 
 /// Casts of the default engine (docs/sync-config.md "Values").
-extension SQLiteValue {
+extension SQLValue {
     /// The text form; `nil` for `NULL`.
     var text: String? {
         switch self {
@@ -14,10 +14,10 @@ extension SQLiteValue {
     }
 
     /// The value cast to a type.
-    func cast(to type: SQLType) -> SQLiteValue {
+    func cast(to type: SQLType) -> SQLValue {
         if case .null = self { return .null }
         switch type {
-        case .text: return text.map(SQLiteValue.text) ?? .null
+        case .text: return text.map(SQLValue.text) ?? .null
         case .blob:
             if case .blob = self { return self }
             return text.map { .blob(Array($0.utf8)) } ?? .null
@@ -28,7 +28,7 @@ extension SQLiteValue {
     }
 
     /// The value as an operand of arithmetic.
-    var numeric: SQLiteValue {
+    var numeric: SQLValue {
         switch self {
         case .null, .integer: self
         case .real(let number): number.isNaN ? .null : self
@@ -36,20 +36,20 @@ extension SQLiteValue {
         }
     }
 
-    private var integerCast: SQLiteValue {
+    private var integerCast: SQLValue {
         switch self {
         case .null, .integer:
             return self
         case .real(let number):
             guard number.isFinite else { return .null }
             let floor = number.rounded(.down)
-            return Int64(exactly: floor).map(SQLiteValue.integer) ?? .real(floor)
+            return Int64(exactly: floor).map(SQLValue.integer) ?? .real(floor)
         case .text, .blob:
             return NumericPrefix(text ?? "", integersOnly: true).value
         }
     }
 
-    private var realCast: SQLiteValue {
+    private var realCast: SQLValue {
         switch self {
         case .null: return .null
         case .integer(let integer): return .real(Double(integer))
@@ -93,12 +93,12 @@ extension SQLiteValue {
 /// are wanted; 0 if there is none.
 struct NumericPrefix {
     /// The number.
-    let value: SQLiteValue
+    let value: SQLValue
 
     /// The number that a text is, without anything before or behind it.
-    static func number(_ text: String) -> SQLiteValue? {
+    static func number(_ text: String) -> SQLValue? {
         let number = NumericPrefix(text).value
-        return SQLiteValue.text(text) == number.cast(to: .text) ? number : nil
+        return SQLValue.text(text) == number.cast(to: .text) ? number : nil
     }
 
     /// Reads the number at the beginning of a text.
