@@ -250,7 +250,7 @@ struct StatusReport {
     }
 }
 
-extension StreamActivity {
+extension ClientStreamActivity {
     /// What a stream does, for people.
     fileprivate var text: String {
         switch self {

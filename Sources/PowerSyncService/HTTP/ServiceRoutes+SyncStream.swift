@@ -18,7 +18,7 @@ extension ServiceRoutes {
         } catch {
             if !(error is CancellationError) {
                 let code = error is ConcurrencyQueue.Failure ? .connectionLimit : ErrorEnvelope(error).code
-                StreamStatistics.didRefuse(code, over: .http)
+                ClientStreamStatistics.didRefuse(code, over: .http)
             }
             throw error
         }

@@ -116,7 +116,7 @@ struct SyncStreamResponse: Sendable {
             }
         }
         opened.statistics.didWrite(byteCount: bytes.readableBytes)
-        if !isCompressed { StreamStatistics.didSend(byteCount: bytes.readableBytes) }
+        if !isCompressed { ClientStreamStatistics.didSend(byteCount: bytes.readableBytes) }
     }
 
     /// Lines as one buffer, so that they leave in one write.

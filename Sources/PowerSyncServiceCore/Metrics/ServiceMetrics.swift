@@ -46,7 +46,7 @@ package struct ServiceMetrics: Sendable {
     /// Makes all metrics of a service that serves clients exist, with 0.
     package static func register() {
         _ = shared
-        StreamStatistics.register()
+        ClientStreamStatistics.register()
         ReadAheadBudget.register()
     }
 

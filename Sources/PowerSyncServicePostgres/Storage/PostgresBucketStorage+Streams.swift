@@ -6,11 +6,11 @@ package import PowerSyncServiceCore
 
 /// Replication streams (docs/service.md "Replication streams").
 extension PostgresBucketStorage: StreamTableStorage {
-    package func activeStream() async throws -> ActiveSyncStream? {
+    package func activeStream() async throws -> ActiveReplicationStream? {
         // What another process has published this one may not have noticed yet, and a client may come from there.
         if let newest = try await newestCheckpoint() { feed.publish(newest) }
         guard let checkpoint = feed.current else { return nil }
-        return ActiveSyncStream(plan: try await config(of: checkpoint.streamID).plan, checkpoint: checkpoint)
+        return ActiveReplicationStream(plan: try await config(of: checkpoint.streamID).plan, checkpoint: checkpoint)
     }
 
     package func streams() async throws -> [ReplicationStream] {

@@ -6,7 +6,7 @@ package import PowerSyncServiceCore
 
 /// Reading at a checkpoint (docs/service.md "Reading buckets").
 extension SQLiteBucketStorage {
-    package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence {
+    package func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence {
         feed.checkpoints(of: stream.id)
     }
 

@@ -8,9 +8,9 @@ package import PowerSyncServiceCore
 
 /// Replication streams (docs/service.md "Replication streams").
 extension SQLiteBucketStorage: StreamTableStorage {
-    package func activeStream() async throws -> ActiveSyncStream? {
+    package func activeStream() async throws -> ActiveReplicationStream? {
         guard let checkpoint = feed.current else { return nil }
-        return ActiveSyncStream(plan: try await config(of: checkpoint.streamID).plan, checkpoint: checkpoint)
+        return ActiveReplicationStream(plan: try await config(of: checkpoint.streamID).plan, checkpoint: checkpoint)
     }
 
     package func streams() async throws -> [ReplicationStream] {

@@ -82,9 +82,9 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     // MARK: Streams
 
-    package func activeStream() throws -> ActiveSyncStream? {
+    package func activeStream() throws -> ActiveReplicationStream? {
         guard let checkpoint = feed.current, let config = configs.known(of: checkpoint.streamID) else { return nil }
-        return ActiveSyncStream(plan: config.plan, checkpoint: checkpoint)
+        return ActiveReplicationStream(plan: config.plan, checkpoint: checkpoint)
     }
 
     package func deploy(
@@ -128,7 +128,7 @@ package final class InMemoryBucketStorage: BucketStorage {
         try state.withLockedValue { try $0.streams(configs) }
     }
 
-    package func progress(of stream: ReplicationStreamID) throws -> StreamProgress {
+    package func progress(of stream: ReplicationStreamID) throws -> ReplicationStreamProgress {
         try state.withLockedValue { try $0.progress(of: stream) }
     }
 
@@ -170,7 +170,7 @@ package final class InMemoryBucketStorage: BucketStorage {
 
     // MARK: Reading
 
-    package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence {
+    package func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence {
         feed.checkpoints(of: stream.id)
     }
 

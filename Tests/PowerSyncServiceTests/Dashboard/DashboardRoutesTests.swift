@@ -172,8 +172,8 @@ import TestSupport
     }
 
     /// What clients may wait for.
-    @Test(arguments: [StreamActivity.waitingForSlot, .waitingForMemory])
-    func aSnapshotShowsWhatAClientWaitsFor(_ activity: StreamActivity) async throws {
+    @Test(arguments: [ClientStreamActivity.waitingForSlot, .waitingForMemory])
+    func aSnapshotShowsWhatAClientWaitsFor(_ activity: ClientStreamActivity) async throws {
         try await Admin.run {
             if activity == .waitingForSlot { $0.limits.maxDataFetchConcurrency = 0 }
             if activity == .waitingForMemory { $0.limits.maxReadAheadBytes = 0 }

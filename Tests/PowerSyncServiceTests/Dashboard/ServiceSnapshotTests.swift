@@ -7,13 +7,13 @@ import Testing
     @Test func whatAClientSaysIsCutWhateverItsCharactersAre() {
         // One character for people.
         let endless = "e" + String(repeating: "\u{301}", count: 30_000)
-        let report = StreamReport(
+        let report = ClientStreamReport(
             id: 1,
             client: StreamClient(userID: endless, clientID: endless, userAgent: endless),
             openedAt: 0,
             operations: 0,
             bytes: 0,
-            progress: StreamProgressReport(),
+            progress: ClientStreamProgress(),
             activity: .reading,
             activeSince: 0
         )

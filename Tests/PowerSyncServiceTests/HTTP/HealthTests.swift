@@ -28,7 +28,7 @@ import Testing
             if fails { throw Hiccup() }
         }
 
-        func activeStream() async throws -> ActiveSyncStream? {
+        func activeStream() async throws -> ActiveReplicationStream? {
             try fail()
             return try await storage.activeStream()
         }

@@ -102,7 +102,7 @@ package struct SessionScenario {
             environment: environment,
             encoding: SyncSession.Encoding(format: format, isRawData: true),
             copiesLines: copiesLines,
-            statistics: StreamStatistics(now: now),
+            statistics: ClientStreamStatistics(now: now),
             logger: logger
         )
     }

@@ -13,7 +13,7 @@ package protocol ForwardingStorage: BucketStorage {
 extension ForwardingStorage {
     package var fileBacked: (any FileBacked)? { storage.fileBacked }
 
-    package func activeStream() async throws -> ActiveSyncStream? { try await storage.activeStream() }
+    package func activeStream() async throws -> ActiveReplicationStream? { try await storage.activeStream() }
 
     package func deploy(
         _ content: String,
@@ -26,7 +26,7 @@ extension ForwardingStorage {
 
     package func streams() async throws -> [ReplicationStream] { try await storage.streams() }
 
-    package func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
+    package func progress(of stream: ReplicationStreamID) async throws -> ReplicationStreamProgress {
         try await storage.progress(of: stream)
     }
 
@@ -47,7 +47,7 @@ extension ForwardingStorage {
         try await storage.withWriter(of: stream, body)
     }
 
-    package func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence { storage.checkpoints(of: stream) }
+    package func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence { storage.checkpoints(of: stream) }
 
     package func changes(from earlier: StorageCheckpoint, to later: StorageCheckpoint) async throws -> CheckpointChanges
     {

@@ -59,7 +59,7 @@ import TestSupport
         }
 
         /// The stream, once it is active.
-        func active() async throws -> ActiveSyncStream {
+        func active() async throws -> ActiveReplicationStream {
             while true {
                 let seen = progress.version
                 if let stream = try await storage.activeStream() { return stream }

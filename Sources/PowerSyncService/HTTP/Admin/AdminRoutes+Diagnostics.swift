@@ -135,7 +135,7 @@ extension AdminRoutes {
         return status
     }
 
-    private func lag(of progress: StreamProgress, _ state: SourceState) -> Int64? {
+    private func lag(of progress: ReplicationStreamProgress, _ state: SourceState) -> Int64? {
         guard let head = state.head, let position = progress.resumePosition, position.history == head.history else {
             return nil
         }
@@ -147,7 +147,7 @@ extension AdminRoutes {
     /// A source in which nothing happens makes no checkpoints, and nothing is wrong with that.
     private func delays(
         of stream: ReplicationStream,
-        _ progress: StreamProgress,
+        _ progress: ReplicationStreamProgress,
         _ state: SourceState
     ) -> [Finding] {
         if stream.state == .errored {

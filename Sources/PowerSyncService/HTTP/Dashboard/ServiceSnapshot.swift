@@ -108,7 +108,7 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         /// The checkpoint that was completed last.
         package var completed: String?
         /// What it does, or waits for.
-        package var activity: StreamActivity
+        package var activity: ClientStreamActivity
         /// Since when.
         package var activeSince: Double
     }
@@ -157,7 +157,7 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
 
 extension ServiceSnapshot.Client {
     /// Describes a stream.
-    init(_ report: StreamReport) {
+    init(_ report: ClientStreamReport) {
         self.init(
             id: report.id,
             user: StreamClient.shown(report.client.userID),
@@ -178,7 +178,7 @@ extension ServiceSnapshot.Client {
     }
 }
 
-extension StreamReport {
+extension ClientStreamReport {
     /// Whether a search finds the stream: by user, client or program.
     func matches(_ search: String) -> Bool {
         let search = search.lowercased()
@@ -203,10 +203,10 @@ struct ClientList: Codable, Sendable {
     var clients: [ServiceSnapshot.Client]
 
     /// Searches, and sorts.
-    init(_ reports: [StreamReport], search: String, offset: Int, limit: Int) {
+    init(_ reports: [ClientStreamReport], search: String, offset: Int, limit: Int) {
         let found = search.isEmpty ? reports : reports.filter { $0.matches(search) }
         total = found.count
-        var ranks: [[StreamReport]] = [[], [], []]
+        var ranks: [[ClientStreamReport]] = [[], [], []]
         for report in found { ranks[report.rank].append(report) }
         clients = ranks.joined().dropFirst(offset).prefix(limit).map { ServiceSnapshot.Client($0) }
     }

@@ -38,7 +38,7 @@ extension HTTPServerBuilder {
                 limits: limits,
                 tls: tls,
                 answer: HTTPRefusal.envelope,
-                didCompress: { StreamStatistics.didSend(byteCount: $0) },
+                didCompress: { ClientStreamStatistics.didSend(byteCount: $0) },
                 upgrade: upgrade
             )
         }

@@ -9,7 +9,7 @@ final class SentMessageHandler: ChannelOutboundHandler {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         let frame = unwrapOutboundIn(data)
-        if frame.opcode == .binary { StreamStatistics.didSend(byteCount: frame.data.readableBytes) }
+        if frame.opcode == .binary { ClientStreamStatistics.didSend(byteCount: frame.data.readableBytes) }
         context.write(data, promise: promise)
     }
 }

@@ -120,7 +120,7 @@ struct WebSocketSession: Sendable {
                 LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
             if let details = (error as? AuthorizationError)?.logDetails { metadata[LogKey.details] = "\(details)" }
-            StreamStatistics.didRefuse(envelope.code, over: .webSocket)
+            ClientStreamStatistics.didRefuse(envelope.code, over: .webSocket)
             if let error = error as? AuthorizationError { ServiceMetrics.shared.didRefuseToken(error.code) }
             logger.log(level: envelope.logLevel, "WebSocket connection refused", metadata: metadata)
             connection.rejectSetup(code: .rejectedSetup, message: envelope.text)
@@ -195,7 +195,7 @@ struct WebSocketSession: Sendable {
                 LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
             ]
             metadata.add(error)
-            StreamStatistics.didRefuse(envelope.code, over: .webSocket)
+            ClientStreamStatistics.didRefuse(envelope.code, over: .webSocket)
             logger.log(level: envelope.logLevel, "Request failed", metadata: metadata)
             connection.fail(streamID, message: envelope.text)
         }

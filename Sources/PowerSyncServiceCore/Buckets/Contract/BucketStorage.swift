@@ -24,7 +24,7 @@ package protocol BucketStorage: Sendable {
     /// would not look at it again. The same holds for every checkpoint that any process had published before the call.
     ///
     /// - Returns: `nil` before the first activation; sync requests then fail with `PSYNC_S2302`.
-    func activeStream() async throws -> ActiveSyncStream?
+    func activeStream() async throws -> ActiveReplicationStream?
 
     /// Makes a sync config the one to replicate.
     ///
@@ -54,7 +54,7 @@ package protocol BucketStorage: Sendable {
     /// How far a stream is, for operators.
     ///
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when it is not stored here.
-    func progress(of stream: ReplicationStreamID) async throws -> StreamProgress
+    func progress(of stream: ReplicationStreamID) async throws -> ReplicationStreamProgress
 
     /// Replaces a stream whose source history is lost.
     ///
@@ -111,7 +111,7 @@ package protocol BucketStorage: Sendable {
     ///
     /// - Parameter stream: What ``activeStream()`` returned.
     /// - Returns: A sequence for one consumer.
-    func checkpoints(of stream: ActiveSyncStream) -> CheckpointSequence
+    func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence
 
     /// What differs between two checkpoints.
     ///

@@ -85,7 +85,7 @@ package struct ReplicationStream: Sendable {
 }
 
 /// The replication stream that clients are served from.
-package struct ActiveSyncStream: Sendable {
+package struct ActiveReplicationStream: Sendable {
     /// The number of the stream.
     package var id: ReplicationStreamID
     /// The plan that maps requests to buckets.

@@ -64,7 +64,7 @@ extension StreamTableStorage {
         return ReplicationStream(record, try await config(of: record.id))
     }
 
-    package func progress(of stream: ReplicationStreamID) async throws -> StreamProgress {
+    package func progress(of stream: ReplicationStreamID) async throws -> ReplicationStreamProgress {
         try await readStreams("reading the progress of a stream") { try $0.progress(of: stream) }
     }
 

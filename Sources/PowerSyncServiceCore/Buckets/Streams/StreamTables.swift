@@ -140,9 +140,9 @@ extension StreamTables {
     }
 
     /// How far a stream is, for operators.
-    package func progress(of stream: ReplicationStreamID) throws -> StreamProgress {
+    package func progress(of stream: ReplicationStreamID) throws -> ReplicationStreamProgress {
         let record = try record(of: stream)
-        return StreamProgress(
+        return ReplicationStreamProgress(
             checkpoint: record.checkpoint,
             checkpointedAt: record.lastCheckpointAt,
             resumePosition: record.resumePosition(in: try history(record.historyID)),

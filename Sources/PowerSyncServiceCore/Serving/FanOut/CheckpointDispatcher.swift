@@ -10,7 +10,7 @@ package final class CheckpointDispatcher: Service {
     fileprivate struct State {
         var lastSession: UInt64 = 0
         /// The storage stream that is followed.
-        var stream: ActiveSyncStream?
+        var stream: ActiveReplicationStream?
         /// Its sessions.
         var board: DispatchBoard?
         /// Streams up to this one are not served any more.
@@ -118,7 +118,7 @@ package final class CheckpointDispatcher: Service {
         }
     }
 
-    private func follow(_ stream: ActiveSyncStream) async throws {
+    private func follow(_ stream: ActiveReplicationStream) async throws {
         var last: StorageCheckpoint?
         for try await checkpoint in storage.checkpoints(of: stream) {
             publish(checkpoint, try await changes(from: last, to: checkpoint))
@@ -195,7 +195,7 @@ package final class CheckpointDispatcher: Service {
     ///   - stream: What it serves.
     ///   - userKey: The user whose write checkpoints the session announces.
     /// - Returns: What the session waits with; finished at once when another stream is active already.
-    func subscribe(to stream: ActiveSyncStream, userKey: String) -> CheckpointSubscription {
+    func subscribe(to stream: ActiveReplicationStream, userKey: String) -> CheckpointSubscription {
         let (session, replaced) = state.withLockedValue { state in
             state.lastSession += 1
             let session = SessionID(rawValue: state.lastSession)
@@ -269,7 +269,7 @@ extension CheckpointDispatcher.State {
     /// - Returns: When the stream has a new board, the sessions that wait for nothing any more, to be resumed without the lock.
     fileprivate mutating func add(
         _ session: SessionID,
-        to stream: ActiveSyncStream,
+        to stream: ActiveReplicationStream,
         userKey: String
     ) -> [CheckedContinuation<Void, any Error>]? {
         if isStopped { return nil }

@@ -14,7 +14,7 @@ struct CheckpointStory {
         /// The seconds since the checkpoint was announced.
         var total: Double
         /// Those of them that the session was reading, sending, or waiting for either.
-        var spent: [StreamActivity: Double]
+        var spent: [ClientStreamActivity: Double]
         /// Whether at least a second has passed since the line before.
         var isDue: Bool
     }
@@ -22,7 +22,7 @@ struct CheckpointStory {
     /// The least time between two lines: 1 s.
     static let pause = 1.0
     /// The activities whose time is told apart.
-    private static let activities: [StreamActivity] = [.reading, .sending, .waitingForSlot, .waitingForMemory]
+    private static let activities: [ClientStreamActivity] = [.reading, .sending, .waitingForSlot, .waitingForMemory]
 
     private var operations = 0
     private var bytes = 0
@@ -53,7 +53,7 @@ struct CheckpointStory {
     ///   - activity: The activity.
     ///   - start: When it began, in seconds since 1970.
     ///   - end: When it ended.
-    mutating func didEnd(_ activity: StreamActivity, from start: Double, to end: Double) {
+    mutating func didEnd(_ activity: ClientStreamActivity, from start: Double, to end: Double) {
         let seconds = Float(max(0, end - max(start, announcedAt)))
         switch activity {
         case .reading: spent.0 += seconds
@@ -73,7 +73,7 @@ struct CheckpointStory {
     ///   - activity: What the session is doing.
     ///   - start: Since when, in seconds since 1970.
     /// - Returns: The line.
-    mutating func takeLine(at now: Double, while activity: StreamActivity, since start: Double) -> Line {
+    mutating func takeLine(at now: Double, while activity: ClientStreamActivity, since start: Double) -> Line {
         var current = self
         current.didEnd(activity, from: start, to: now)
         let (reading, sending, slot, memory) = current.spent

@@ -32,7 +32,7 @@ package struct OpenedSyncStream: Sendable {
     /// The lease of a place among the streams of the user, released when the stream has ended.
     package let place: UserStreams.Place
     /// Counts what is sent.
-    package let statistics: StreamStatistics
+    package let statistics: ClientStreamStatistics
     /// With the ids of the request.
     package let logger: Logger
 
@@ -99,7 +99,7 @@ package struct OpenedSyncStream: Sendable {
             throwing: TooSlow()
         ) { [statistics, logger] in
             // More than once, when another stream becomes active in the middle.
-            var next = active as ActiveSyncStream?
+            var next = active as ActiveReplicationStream?
             while let stream = next {
                 var session = SyncSession(
                     request: request,

@@ -25,11 +25,11 @@ package struct SyncSession: Sendable {
     /// The memory that this stream has in ``Environment/readAhead``.
     package let share: ReadAheadBudget.Share
     let environment: Environment
-    private let stream: ActiveSyncStream
+    private let stream: ActiveReplicationStream
     let encoding: Encoding
     /// Whether each client gets a copy of a line, also of what several clients want.
     let copiesLines: Bool
-    let statistics: StreamStatistics
+    let statistics: ClientStreamStatistics
     private let logger: Logger
     private var machine: StateMachine
     private var resolver: BucketResolver
@@ -56,11 +56,11 @@ package struct SyncSession: Sendable {
     package init(
         request: StreamingSyncRequest,
         token: VerifiedToken,
-        stream: ActiveSyncStream,
+        stream: ActiveReplicationStream,
         environment: Environment,
         encoding: Encoding,
         copiesLines: Bool,
-        statistics: StreamStatistics,
+        statistics: ClientStreamStatistics,
         logger: Logger
     ) {
         self.environment = environment

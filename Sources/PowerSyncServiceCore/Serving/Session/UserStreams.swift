@@ -9,11 +9,11 @@ package final class UserStreams: Sendable {
     /// nobody holds this.
     package final class Place: Sendable {
         /// Counts what the stream sends.
-        package let statistics: StreamStatistics
+        package let statistics: ClientStreamStatistics
         private let streams: UserStreams
         private let id: UInt64
 
-        fileprivate init(_ streams: UserStreams, _ id: UInt64, _ statistics: StreamStatistics) {
+        fileprivate init(_ streams: UserStreams, _ id: UInt64, _ statistics: ClientStreamStatistics) {
             self.streams = streams
             self.id = id
             self.statistics = statistics
@@ -73,7 +73,7 @@ package final class UserStreams: Sendable {
     fileprivate struct Entry {
         var client: StreamClient
         var openedAt: Double
-        var statistics: StreamStatistics
+        var statistics: ClientStreamStatistics
     }
 
     fileprivate struct State {
@@ -111,17 +111,17 @@ package final class UserStreams: Sendable {
     /// All open streams in the order in which they were opened, and what was sent by them and by those that have ended.
     ///
     /// - Complexity: O(n log n) for n streams.
-    package func report() -> (streams: [StreamReport], totals: Totals) {
+    package func report() -> (streams: [ClientStreamReport], totals: Totals) {
         let (entries, ended) = state.withLockedValue { ($0.entries, $0.ended) }
         var totals = ended
-        var reports: [StreamReport] = []
+        var reports: [ClientStreamReport] = []
         reports.reserveCapacity(entries.count)
         for (id, entry) in entries {
             let state = entry.statistics.state
             totals.operations += state.operations
             totals.bytes += state.bytes
             reports.append(
-                StreamReport(
+                ClientStreamReport(
                     id: id,
                     client: entry.client,
                     openedAt: entry.openedAt,
@@ -153,7 +153,7 @@ package final class UserStreams: Sendable {
     /// - Returns: The place.
     /// - Throws: ``Overflow`` when there is none.
     package func enter(_ client: StreamClient, with reservation: Reservation? = nil) throws(Overflow) -> Place {
-        let statistics = StreamStatistics(now: now)
+        let statistics = ClientStreamStatistics(now: now)
         let openedAt = now()
         let isReserved = reservation?.take() ?? false
         let id = state.withLockedValue { state -> UInt64? in

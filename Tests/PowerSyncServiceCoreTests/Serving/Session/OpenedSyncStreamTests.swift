@@ -48,7 +48,7 @@ import Testing
             if isFirst { try await happens() }
         }
 
-        func activeStream() async throws -> ActiveSyncStream? {
+        func activeStream() async throws -> ActiveReplicationStream? {
             let active = try await storage.activeStream()
             try await asked(.activeStream)
             return active

@@ -1,7 +1,7 @@
 package import PowerSyncProtocol
 
 /// The state of a sync stream for operators: what its session does, or waits for.
-package enum StreamActivity: String, Sendable, Hashable, Codable {
+package enum ClientStreamActivity: String, Sendable, Hashable, Codable {
     /// Its first line is being made.
     case opening
     /// It reads what its client wants.
@@ -19,7 +19,7 @@ package enum StreamActivity: String, Sendable, Hashable, Codable {
 }
 
 /// How far a sync stream is.
-package struct StreamProgressReport: Sendable, Equatable {
+package struct ClientStreamProgress: Sendable, Equatable {
     /// The checkpoint that was announced last; `nil` before the first.
     package var checkpoint: OpID?
     /// The one that was completed last; `nil` before the first.
@@ -33,7 +33,7 @@ package struct StreamProgressReport: Sendable, Equatable {
 }
 
 /// An open sync stream at one moment, for operators.
-package struct StreamReport: Sendable {
+package struct ClientStreamReport: Sendable {
     /// Counted from 1 in the order in which streams were opened.
     package var id: UInt64
     /// Who the client is.
@@ -45,9 +45,9 @@ package struct StreamReport: Sendable {
     /// Bytes of lines sent, before compression.
     package var bytes: Int
     /// The progress of its download.
-    package var progress: StreamProgressReport
+    package var progress: ClientStreamProgress
     /// Its state.
-    package var activity: StreamActivity
+    package var activity: ClientStreamActivity
     /// Since when, in seconds since 1970.
     package var activeSince: Double
 }

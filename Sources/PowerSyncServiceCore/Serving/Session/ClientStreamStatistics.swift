@@ -6,12 +6,12 @@ import Tracing
 
 /// Counts what one stream sends, and knows what it is doing: for its last log entry, for operators, and for the metrics of the
 /// process.
-package final class StreamStatistics: Sendable {
+package final class ClientStreamStatistics: Sendable {
     private struct Counts {
         var operations = OperationCounts()
         var bytes = 0
-        var progress = StreamProgressReport()
-        var activity = StreamActivity.opening
+        var progress = ClientStreamProgress()
+        var activity = ClientStreamActivity.opening
         /// Since when, in seconds since 1970.
         var activeSince: Double
         var story = CheckpointStory()
@@ -23,8 +23,8 @@ package final class StreamStatistics: Sendable {
     struct State {
         var operations: Int
         var bytes: Int
-        var progress: StreamProgressReport
-        var activity: StreamActivity
+        var progress: ClientStreamProgress
+        var activity: ClientStreamActivity
         var activeSince: Double
     }
 
@@ -93,7 +93,7 @@ package final class StreamStatistics: Sendable {
     }
 
     /// The session does something else from now on.
-    func began(_ activity: StreamActivity) {
+    func began(_ activity: ClientStreamActivity) {
         let now = now()
         counts.withLockedValue { counts in
             guard counts.activity != activity else { return }

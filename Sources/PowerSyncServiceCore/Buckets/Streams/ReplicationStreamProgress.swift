@@ -1,7 +1,7 @@
 package import Foundation
 
 /// How far a replication stream is, for operators.
-package struct StreamProgress: Sendable {
+package struct ReplicationStreamProgress: Sendable {
     /// The published checkpoint; `nil` before the first one.
     package var checkpoint: StorageCheckpoint?
     /// When the checkpoint was made; `nil` when there is none, or the storage does not know.

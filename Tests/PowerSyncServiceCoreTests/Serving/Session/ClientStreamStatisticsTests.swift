@@ -6,10 +6,10 @@ import Testing
 @testable import PowerSyncServiceCore
 
 /// What is known of open streams.
-@Suite struct StreamStatisticsTests {
+@Suite struct ClientStreamStatisticsTests {
     @Test func aWriteThatTakesLongWaitsForTheClient() {
         let time = NIOLockedValueBox(100.0)
-        let statistics = StreamStatistics(now: { time.withLockedValue(\.self) })
+        let statistics = ClientStreamStatistics(now: { time.withLockedValue(\.self) })
         statistics.began(.sending)
         statistics.willWrite()
         time.withLockedValue { $0 = 100.5 }
@@ -27,7 +27,7 @@ import Testing
 
     @Test func anActivityThatGoesOnKeepsItsBeginning() {
         let time = NIOLockedValueBox(1.0)
-        let statistics = StreamStatistics(now: { time.withLockedValue(\.self) })
+        let statistics = ClientStreamStatistics(now: { time.withLockedValue(\.self) })
         statistics.began(.reading)
         time.withLockedValue { $0 = 2 }
         statistics.began(.reading)
@@ -35,12 +35,12 @@ import Testing
     }
 
     @Test func progressIsThatOfTheNewestCheckpoint() {
-        let statistics = StreamStatistics()
+        let statistics = ClientStreamStatistics()
         statistics.didAnnounce(OpID(5), buckets: 9, downloads: 3)
         statistics.didSend([.put: 2], bucketsLeft: 1)
         #expect(
             statistics.state.progress
-                == StreamProgressReport(checkpoint: OpID(5), buckets: 9, downloads: 3, bucketsLeft: 1)
+                == ClientStreamProgress(checkpoint: OpID(5), buckets: 9, downloads: 3, bucketsLeft: 1)
         )
         statistics.didComplete(OpID(5))
         #expect(statistics.state.progress.bucketsLeft == 0)
