@@ -22,7 +22,7 @@ struct TableModels {
     }
 
     /// Adds the rows of a query.
-    mutating func add(_ query: RowEvaluator) {
+    mutating func add(_ query: DataQuery) {
         let tables = source.tables.filter { query.table.matches($0.name, defaultSchema: source.defaultSchema) }
         if tables.isEmpty {
             problems.append(
@@ -32,7 +32,7 @@ struct TableModels {
         for table in tables { add(query, of: table) }
     }
 
-    private mutating func add(_ query: RowEvaluator, of table: DeclaredTable) {
+    private mutating func add(_ query: DataQuery, of table: DeclaredTable) {
         let name = query.outputName ?? table.name.name
         var draft = drafts[name] ?? Draft()
         draft.queries += 1
@@ -49,7 +49,7 @@ struct TableModels {
     }
 
     /// The columns of a query's rows; a later one replaces an earlier one of the same name.
-    private mutating func outputs(of query: RowEvaluator, _ table: DeclaredTable) -> [(name: String, shape: ValueShape)]
+    private mutating func outputs(of query: DataQuery, _ table: DeclaredTable) -> [(name: String, shape: ValueShape)]
     {
         var outputs: [(name: String, shape: ValueShape)] = []
         func set(_ name: String, _ shape: ValueShape, isOnlyIfMissing: Bool = false) {

@@ -238,7 +238,7 @@ import TestSupport
         ),
     ]
 
-    private static let tooLarge = SQLValue.text(String(repeating: "x", count: ChangeEvaluator.maximumDataBytes))
+    private static let tooLarge = SQLValue.text(String(repeating: "x", count: RecordBuilder.maximumDataBytes))
 
     @Test(arguments: TestedStorage.all, cases)
     func changesBecomeOperations(_ kind: TestedStorage, _ testCase: Case) async throws {

@@ -21,7 +21,7 @@ struct DataQueryCompiler {
     ///   - text: The query.
     ///   - parameters: The parameters of the definition in the order of bucket names; `nil` when they have errors.
     /// - Returns: One evaluator for each `OR` branch.
-    mutating func compile(_ text: SQLSources.Text, parameters: [String]?) -> [RowEvaluator] {
+    mutating func compile(_ text: SQLSources.Text, parameters: [String]?) -> [DataQuery] {
         let syntax = SQLParser.parse(text, as: .dataQuery)
         problems = syntax.problems
         guard let select = syntax.select else { return [] }
@@ -41,7 +41,7 @@ struct DataQueryCompiler {
         }
         problems = problems.asLegacy
         guard !hasErrors, let parameters else { return [] }
-        var evaluators: [RowEvaluator] = []
+        var evaluators: [DataQuery] = []
         var uses: [Set<String>] = []
         for variant in variants {
             guard let parts = parts(of: variant) else { return [] }
@@ -161,7 +161,7 @@ extension DataQueryCompiler {
         return nil
     }
 
-    private func evaluator(_ query: CanonicalQuery, _ parts: Parts, _ parameters: [String]) -> RowEvaluator? {
+    private func evaluator(_ query: CanonicalQuery, _ parts: Parts, _ parameters: [String]) -> DataQuery? {
         guard case .table(let pattern, _) = query[query.output].kind else { return nil }
         let functions = FunctionList(query.resultSets, usedBy: parts.filters + parts.keys.map(\.expression))
         var filters = parts.filters
@@ -173,7 +173,7 @@ extension DataQueryCompiler {
             // A parameter has one value: what it is compared with must be equal.
             filters += values.dropFirst().filter { $0 != key }.map { .call(.equal, [key, $0]) }
         }
-        return RowEvaluator(
+        return DataQuery(
             table: pattern,
             functions: functions.functions,
             filters: filters.map(functions.numbered).sortedByStructure,

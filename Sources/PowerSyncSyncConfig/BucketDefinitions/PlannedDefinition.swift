@@ -5,7 +5,7 @@ struct PlannedDefinition {
     /// The priority of its buckets, unless a parameter query says another one.
     var priority: Int32
     /// What becomes of rows; partition keys are in the order of the first parameter query.
-    var evaluators: [RowEvaluator]
+    var evaluators: [DataQuery]
     /// How clients find the buckets, one way for each parameter query and `OR` branch.
     var ways: [PlannedWay]
 }

@@ -6,7 +6,7 @@ import PowerSyncProtocol
 /// theirs.
 package struct TableEvaluator: Sendable {
     private let table: SourceTableName
-    private let evaluators: [(evaluator: RowEvaluator, bucketNames: [String])]
+    private let evaluators: [(evaluator: DataQuery, bucketNames: [String])]
     private let indexes: [(id: ParameterIndex.ID, index: ParameterIndex)]
 
     /// The evaluators and indexes for rows of one layout.
@@ -19,14 +19,14 @@ package struct TableEvaluator: Sendable {
 
     private struct Bound {
         let layout: RowLayout
-        let evaluators: [BoundEvaluator]
+        let evaluators: [BoundDataQuery]
         let indexes: [BoundIndex]
     }
 
     /// Creates an evaluator from all evaluators and indexes that read a table.
     init(
         table: SourceTableName,
-        evaluators: [(evaluator: RowEvaluator, bucketNames: [String])],
+        evaluators: [(evaluator: DataQuery, bucketNames: [String])],
         indexes: [(id: ParameterIndex.ID, index: ParameterIndex)]
     ) {
         self.table = table
@@ -41,7 +41,7 @@ package struct TableEvaluator: Sendable {
             layout: layout,
             evaluators: evaluators.map { evaluator, names in
                 let binding = RowBinding(layout: layout, table: table, pattern: evaluator.table)
-                return BoundEvaluator(evaluator, bucketNames: names, binding: binding)
+                return BoundDataQuery(evaluator, bucketNames: names, binding: binding)
             },
             indexes: indexes.map { id, index in
                 BoundIndex(index, id: id, binding: RowBinding(layout: layout, table: table, pattern: index.table))

@@ -34,7 +34,7 @@ extension SyncPlan: Codable {
         let container = try decoder.container(keyedBy: CodingKeys.self)
         let version = try container.decode(Int.self, forKey: .version)
         guard version == Self.version else { throw SyncPlanError.unsupportedVersion(version) }
-        let evaluators = try container.decode([RowEvaluator].self, forKey: .evaluators)
+        let evaluators = try container.decode([DataQuery].self, forKey: .evaluators)
         let buckets = try container.decode([BucketDefinition].self, forKey: .buckets)
         self.init(
             evaluators: evaluators,

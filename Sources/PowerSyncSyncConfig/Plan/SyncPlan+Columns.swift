@@ -46,7 +46,7 @@ extension SyncPlan {
     }
 }
 
-extension RowEvaluator {
+extension DataQuery {
     fileprivate var expressions: [PlanExpression] {
         let outputs = columns.compactMap { column in
             if case .expression(let expression, _) = column { expression } else { nil }

@@ -9,7 +9,7 @@ package struct SyncPlan: Sendable, Equatable {
     package static let version = 1
 
     /// What becomes of source rows.
-    package let evaluators: [RowEvaluator]
+    package let evaluators: [DataQuery]
     /// What takes the place of subqueries.
     package let parameterIndexes: [ParameterIndex]
     /// The bucket definitions.
@@ -44,7 +44,7 @@ package struct SyncPlan: Sendable, Equatable {
     ///
     /// - Precondition: Positions refer to existing elements.
     init(
-        evaluators: [RowEvaluator],
+        evaluators: [DataQuery],
         parameterIndexes: [ParameterIndex],
         buckets: [BucketDefinition],
         streams: [Stream],
@@ -88,7 +88,7 @@ package struct BucketDefinition: Sendable, Hashable, Codable {
     /// The name, for example `lists|0`; of a legacy definition its name alone.
     package var name: String
     /// The evaluators, ascending.
-    package var evaluators: [RowEvaluator.ID]
+    package var evaluators: [DataQuery.ID]
 
     /// The position of a definition in a plan.
     package typealias ID = PlanID<BucketDefinition>

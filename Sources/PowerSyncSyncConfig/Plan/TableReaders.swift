@@ -28,7 +28,7 @@ struct TableReaders: Sendable, Equatable {
     private let indexes: Patterns
 
     /// Finds the readers of a plan.
-    init(evaluators: [RowEvaluator], indexes: [ParameterIndex]) {
+    init(evaluators: [DataQuery], indexes: [ParameterIndex]) {
         self.evaluators = Patterns(evaluators.map(\.table))
         self.indexes = Patterns(indexes.map(\.table))
     }

@@ -3,11 +3,11 @@ struct PlanBuilder {
     /// The largest number of queriers in one stream.
     static let maximumQueriers = 100
 
-    private var evaluators = InterningTable<RowEvaluator>()
+    private var evaluators = InterningTable<DataQuery>()
     private var parameterIndexes = InterningTable<ParameterIndex>()
     private var buckets: [BucketDefinition] = []
     /// The first bucket definition of each set of evaluators.
-    private var bucketPositions: [[RowEvaluator.ID]: Int] = [:]
+    private var bucketPositions: [[DataQuery.ID]: Int] = [:]
     private var streams: [SyncPlan.Stream] = []
 
     /// What variants of one stream have in common when they can share buckets.
@@ -34,9 +34,9 @@ struct PlanBuilder {
         variants: [PlannedVariant]
     ) -> Int {
         var recipes = InterningTable<Recipe>()
-        var members: [(bucketName: String, evaluators: Set<RowEvaluator.ID>)] = []
+        var members: [(bucketName: String, evaluators: Set<DataQuery.ID>)] = []
         for (number, variant) in variants.enumerated() {
-            let evaluator = RowEvaluator.ID(rawValue: evaluators.position(of: variant.evaluator))
+            let evaluator = DataQuery.ID(rawValue: evaluators.position(of: variant.evaluator))
             let recipe = recipes.position(of: recipe(for: variant.way))
             if recipe == members.count {
                 members.append(("\(name)|\(number)", [evaluator]))
@@ -67,7 +67,7 @@ struct PlanBuilder {
 
     /// Adds a legacy definition: one bucket definition under its own name, whatever way leads to it.
     mutating func addDefinition(_ definition: PlannedDefinition) {
-        let ids = definition.evaluators.map { RowEvaluator.ID(rawValue: evaluators.position(of: $0)) }
+        let ids = definition.evaluators.map { DataQuery.ID(rawValue: evaluators.position(of: $0)) }
         let bucket = addBucket(named: definition.name, evaluators: Set(ids).sorted())
         var queriers = InterningTable<Querier>()
         for way in definition.ways {
@@ -106,12 +106,12 @@ struct PlanBuilder {
     /// The bucket definition of a set of evaluators.
     ///
     /// Queriers that need the same set share it, whatever way they take.
-    private mutating func bucket(named name: String, evaluators: [RowEvaluator.ID]) -> BucketDefinition.ID {
+    private mutating func bucket(named name: String, evaluators: [DataQuery.ID]) -> BucketDefinition.ID {
         if let existing = bucketPositions[evaluators] { return BucketDefinition.ID(rawValue: existing) }
         return addBucket(named: name, evaluators: evaluators)
     }
 
-    private mutating func addBucket(named name: String, evaluators: [RowEvaluator.ID]) -> BucketDefinition.ID {
+    private mutating func addBucket(named name: String, evaluators: [DataQuery.ID]) -> BucketDefinition.ID {
         if bucketPositions[evaluators] == nil { bucketPositions[evaluators] = buckets.count }
         buckets.append(BucketDefinition(name: name, evaluators: evaluators))
         return BucketDefinition.ID(rawValue: buckets.count - 1)

@@ -1,7 +1,7 @@
 /// One variant of a query, before positions in the plan are known.
 struct PlannedVariant {
     /// What becomes of rows of the output table.
-    var evaluator: RowEvaluator
+    var evaluator: DataQuery
     /// How clients find the buckets.
     var way: PlannedWay
 }

@@ -79,7 +79,7 @@ struct VariantPlanner {
         }
         let parts = assemble(query.output, output, outputs: [])
         return PlannedVariant(
-            evaluator: RowEvaluator(
+            evaluator: DataQuery(
                 table: pattern,
                 functions: parts.functions,
                 filters: parts.filters,

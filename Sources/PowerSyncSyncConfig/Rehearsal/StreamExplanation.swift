@@ -113,7 +113,7 @@ extension SyncPlan {
     }
 }
 
-extension RowEvaluator {
+extension DataQuery {
     /// The rows that the evaluator syncs.
     fileprivate var explanation: String {
         var text = table.description

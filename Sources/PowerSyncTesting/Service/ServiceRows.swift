@@ -113,7 +113,7 @@ final class ServiceRows: Sendable {
 
     /// Puts changes of a table into buckets.
     private func save(_ changes: [SourceChange], of table: SourceTable) throws {
-        var evaluator = ChangeEvaluator(
+        var evaluator = RecordBuilder(
             plan: plan,
             bucketPrefix: streamID.bucketPrefix,
             hashKey: [],

@@ -31,7 +31,7 @@ package struct PendingChanges {
     private let bucketPrefix: String
     private let hashKey: [UInt8]
     /// What evaluates changes of a table, by table id; kept, so that columns are looked up once.
-    private var evaluators: [SaveMode: [String: ChangeEvaluator]] = [:]
+    private var evaluators: [SaveMode: [String: RecordBuilder]] = [:]
     private var batch = Batch()
     private var bytes = 0
     /// The most records, as the last changes were added.
@@ -93,7 +93,7 @@ package struct PendingChanges {
         // Taken out while it is used, so that nothing of it is copied.
         var evaluator =
             evaluators[mode]?.removeValue(forKey: table.id)
-            ?? ChangeEvaluator(plan: plan, bucketPrefix: bucketPrefix, hashKey: hashKey, table: table, mode: mode)
+            ?? RecordBuilder(plan: plan, bucketPrefix: bucketPrefix, hashKey: hashKey, table: table, mode: mode)
         defer { evaluators[mode, default: [:]][table.id] = evaluator }
         while !isFull, let change = changes.popFirst() {
             let record = evaluator.evaluate(change)

@@ -1,7 +1,7 @@
 /// A row evaluator that is bound to the rows of one layout.
 ///
 /// A class: it is taken from a list for each row, and a struct would be copied member by member.
-final class BoundEvaluator: Sendable {
+final class BoundDataQuery: Sendable {
     /// The names of the bucket definitions that contain it.
     let bucketNames: [String]
     /// The name of the table on clients.
@@ -15,7 +15,7 @@ final class BoundEvaluator: Sendable {
     private let partitionKeys: [PlanExpression]
 
     /// Binds an evaluator.
-    init(_ evaluator: RowEvaluator, bucketNames: [String], binding: RowBinding) {
+    init(_ evaluator: DataQuery, bucketNames: [String], binding: RowBinding) {
         self.bucketNames = bucketNames
         outputName = evaluator.outputName ?? binding.table.name
         selectsAll = evaluator.columns == [.star]

@@ -1,5 +1,5 @@
 /// Turns rows of a source table into rows of buckets (docs/sync-config.md "The plan").
-package struct RowEvaluator: Sendable, Hashable, Codable {
+package struct DataQuery: Sendable, Hashable, Codable {
     /// The tables that are read.
     package var table: TablePattern
     /// The functions whose rows a source row is joined with.
@@ -14,7 +14,7 @@ package struct RowEvaluator: Sendable, Hashable, Codable {
     package var outputName: String?
 
     /// The position of an evaluator in a plan.
-    package typealias ID = PlanID<RowEvaluator>
+    package typealias ID = PlanID<DataQuery>
 }
 
 /// One entry of a column list.
