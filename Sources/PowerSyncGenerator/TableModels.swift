@@ -49,8 +49,7 @@ struct TableModels {
     }
 
     /// The columns of a query's rows; a later one replaces an earlier one of the same name.
-    private mutating func outputs(of query: DataQuery, _ table: DeclaredTable) -> [(name: String, shape: ValueShape)]
-    {
+    private mutating func outputs(of query: DataQuery, _ table: DeclaredTable) -> [(name: String, shape: ValueShape)] {
         var outputs: [(name: String, shape: ValueShape)] = []
         func set(_ name: String, _ shape: ValueShape, isOnlyIfMissing: Bool = false) {
             if let position = outputs.firstIndex(where: { $0.name == name }) {

@@ -47,7 +47,9 @@ extension ForwardingStorage {
         try await storage.withWriter(of: stream, body)
     }
 
-    package func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence { storage.checkpoints(of: stream) }
+    package func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence {
+        storage.checkpoints(of: stream)
+    }
 
     package func changes(from earlier: StorageCheckpoint, to later: StorageCheckpoint) async throws -> CheckpointChanges
     {
