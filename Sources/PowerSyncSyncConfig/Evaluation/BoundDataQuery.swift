@@ -1,4 +1,4 @@
-/// A row evaluator that is bound to the rows of one layout.
+/// A data query that is bound to the layout of the rows of one source.
 ///
 /// A class: it is taken from a list for each row, and a struct would be copied member by member.
 final class BoundDataQuery: Sendable {

@@ -1,4 +1,4 @@
-/// Turns rows of a source table into rows of buckets (docs/sync-config.md "The plan").
+/// A query of a plan: which rows of a source table are rows of which bucket (docs/sync-config.md "The plan").
 package struct DataQuery: Sendable, Hashable, Codable {
     /// The tables that are read.
     package var table: TablePattern
