@@ -92,7 +92,7 @@ import Testing
             // again, with another statement.
             let ending = """
                 SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
-                WHERE datname = current_database() AND query LIKE '%ERRORED%LIMIT 1' AND pid <> pg_backend_pid()
+                WHERE datname = current_database() AND query LIKE '%ERRORED%ORDER BY id' AND pid <> pg_backend_pid()
                 """
             while try home.run(ending).isEmpty {}
             let made = try await own.commit()

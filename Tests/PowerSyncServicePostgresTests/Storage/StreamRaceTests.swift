@@ -29,7 +29,7 @@ import Testing
         // While the record of the served stream is locked, the activation waits for it, and the deployment for that.
         let blocker = try await PostgresConnection.open(home.postgres.settings.connection)
         _ = try await blocker.execute(
-            "BEGIN; SELECT 1 FROM \(PostgresBucketStorage.defaultSchema).streams WHERE id = \(scenario.stream.id) FOR UPDATE",
+            "BEGIN; SELECT 1 FROM \(PostgresBucketStorage.defaultSchema).replication_streams WHERE id = \(scenario.stream.id) FOR UPDATE",
             activity: "locking"
         )
         try await withThrowingTaskGroup(of: Void.self) { group in

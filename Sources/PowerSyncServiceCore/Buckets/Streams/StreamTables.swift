@@ -98,7 +98,8 @@ extension StreamTables {
         }
         _ = try change { $0.deploy(keeping: same?.id) }
         guard var same else {
-            return try record(of: insert(NewStream(slotName: slotName, config: config, versionLabel: versionLabel)))
+            let id = try insert(NewStream(slotName: slotName, config: config, versionLabel: versionLabel))
+            return try record(of: id)
         }
         if same.versionLabel != versionLabel {
             try setVersionLabel(versionLabel, of: same.id)
@@ -122,7 +123,8 @@ extension StreamTables {
                 config: try config(of: stream),
                 versionLabel: try record(of: stream).versionLabel
             )
-            return try record(of: insert(successor))
+            let id = try insert(successor)
+            return try record(of: id)
         case .stream(let successor): return try record(of: successor)
         case .none: throw BucketStorageError.replaced(stream)
         }
