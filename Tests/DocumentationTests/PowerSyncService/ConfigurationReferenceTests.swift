@@ -7,7 +7,7 @@ import Testing
     /// Where the databases say which keys they have.
     private static let moduleFolders = [
         "Sources/PowerSyncServicePostgres/Configuration", "Sources/PowerSyncServicePostgres/Modules",
-        "Sources/PowerSyncServiceSQLite/Modules",
+        "Sources/PowerSyncServiceSQLite/Modules", "Sources/PowerSyncServiceCore/Modules",
     ]
     private static let readerFolder = "Sources/PowerSyncServiceCore/Modules/Keys"
     private let page: Page
@@ -38,8 +38,11 @@ import Testing
     private func keysOfTheService() throws -> Set<String> {
         let folders = [Self.folder] + Self.moduleFolders
         let files = try folders.flatMap { try Page.files(in: $0, withExtension: "swift") }
-            .filter { $0.path.hasSuffix("+YAML.swift") || $0.path.hasSuffix("Module.swift") }
-        #expect(files.count >= 7)
+            .filter {
+                $0.path.hasSuffix("+YAML.swift") || $0.path.hasSuffix("Module.swift")
+                    || $0.path.hasSuffix("/Modules.swift")
+            }
+        #expect(files.count >= 8)
         var keys: Set<String> = []
         for file in files {
             let text = try String(contentsOf: file, encoding: .utf8)
@@ -81,11 +84,11 @@ import Testing
         ("max_concurrent_connections", "maxConcurrentConnections"), ("max_streams_per_user", "maxStreamsPerUser"),
         ("max_data_fetch_concurrency", "maxDataFetchConcurrency"),
         ("max_buckets_per_connection", "maxBucketsPerConnection"),
-        ("max_parameter_query_results", "maxParameterQueryResults"), ("port", "port"),
+        ("max_parameter_query_results", "maxParameterQueryResults"), ("port", "defaultPort"),
     ])
     func itHasTheDefaults(key: String, property: String) throws {
         let text = try source("ServiceConfiguration.swift")
-        let declaration = try #require(text.firstMatch(of: try Regex("var \(property) = (\\d+)\n")))
+        let declaration = try #require(text.firstMatch(of: try Regex("(?:var|let) \(property) = (\\d+)\n")))
         let value = try #require(declaration.output[1].substring)
         #expect(rows.first { $0.keys.last == key }?.value == String(value))
     }

@@ -158,7 +158,7 @@ import Testing
                 while let bytes = try? await connection.read() { text += String(buffer: bytes) }
                 #expect(!text.contains("object_id") && !text.contains("checkpoint_complete"), "\(text)")
             }
-            _ = try await log.line(containing: "failed", "malformed", path)
+            _ = try await log.line(containing: "error Sync stream complete", "malformed", path)
 
             try await scenario.write(Scenario.put("settings", "s0", ["value": "y"]))
             _ = try await log.line(containing: "Replication failed", "malformed", path)

@@ -92,7 +92,7 @@ import Testing
                 }
             }
             #expect(error?.catalogueCode == .replicationLocked)
-            #expect(error?.description.hasSuffix("Stop it first. [PSYNC_S1003]") == true)
+            #expect(error?.description.hasSuffix(". [PSYNC_S1003]") == true)
         }
         let slots = try slotNames()
         #expect(slots.count == 1)

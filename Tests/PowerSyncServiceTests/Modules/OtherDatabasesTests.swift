@@ -27,7 +27,9 @@ import Testing
                   content: |
                     config: {edition: 3}
                     streams:
-                      lists: {auto_subscribe: true, query: SELECT id, name FROM lists WHERE owner_id = auth.user_id()}
+                      lists:
+                        auto_subscribe: true
+                        query: SELECT id, name FROM lists WHERE owner_id = auth.user_id()
                 client_auth: {audience: [powersync-dev]}
                 api: {tokens: [\(AdminScenario.token)]}
                 """,

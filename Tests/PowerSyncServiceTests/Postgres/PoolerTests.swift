@@ -304,6 +304,6 @@ struct PoolerTests {
         }
         await expectRefusal { _ = try await storage.compact() }
         for table in ["operations", "write_checkpoints"] { #expect(try await scenario.rowCount(table) == 0) }
-        #expect(try await scenario.rowCount("streams") == 1)
+        #expect(try await scenario.rowCount("replication_streams") == 1)
     }
 }
