@@ -156,8 +156,13 @@ package final class InMemoryBucketStorage: BucketStorage {
     /// A writer of a stream of this storage.
     package func writer(of stream: ReplicationStreamID) throws -> any BucketStorageWriter {
         let session = InMemoryWriterSession(storage: self, streamID: stream)
-        let beginning = try state.withLockedValue { try $0.beginning(of: stream, configs) }
-        return BucketWriter(session, beginning, makeID: { RandomID.make() })
+        let (index, beginning) = try state.withLockedValue { state in
+            (state.index(of: stream), try state.beginning(of: stream, configs))
+        }
+        // The same each time: ids of tables are a part of checksums.
+        return BucketWriter(session, beginning) { [state] in
+            "table\(state.withLockedValue { $0.streams[index].tables.count })of\(index)"
+        }
     }
 
     /// Waits for the end of the task, as there are no other processes.
