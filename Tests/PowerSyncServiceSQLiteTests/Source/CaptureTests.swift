@@ -100,7 +100,7 @@ import Testing
                 "CREATE UNIQUE INDEX i ON lists (json_extract(a, '$.k,)'), substr(\"b\", 1, 1) COLLATE nocase asc)",
             ],
             #"INSERT INTO lists VALUES ('1', '{"k,)":5}', 'xy'), ('3', '{"k,)":6}', 'x')"#,
-            #"UPDATE OR REPLACE lists SET a = '{"k)":5}', b = 'Xz' WHERE id = '3'"#,
+            #"UPDATE OR REPLACE lists SET a = '{"k,)":5}', b = 'Xz' WHERE id = '3'"#,
             [#"-"1""#, #"+"3""#]
         ),
         Replacement(
