@@ -1,5 +1,6 @@
 import GRDB
 import NIOConcurrencyHelpers
+import PowerSyncSQLite
 
 /// Notices that another process, or any other SQLite connection, has committed to the file of a database.
 ///
@@ -161,7 +162,7 @@ final class ExternalCommits: Sendable {
             if delay > .zero { try await clock.sleep(for: delay) }
             // First, so that what is committed after the look causes another one.
             arm()
-            let hasCommit = try await DatabaseAccess.write(to: writer) { try self.hasNews($0) }
+            let hasCommit = try await writer.uncancelledWriteWithoutTransaction { try self.hasNews($0) }
             let hasNews = await pool?.hasNews(writer, hasCommit: hasCommit) ?? hasCommit
             if hasNews { changes.announceAll() }
         } catch is CancellationError {

@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncSQLite
 
-/// The database on disk: its connections, opened at first use, and who hears of its changes.
+/// Connections to a database file, opened at first use and observed.
 ///
 /// ```
 ///            open(), under `openLock`            close()
@@ -13,26 +13,24 @@ import PowerSyncSQLite
 ///     └──────────────────────────────────────────────────────┘
 /// ```
 ///
-/// Opening prepares the connections, brings the internal tables to the current version, and applies the schema.
-final class LocalDatabase: Sendable {
+/// Opening prepares the connections, brings the internal tables to the current version, and applies the schema. Handles of one file
+/// share the connections that the SDK opens, and the last one closes them.
+final class FileConnections: Sendable {
     /// Where the connections come from.
     let source: ConnectionSource
-    /// Receives messages.
-    let logger: any LoggerProtocol
     /// Measures the throttle of watches and delays between attempts to open.
     let clock: any Clock<Duration>
-    /// Who hears of commits.
+    /// The listeners to commits.
     let changes = ChangeHub()
     /// Hears of transactions that remove what the database knows of earlier syncs.
     let syncState: SyncStateObserver
-
     /// Tells commits of others from those of an app's pool; `nil` for connections of GRDB.
     let poolCommits: PoolCommits?
     /// The table diffs that are being recorded.
     let tableDiffs = TableDiffRegistry()
 
-    /// What to apply when the database is opened, or why there is nothing.
-    private let schema: Result<ClientSchema, any Error>
+    /// Receives messages: that of the handle that has made the connections.
+    private let logger: any LoggerProtocol
     /// Writes the rows that a database in memory begins with.
     private let seed: DatabaseSeed?
 
@@ -52,81 +50,73 @@ final class LocalDatabase: Sendable {
 
     private struct State {
         var connections = Connections.unopened
-        /// How many attempts to open have ended, and how the last one did.
+        /// How many attempts to open have failed, and how the last one did.
         var attempts = 0
         var lastFailure: (any Error)?
-        var onOpen: (@Sendable (DownloadStatus) -> Void)?
-        /// What has replaced the schema that the database was opened with.
-        var newSchema: ClientSchema?
-        /// Closes the connections; `nil` when nobody has asked for that, and when it is done.
+        /// Closes the connections; `nil` before that is asked for, and when it is done.
         var closing: Task<Void, any Error>?
         /// Whether the app's own pool is being closed, whose `close` may come back to this database.
         var isClosingPool = false
     }
 
     private let state = NIOLockedValueBox(State())
-    /// Held while the database is opened.
-    private let openLock = AsyncLock()
 
-    /// Creates a database that will be opened at first use.
+    /// Creates connections that will be opened at first use.
     ///
     /// - Parameters:
-    ///   - source: Where its connections come from.
-    ///   - schema: What to apply when it is opened.
+    ///   - source: Where they come from.
     ///   - logger: Receives messages.
     ///   - clock: Measures throttles and delays.
     ///   - seed: Writes the rows that a database in memory begins with.
-    init(
-        source: ConnectionSource,
-        schema: Result<ClientSchema, any Error>,
-        logger: any LoggerProtocol,
-        clock: any Clock<Duration> = ContinuousClock(),
-        seed: DatabaseSeed? = nil
-    ) {
+    init(source: ConnectionSource, logger: any LoggerProtocol, clock: any Clock<Duration>, seed: DatabaseSeed?) {
         self.source = source
         self.logger = logger
         self.clock = clock
-        self.schema = schema
         self.seed = seed
         syncState = SyncStateObserver(logger: logger)
         poolCommits = if case .pool(let pool) = source { PoolCommits(pool) } else { nil }
     }
 
-    /// Registers what is called by each opening with what the database knows of earlier connections.
+    /// The connections; `nil` when they are not open yet.
     ///
-    /// The file is locked meanwhile: nobody can clear it between reading and calling.
-    func onOpen(_ action: @escaping @Sendable (DownloadStatus) -> Void) {
-        state.withLockedValue { $0.onOpen = action }
-    }
-
-    /// The schema in use; `nil` when it has an error that keeps the database from being opened.
-    var currentSchema: ClientSchema? {
-        state.withLockedValue { $0.newSchema } ?? (try? schema.get())
-    }
-
-    /// Whether ``close()`` was called.
-    var isClosed: Bool {
-        state.withLockedValue { state in
-            if case .closed = state.connections { true } else { false }
+    /// - Throws: ``PowerSyncError`` after their end.
+    func openWriter() throws -> (any DatabaseWriter)? {
+        switch state.withLockedValue({ $0.connections }) {
+        case .unopened: return nil
+        case .open(let opened): return opened.writer
+        case .closed: throw PowerSyncError.databaseIsClosed
         }
     }
+
+    /// How many attempts to open have failed.
+    var failedAttempts: Int { state.withLockedValue { $0.attempts } }
 
     /// The connections, opened if need be.
     ///
     /// Calls during an attempt wait for it and share its failure. When the task of the attempt is cancelled, the next
     /// one in line starts over.
     ///
+    /// - Parameters:
+    ///   - file: The file of the connections.
+    ///   - schema: What to apply, unless the file is open through other connections.
+    ///   - attempts: ``failedAttempts`` when the caller began to wait.
+    ///   - onOpen: Called in the transaction that prepares the file, if this call opens the connections.
+    /// - Returns: The connections, and whether this call has opened them.
     /// - Throws: ``PowerSyncError``, or `CancellationError` when the task is cancelled before the database is open.
-    func writer() async throws -> any DatabaseWriter {
-        if let writer = try openWriter() { return writer }
-        let attemptsBefore = state.withLockedValue { $0.attempts }
-        return try await openLock.withLock {
-            if let writer = try openWriter() { return writer }
-            if let failure = state.withLockedValue({ $0.attempts > attemptsBefore ? $0.lastFailure : nil }) {
+    func writer(
+        of file: DatabaseFile,
+        applying schema: ClientSchema,
+        unlessFailedSince attempts: Int,
+        _ onOpen: @escaping @Sendable (Database) throws -> Void
+    ) async throws -> (writer: any DatabaseWriter, isNew: Bool) {
+        if let writer = try openWriter() { return (writer, false) }
+        return try await file.openLock.withLock {
+            if let writer = try openWriter() { return (writer, false) }
+            if let failure = state.withLockedValue({ $0.attempts > attempts ? $0.lastFailure : nil }) {
                 throw failure
             }
             do {
-                return try await open()
+                return (try await open(file, schema, onOpen), true)
             } catch let error as CancellationError {
                 throw error
             } catch {
@@ -140,30 +130,29 @@ final class LocalDatabase: Sendable {
         }
     }
 
-    /// The connections; `nil` when nobody has opened them yet.
-    func openWriter() throws -> (any DatabaseWriter)? {
-        switch state.withLockedValue({ $0.connections }) {
-        case .unopened: return nil
-        case .open(let opened): return opened.writer
-        case .closed: throw PowerSyncError.databaseIsClosed
-        }
-    }
-
-    private func open() async throws -> any DatabaseWriter {
-        let schema = try schema.get()
+    private func open(
+        _ file: DatabaseFile,
+        _ schema: ClientSchema,
+        _ onOpen: @escaping @Sendable (Database) throws -> Void
+    ) async throws -> any DatabaseWriter {
         let writer = try await source.open(clock: clock, logger: logger)
         do {
-            try await prepare(writer, schema)
+            try await prepare(writer, file, schema, onOpen)
             return writer
         } catch {
-            // The file must not stay open until somebody happens to let go of the connections.
+            // The file must not stay open until the last reference to the connections happens to go.
             try? await source.closeOwn(writer)
             throw error
         }
     }
 
-    /// Makes connections those of the database.
-    private func prepare(_ writer: any DatabaseWriter, _ schema: ClientSchema) async throws {
+    /// Makes connections those of the file.
+    private func prepare(
+        _ writer: any DatabaseWriter,
+        _ file: DatabaseFile,
+        _ schema: ClientSchema,
+        _ onOpen: @escaping @Sendable (Database) throws -> Void
+    ) async throws {
         let externalCommits = ExternalCommits(
             location: source.location(of: writer),
             pool: poolCommits,
@@ -171,17 +160,18 @@ final class LocalDatabase: Sendable {
             logger: logger,
             clock: clock
         )
-        let versions = try await writeAlone(to: writer) { db in
+        let schema = file.schema ?? schema
+        let versions = try await write(to: writer) { db in
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
                 try schema.apply(to: db)
-                // Before anybody can connect, since a connection's status must not be overwritten.
-                self.state.withLockedValue { $0.onOpen }?(try DownloadStatus.offline(db))
-                // With the status, which others may change as soon as the transaction has ended.
+                // Before a connection to the service can begin, whose status must not be overwritten.
+                try onOpen(db)
+                // With the status, which other processes may change as soon as the transaction has ended.
                 try externalCommits?.synchronize(db)
                 return .commit
             }
-            // Before anybody is there to see it as a change.
+            // Before there is a listener that takes it for a change.
             try self.seed?.write(db, logger: self.logger)
             self.changes.observe(db)
             db.add(transactionObserver: self.syncState, extent: .databaseLifetime)
@@ -194,11 +184,22 @@ final class LocalDatabase: Sendable {
             state.connections = .open(
                 Opened(writer: writer, externalCommits: externalCommits, foreignWrites: foreignWrites())
             )
-            // Under the lock, so that the end of the database comes after it.
+            // Under the lock, so that the end of the connections comes after it.
             externalCommits?.start(writer)
         }
-        changes.announceOpening()
+        file.schema = schema
         logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
+    }
+
+    /// Runs `body` alone on the writing connection, whether the connections are open already or not.
+    func write<T>(
+        to writer: any DatabaseWriter,
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        guard let poolCommits else {
+            return try await writer.uncancelledWriteWithoutTransaction { db in Transfer(try body(db)) }.value
+        }
+        return try await poolCommits.write(to: writer, body)
     }
 
     /// Announces what is written on connections of the app, until the task is cancelled.
@@ -213,23 +214,16 @@ final class LocalDatabase: Sendable {
         }
     }
 
-    /// Another instance of this database in this process has committed.
-    ///
-    /// Whether that is news, SQLite knows: the instances may share their connections, or the commit has been noticed already.
-    func otherInstanceDidCommit() {
-        let connections = state.withLockedValue { $0.connections }
-        if case .open(let opened) = connections, let externalCommits = opened.externalCommits {
-            externalCommits.lookSoon()
-        } else {
-            changes.announceAll()
-        }
-    }
-
-    /// Replaces the schema.
+    /// Replaces the schema of the file.
     ///
     /// Every observer of the database fetches again: what views read may have changed. Table diffs end.
-    func apply(_ schema: ClientSchema) async throws {
-        let diffs = try await writeWithoutTransaction { db in
+    ///
+    /// - Parameters:
+    ///   - schema: The new schema.
+    ///   - writer: The connections, open.
+    ///   - file: The file of the connections.
+    func apply(_ schema: ClientSchema, to writer: any DatabaseWriter, of file: DatabaseFile) async throws {
+        let diffs = try await write(to: writer) { db in
             let diffs = try db.transaction(.immediate) { db in
                 let diffs = try self.tableDiffs.drop(db)
                 try schema.apply(to: db)
@@ -237,7 +231,7 @@ final class LocalDatabase: Sendable {
                 return diffs
             }
             // Before the next writer comes.
-            self.state.withLockedValue { $0.newSchema = schema }
+            file.schema = schema
             return diffs
         }
         try await source.refreshReaders()
@@ -251,24 +245,25 @@ final class LocalDatabase: Sendable {
     /// for a connection throw. While a pool of the app that is not GRDB's is being closed, a call returns at once: it may come from
     /// that pool.
     ///
+    /// - Parameter file: The file of the connections.
     /// - Throws: ``PowerSyncError``, or what the app's pool throws.
-    func close() async throws {
+    func close(_ file: DatabaseFile) async throws {
         let closing = state.withLockedValue { state -> Task<Void, any Error>? in
             // An app's pool may close what it belongs to when it is closed, and would wait for itself.
             if state.isClosingPool { return nil }
             if case .closed = state.connections { return state.closing }
-            let closing = state.closing ?? Task { try await self.closeConnections() }
+            let closing = state.closing ?? Task { try await self.closeConnections(file) }
             state.closing = closing
             return closing
         }
         try await closing?.value
     }
 
-    private func closeConnections() async throws {
+    private func closeConnections(_ file: DatabaseFile) async throws {
         defer { state.withLockedValue { ($0.closing, $0.isClosingPool) = (nil, false) } }
         let connections = endConnections()
-        // An attempt to open that has begun finds the database closed and gives its connections up.
-        await openLock.withLockIgnoringCancellation {}
+        // An attempt to open that has begun finds the connections closed and gives its connections up.
+        await file.openLock.withLockIgnoringCancellation {}
         do {
             if case .open(let opened) = connections {
                 await opened.externalCommits?.waitForEnd()
