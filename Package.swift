@@ -424,7 +424,8 @@ let package = Package(
         tests(
             "PowerSyncTests",
             [
-                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncClient", "PowerSyncCore",
+                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncAttachments", "PowerSyncClient",
+                "PowerSyncCore",
                 "PowerSyncCoreTestSupport",
                 "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting",
                 "PowerSyncUpload", "PowerSyncURLSession", "RSocket", "TestSupport", .asyncHTTPClient, .grdb,
