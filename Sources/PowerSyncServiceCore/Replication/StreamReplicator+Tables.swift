@@ -87,7 +87,7 @@ extension StreamReplicator {
         if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(of: history)) }
         for outdated in dropped {
             let changes = described.filter { $0.name == outdated.descriptor.name }
-                .flatMap { source.changes(from: outdated.descriptor, to: $0) }
+                .flatMap { $0.changes(since: outdated.descriptor) }
             var metadata: Logger.Metadata = [LogKey.table: "\(outdated.descriptor.name)"]
             if !changes.isEmpty { metadata[LogKey.changed] = "\(changes.joined(separator: ", "))" }
             logger.notice(
@@ -161,7 +161,7 @@ extension StreamReplicator {
             rejections.report(try await writer.save(chunk.rows.map { .insert($0) }, of: table, mode: .snapshot))
             writer.recordSnapshotProgress(chunk.lastKey, of: table)
             rows += chunk.rows.count
-            try await source.checkRetention(for: stream.slotName)
+            try await source.checkRetention(for: stream.sourceHandle)
             statistics.didCopy(chunk.rows)
             touch()
             (read, reader) = try await next

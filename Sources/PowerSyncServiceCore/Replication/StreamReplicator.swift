@@ -101,11 +101,11 @@ struct StreamReplicator {
         // As those do who are asked for a write checkpoint: if the source has gone back, all find it by the same position.
         _ = try await source.head(having: try await storage.publishedPosition())
         let position = try await source.prepareStream(
-            stream.slotName,
+            stream.sourceHandle,
             resumingAfter: writer.resumePosition,
             reached: writer.reachedLSN
         )
-        source.require(writer.storedLSN, in: stream.slotName)
+        source.require(writer.storedLSN, in: stream.sourceHandle)
         if writer.resumePosition == nil { try await writer.setResumePosition(position) }
 
         let database = try await storage.database()
@@ -172,7 +172,7 @@ struct StreamReplicator {
     ) async throws -> Outcome? {
         let byRelation = Dictionary(uniqueKeysWithValues: tables.read.map { ($0.descriptor.relationID, $0) })
         return try await source.withChanges(
-            of: stream.slotName,
+            of: stream.sourceHandle,
             after: progress.position,
             tables: writer.sourceTables.filter { table in tables.read.contains { $0.id == table.id } },
             plan: stream.plan
@@ -301,7 +301,7 @@ struct StreamReplicator {
         )
         // Only what is published may be forgotten: a blocked commit is repeated from the last checkpoint on. And only what
         // a power failure does not take back.
-        if source.wantsAcknowledgement(of: lsn, by: stream.slotName) {
+        if source.wantsAcknowledgement(of: lsn, by: stream.sourceHandle) {
             try await acknowledge(with: &writer, progress: &progress)
         }
         guard !progress.isActive else { return nil }

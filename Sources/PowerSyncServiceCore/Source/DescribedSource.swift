@@ -19,16 +19,16 @@ package protocol DescribedSource: ReplicationSource {
 
     /// What the source keeps of its log for a stream.
     ///
-    /// - Parameter slotName: The name of the stream in the source.
-    /// - Returns: `nil` for a source that keeps no log for its readers, and when there is no such slot.
+    /// - Parameter handle: What the source keeps the stream under.
+    /// - Returns: `nil` for a source that keeps no log for its readers, and when it does not know the handle.
     /// - Throws: An error of the source.
-    func logRetention(for slotName: String) async throws -> LogRetention?
+    func logRetention(for handle: String) async throws -> LogRetention?
 }
 
 extension DescribedSource {
     package func findings(for plan: SyncPlan) async throws -> [Finding] { [] }
 
-    package func logRetention(for slotName: String) async throws -> LogRetention? { nil }
+    package func logRetention(for handle: String) async throws -> LogRetention? { nil }
 }
 
 /// What a source keeps of its log for a stream that has not read all of it.

@@ -41,7 +41,7 @@ extension EmbeddedSource: ReplicationSource {
     }
 
     package func prepareStream(
-        _ slotName: String,
+        _ handle: String,
         resumingAfter resumePosition: SourcePosition?,
         reached: LSN?
     ) async throws -> SourcePosition {
@@ -51,7 +51,7 @@ extension EmbeddedSource: ReplicationSource {
             let kept = try Int64.fetchOne(
                 db,
                 sql: "SELECT acknowledged FROM _ps_streams WHERE name = ?",
-                arguments: [slotName]
+                arguments: [handle]
             )
             if let resumePosition {
                 guard let position = EmbeddedPosition(resumePosition.lsn), resumePosition.history == history else {
@@ -67,7 +67,7 @@ extension EmbeddedSource: ReplicationSource {
                     throw ReplicationSourceError(
                         .historyLost,
                         """
-                        The bucket storage is at position \(resumePosition), and stream \(slotName) of the embedded source was read further: \
+                        The bucket storage is at position \(resumePosition), and stream \(handle) of the embedded source was read further: \
                         the storage was restored. The tables are copied again.
                         """,
                         isOfOlderStorage: true
@@ -83,7 +83,7 @@ extension EmbeddedSource: ReplicationSource {
                     INSERT INTO _ps_streams (name, acknowledged, seen) VALUES (?, ?, ?)
                     ON CONFLICT (name) DO UPDATE SET acknowledged = excluded.acknowledged, seen = excluded.seen
                     """,
-                arguments: [slotName, head.sequence, now]
+                arguments: [handle, head.sequence, now]
             )
             return (head, history)
         }
@@ -92,12 +92,12 @@ extension EmbeddedSource: ReplicationSource {
                 .historyLost,
                 """
                 The embedded source has no changes after position \(resumePosition?.description ?? "") for stream \
-                \(slotName): the file was replaced or restored, or the stream was not replicated for long. \
+                \(handle): the file was replaced or restored, or the stream was not replicated for long. \
                 Its tables are copied again.
                 """
             )
         }
-        acknowledged.withLockedValue { $0[slotName] = Acknowledgement(sequence: prepared.position.sequence, at: 0) }
+        acknowledged.withLockedValue { $0[handle] = Acknowledgement(sequence: prepared.position.sequence, at: 0) }
         learn(prepared.position, of: prepared.history)
         return SourcePosition(prepared.position.lsn, of: prepared.history)
     }
@@ -182,7 +182,7 @@ extension EmbeddedSource: ReplicationSource {
     }
 
     package func withChanges<Result>(
-        of slotName: String,
+        of handle: String,
         after position: SourcePosition,
         tables: [SourceTable],
         plan: SyncPlan,

@@ -61,7 +61,7 @@ import Testing
             let slots = try scenario.database.run(
                 "SELECT slot_name FROM pg_replication_slots WHERE database = current_database()"
             )
-            #expect(slots == [[deployment.stream.slotName]])
+            #expect(slots == [[deployment.stream.sourceHandle]])
         }
     }
 

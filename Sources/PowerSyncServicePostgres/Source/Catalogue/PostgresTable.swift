@@ -75,10 +75,13 @@ struct PostgresTable: Sendable, Hashable {
     /// - Parameter options: How values are written; other ways make other rows.
     /// - Returns: The descriptor.
     func descriptor(_ options: SourceValueOptions) -> SourceTableDescriptor {
-        SourceTableDescriptor(
+        var form = fingerprint.form
+        form[SourceTableDescriptor.valuesInForm] = options.code
+        return SourceTableDescriptor(
             name: name,
-            relationID: "\(oid)-\(fingerprint.text)-\(options.code)",
-            identity: identity.map { .init(name: $0.name, type: "\($0.type)") }
+            relationID: "\(oid)",
+            identity: identity.map { .init(name: $0.name, type: "\($0.type)") },
+            form: form
         )
     }
 
@@ -112,14 +115,14 @@ extension SourceTableName {
 }
 
 extension SourceTableDescriptor {
-    /// The number of the relation, its fingerprint, and how its values are written; `nil` for a table of another source.
-    var postgres: (oid: PostgresOID, fingerprint: Substring, options: SourceValueOptions)? {
-        let parts = relationID.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 3, let oid = PostgresOID(parts[0]), let options = SourceValueOptions(code: parts[2]) else {
-            return nil
-        }
-        return (oid, parts[1], options)
-    }
+    /// How values are written, in the form of a table.
+    fileprivate static let valuesInForm = "form of values"
+
+    /// The number of the relation; `nil` for a table of another source.
+    var oid: PostgresOID? { PostgresOID(relationID) }
+
+    /// How values of the table are written; `nil` for a table of another source.
+    var valueOptions: SourceValueOptions? { form[Self.valuesInForm].flatMap { SourceValueOptions(code: $0) } }
 }
 
 extension SourceValueOptions {
