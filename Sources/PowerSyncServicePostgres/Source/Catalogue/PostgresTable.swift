@@ -132,7 +132,7 @@ extension SourceValueOptions {
 
     /// The options in a few letters: `i` ISO 8601, `c` JSON of types that are not built in, and the precision.
     var code: String {
-        var code = "\(timestampsISO8601 ? "i" : "")\(customPostgresTypes ? "c" : "")"
+        var code = "\(timestampsISO8601 ? "i" : "")\(writesDeclaredTypesAsJSON ? "c" : "")"
         if let precision = Self.precisions.first(where: { $0.1 == timestampMaximumPrecision }) {
             code.append(precision.0)
         }
@@ -143,7 +143,7 @@ extension SourceValueOptions {
     init?(code: some StringProtocol) {
         self.init()
         timestampsISO8601 = code.contains("i")
-        customPostgresTypes = code.contains("c")
+        writesDeclaredTypesAsJSON = code.contains("c")
         for letter in code where letter != "i" && letter != "c" {
             guard let precision = Self.precisions.first(where: { $0.0 == letter }) else { return nil }
             timestampMaximumPrecision = precision.1
