@@ -67,12 +67,15 @@ package struct DescribedTable: Sendable, Hashable {
         package var type: String
         /// What clients get: `text`, `integer`, `real`, `blob` or `numeric`.
         package var clientType: String
+        /// What rows have besides `NULL`; `nil` for a column that holds anything.
+        package var values: SourceSchema.ColumnType.Values?
 
         /// Creates a column.
-        package init(name: String, type: String, clientType: String) {
+        package init(name: String, type: String, clientType: String, values: SourceSchema.ColumnType.Values?) {
             self.name = name
             self.type = type
             self.clientType = clientType
+            self.values = values
         }
     }
 
@@ -96,25 +99,14 @@ extension SourceSchema {
                 Table(
                     name: table.name,
                     columns: table.columns.map(\.name),
-                    types: Dictionary(table.columns.map { ($0.name, ColumnType($0)) }) { first, _ in first }
-                        .compactMapValues(\.self)
+                    types: Dictionary(
+                        table.columns.map { column in
+                            (column.name, column.values.map { ColumnType(declaration: column.type, values: $0) })
+                        }
+                    ) { first, _ in first }.compactMapValues(\.self)
                 )
             },
             defaultSchema: defaultSchema
         )
-    }
-}
-
-extension SourceSchema.ColumnType {
-    /// The type of a column whose values are known.
-    fileprivate init?(_ column: DescribedTable.Column) {
-        switch column.clientType {
-        case "integer" where column.type == "boolean": self.init(declaration: column.type, values: .boolean)
-        case "integer", "real": self.init(declaration: column.type, values: .number)
-        case "text": self.init(declaration: column.type, values: .text)
-        case "blob" where column.type == "bytea": self.init(declaration: column.type, values: .bytes)
-        // A column of SQLite that holds anything.
-        default: return nil
-        }
     }
 }
