@@ -103,16 +103,6 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.checkRetention(for: handle) }
     }
 
-    func rows(
-        of table: SourceTableDescriptor,
-        keys: [[SQLValue]],
-        showing transaction: UInt64?
-    ) async throws -> PresentRows {
-        try await waiting { try await source.rows(of: table, keys: keys, showing: transaction) }
-    }
-
-    func releaseRows() async throws { try await waiting { try await source.releaseRows() } }
-
     func withChanges<Result>(
         of handle: String,
         after position: SourcePosition,
@@ -160,6 +150,7 @@ struct ReplicatedSource: ReplicationSource {
     var described: (any DescribedSource)? { source.described }
     var writable: (any WritableSource)? { source.writable }
     var retainedLog: (any LogRetainingSource)? { source.retainedLog }
+    var rowReading: (any RowReadingSource)? { source.rowReading.map { RowReading(source: self, reading: $0) } }
     var fileBacked: (any FileBacked)? { source.fileBacked }
 
     // MARK: Readers
@@ -172,6 +163,21 @@ struct ReplicatedSource: ReplicationSource {
             let source = source
             return try await source.waiting { try await reader.next() }
         }
+    }
+
+    private struct RowReading: RowReadingSource {
+        let source: ReplicatedSource
+        let reading: any RowReadingSource
+
+        func rows(
+            of table: SourceTableDescriptor,
+            keys: [[SQLValue]],
+            showing moment: SourceMoment?
+        ) async throws -> PresentRows {
+            try await source.waiting { try await reading.rows(of: table, keys: keys, showing: moment) }
+        }
+
+        func releaseRows() async throws { try await source.waiting { try await reading.releaseRows() } }
     }
 
     private struct Changes: ChangeReader {

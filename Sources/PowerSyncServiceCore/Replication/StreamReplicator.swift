@@ -116,7 +116,7 @@ struct StreamReplicator {
             do {
                 try await source.warn(about: stream)
                 let tables = try await resolveTables(&writer, progress: &progress)
-                try await copy(tables.read, with: &writer, history: position.history)
+                try await copy(tables.read, with: &writer, followed: position)
                 if let outcome = try await follow(tables, with: &writer, progress: &progress) { return outcome }
             } catch let error as ReplicationSourceError where error.code == .tablesChanged {
                 // Rows of the old tables that are saved but not flushed belong to a transaction that is read again.
@@ -266,11 +266,23 @@ struct StreamReplicator {
         return (try await reader.next(), reader)
     }
 
+    /// Makes sure that two positions of the source have an order: all that is published rests on it.
+    ///
+    /// - Throws: ``ReplicationSourceError`` with code `unavailable`, for a source with a fault.
+    func checkForm(of lsn: LSN, after known: LSN) throws {
+        guard !lsn.hasForm(of: known) else { return }
+        throw ReplicationSourceError(
+            .unavailable,
+            "The source gives positions that have no order, \(known) and \(lsn): this is a fault of the service."
+        )
+    }
+
     private func commit(
         _ lsn: LSN,
         with writer: inout any BucketStorageWriter,
         progress: inout Progress
     ) async throws -> Outcome? {
+        try checkForm(of: lsn, after: progress.position.lsn)
         let result: CommitResult
         // Before: it may be cancelled after it has stored everything.
         progress.isUnacknowledged = true
@@ -286,7 +298,7 @@ struct StreamReplicator {
         progress.position.lsn = lsn
         if progress.hasPassedRows(by: lsn) {
             progress.readAt = nil
-            try await source.releaseRows()
+            try await source.rowReading?.releaseRows()
         }
         statistics.didCommit()
         // What gives nothing new is as good as published.

@@ -93,27 +93,6 @@ package protocol ReplicationSource: Sendable {
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/retentionExceeded`` when the copy is in vain.
     func checkRetention(for handle: String) async throws
 
-    /// Reads rows as they are now, or a moment ago.
-    ///
-    /// - Parameters:
-    ///   - table: A descriptor from ``tables(for:)``.
-    ///   - keys: Values of the identity columns, from rows or ``PartialUpdate/sourceKey``; each is looked up exactly.
-    ///   - transaction: What the answer has to show (``PartialUpdate/transaction``); of the state that shows one transaction,
-    ///     rows may be read for others that it shows, too. `nil` for the newest state.
-    /// - Returns: The rows that exist; of many large ones, some: ``PresentRows/isComplete``.
-    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
-    ///   outdated.
-    func rows(
-        of table: SourceTableDescriptor,
-        keys: [[SQLValue]],
-        showing transaction: UInt64?
-    ) async throws -> PresentRows
-
-    /// Lets go of the state that rows were read of: the stream has passed it.
-    ///
-    /// - Throws: An error of the source.
-    func releaseRows() async throws
-
     /// Reads the change stream for as long as `body` runs.
     ///
     /// - Parameters:
@@ -174,6 +153,9 @@ package protocol ReplicationSource: Sendable {
     /// Tells what a server keeps of its log for the service; `nil` for a source without a server that keeps one.
     var retainedLog: (any LogRetainingSource)? { get }
 
+    /// Reads rows by their keys; `nil` for a source whose changes are always complete (``SourceMessage/partialUpdates(_:relationID:)``).
+    var rowReading: (any RowReadingSource)? { get }
+
     /// Looks after the files of the source; `nil` for a source without files on this machine.
     var fileBacked: (any FileBacked)? { get }
 }
@@ -201,9 +183,6 @@ extension ReplicationSource {
 
     /// Does nothing, for sources that keep everything.
     package func checkRetention(for handle: String) async throws {}
-
-    /// Does nothing, for sources that read rows as they are now.
-    package func releaseRows() async throws {}
 }
 
 /// A table being copied.
@@ -232,31 +211,6 @@ package struct SnapshotChunk: Sendable {
     package init(rows: [SourceRow], lastKey: SnapshotKey) {
         self.rows = rows
         self.lastKey = lastKey
-    }
-}
-
-/// Rows that were asked for by their keys.
-package struct PresentRows: Sendable {
-    /// An answer should end with the row that makes it larger than this.
-    package static let maximumBytes = SnapshotChunk.maximumBytes
-
-    /// Those that exist, in no particular order.
-    package var rows: [SourceRow]
-    /// Whether these are all.
-    ///
-    /// If not, the rest did not fit, and nothing is known of keys without a row. The answer for one key is always complete.
-    package var isComplete: Bool
-    /// A position at which the source had exactly these of the rows: not before the last change of any of them.
-    ///
-    /// The change stream may not have reached it yet. No checkpoint before it may contain the rows, so the earlier it is,
-    /// the better.
-    package var position: SourcePosition
-
-    /// Creates an answer.
-    package init(_ rows: [SourceRow], isComplete: Bool, at position: SourcePosition) {
-        self.rows = rows
-        self.isComplete = isComplete
-        self.position = position
     }
 }
 

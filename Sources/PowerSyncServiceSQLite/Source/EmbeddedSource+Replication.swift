@@ -9,6 +9,7 @@ package import PowerSyncServiceCore
 extension EmbeddedSource: ReplicationSource {
     package var retainedLog: (any LogRetainingSource)? { nil }
     package var fileBacked: (any FileBacked)? { self }
+    package var rowReading: (any RowReadingSource)? { nil }
 
     package func checkConfiguration() async throws {
         for table in try await synchroniseCapture().unkeyedTables {
@@ -151,21 +152,6 @@ extension EmbeddedSource: ReplicationSource {
             schemaVersion: state.schemaVersion,
             lastKey: try key.map { EmbeddedKey(try $0.values()) }
         )
-    }
-
-    package func rows(
-        of table: SourceTableDescriptor,
-        keys: [[SQLValue]],
-        showing transaction: UInt64?
-    ) async throws -> PresentRows {
-        let state = capture
-        let (captured, outdated) = try captured(table, in: state)
-        return try await pool.uncancelledRead { db in
-            guard try ChangeCapture.schemaVersion(db) == state.schemaVersion else { throw outdated }
-            let head = SourcePosition(try EmbeddedPosition.head(db).lsn, of: try SourceHistory.current(db))
-            let (rows, isComplete) = try captured.rows(keys, db)
-            return PresentRows(rows, isComplete: isComplete, at: head)
-        }
     }
 
     /// The captured table of a descriptor, and the error for a file in which it is another one.

@@ -13,6 +13,7 @@ extension ForwardingSource {
     package var described: (any DescribedSource)? { source.described }
     package var writable: (any WritableSource)? { source.writable }
     package var retainedLog: (any LogRetainingSource)? { source.retainedLog }
+    package var rowReading: (any RowReadingSource)? { source.rowReading }
     package var fileBacked: (any FileBacked)? { source.fileBacked }
 
     package func checkConfiguration() async throws { try await source.checkConfiguration() }
@@ -52,16 +53,6 @@ extension ForwardingSource {
     }
 
     package func checkRetention(for handle: String) async throws { try await source.checkRetention(for: handle) }
-
-    package func rows(
-        of table: SourceTableDescriptor,
-        keys: [[SQLValue]],
-        showing transaction: UInt64?
-    ) async throws -> PresentRows {
-        try await source.rows(of: table, keys: keys, showing: transaction)
-    }
-
-    package func releaseRows() async throws { try await source.releaseRows() }
 
     package func withChanges<Result>(
         of handle: String,

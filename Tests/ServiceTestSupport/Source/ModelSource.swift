@@ -5,7 +5,7 @@ package import PowerSyncSyncConfig
 /// A source in memory that is obviously right: it keeps every transaction for ever, and what its tables were after each.
 ///
 /// Like PostgreSQL, it can leave out large cells that an update has not changed.
-package final class ModelSource: ReplicationSource {
+package final class ModelSource: ReplicationSource, RowReadingSource {
     package struct Table: Sendable {
         package var descriptor: SourceTableDescriptor
         package var columns: [String]
@@ -248,7 +248,7 @@ package final class ModelSource: ReplicationSource {
     package func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing transaction: UInt64?
+        showing moment: SourceMoment?
     ) async throws -> PresentRows {
         beforeRows.withLockedValue { $0 }?()
         let content = content
@@ -261,6 +261,8 @@ package final class ModelSource: ReplicationSource {
         }
         return PresentRows(Array(kept), isComplete: kept.count == rows.count, at: content.head)
     }
+
+    package func releaseRows() async throws {}
 
     private func table(_ descriptor: SourceTableDescriptor) throws -> Table {
         guard let table = content.tables[descriptor.name.name], table.descriptor == descriptor else {
@@ -338,6 +340,7 @@ package final class ModelSource: ReplicationSource {
     package var described: (any DescribedSource)? { nil }
     package var writable: (any WritableSource)? { nil }
     package var retainedLog: (any LogRetainingSource)? { nil }
+    package var rowReading: (any RowReadingSource)? { self }
     package var fileBacked: (any FileBacked)? { nil }
 
     package func close() throws {}
