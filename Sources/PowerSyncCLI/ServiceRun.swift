@@ -93,10 +93,12 @@ private struct Reloads: Service {
     }
 }
 
-/// Prints what to connect with, as soon as the service is ready; nothing when it is told to stop before.
+/// Prints what to connect with, as soon as the service is ready, and tidies up after the start; nothing when it is told to stop before.
 private struct Announcement: Service {
     let service: SyncService
     let lines: @Sendable (SyncService, BoundAddress) async throws -> [String]
+    /// How long after it is ready a service still does what it does only once.
+    private static let startup = Duration.seconds(5)
 
     func run() async throws {
         do {
@@ -105,6 +107,8 @@ private struct Announcement: Service {
                 try await self.lines(service, try await service.waitUntilReady())
             }
             Terminal.say(lines.joined(separator: "\n"))
+            try await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.startup) }
+            StartupPages.release()
         } catch is CancellationError {}
     }
 }
