@@ -222,6 +222,7 @@ final class FileConnections: Sendable {
     ///   - schema: The new schema.
     ///   - writer: The connections, open.
     ///   - file: The file of the connections.
+    /// - Throws: GRDB's `DatabaseError`, or ``PowerSyncError`` for a schema that cannot be applied.
     func apply(_ schema: ClientSchema, to writer: any DatabaseWriter, of file: DatabaseFile) async throws {
         let diffs = try await write(to: writer) { db in
             let diffs = try db.transaction(.immediate) { db in

@@ -247,7 +247,9 @@ final class LocalDatabase: Sendable {
     /// Whether the file has other handles now.
     var hasOthers: Bool { place.hasOthers }
 
-    /// Ends the handle and waits for its callbacks. The last handle of the connections closes them, the app's included.
+    /// Ends the handle and waits for its callbacks.
+    ///
+    /// The last handle of the connections closes them, the app's included.
     ///
     /// Idempotent: a later call waits for the same end, and both go on when their tasks are cancelled. Callbacks that still wait
     /// for a connection throw. While a pool of the app that is not GRDB's is being closed, a call returns at once: it may come from
