@@ -13,7 +13,7 @@ import Testing
 
     private func open(
         _ path: String,
-        schema: PowerSync.Schema = testSchema,
+        schema: PowerSyncClient.Schema = testSchema,
         initialStatements: [String] = [],
         logger: any LoggerProtocol = DatabaseFileTests.logger
     ) -> SyncedDatabase {
@@ -136,7 +136,7 @@ import Testing
 
     // MARK: - Schema and initial statements
 
-    private static let otherSchema = PowerSync.Schema(PowerSync.Table(name: "users", columns: [.text("nick")]))
+    private static let otherSchema = PowerSyncClient.Schema(PowerSyncClient.Table(name: "users", columns: [.text("nick")]))
 
     @Test func theSchemaOfALaterHandleReplacesThatOfAllAtItsFirstUse() async throws {
         try await withPath { path in
