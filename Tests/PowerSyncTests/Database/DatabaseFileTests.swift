@@ -80,7 +80,6 @@ import Testing
             }
             for (member, pool) in zip(members, pools) {
                 #expect(member.local.file === own.local.file)
-                #expect(member.sync.group === own.sync.group)
                 #expect(try await member.local.writer() === pool)
             }
             var counts = try own.watch("SELECT count(*) FROM users") { try $0.getInt(index: 0) }.makeAsyncIterator()
