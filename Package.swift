@@ -226,8 +226,9 @@ let package = Package(
             ]
         ),
         .target(name: "CPowerSyncNIO"),
+        // Everything of the SDK but attachments.
         sdk(
-            "PowerSync",
+            "PowerSyncClient",
             [
                 "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket",
                 // Elsewhere it would bring FoundationNetworking, and with that libcurl.
@@ -235,10 +236,20 @@ let package = Package(
                 // On Apple platforms `URLSession` does it; there `PowerSyncNIO` is for apps that ask for it.
                 .target(name: "PowerSyncNIO", condition: .when(platforms: otherPlatforms)),
                 .target(name: "CPowerSyncNIO", condition: .when(platforms: otherPlatforms)),
-                .crypto, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+                .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 .nioWebSocket,
             ]
         ),
+        // Files beside rows: metadata in a table, contents in any storage.
+        sdk(
+            "PowerSyncAttachments",
+            [
+                "PowerSyncClient", "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", .crypto,
+                .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+            ]
+        ),
+        // The product: both, and the pages.
+        sdk("PowerSync", ["PowerSyncAttachments", "PowerSyncClient"]),
         module("PowerSyncGRDB", ["PowerSync", "PowerSyncCore", .grdb]),
         // What the SDK says, for swift-log: apps that do without have no logger of another package in their interface.
         module("PowerSyncLogging", ["PowerSync", .logging]),
@@ -413,7 +424,7 @@ let package = Package(
         tests(
             "PowerSyncTests",
             [
-                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport",
+                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncClient", "PowerSyncCore", "PowerSyncCoreTestSupport",
                 "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting",
                 "PowerSyncUpload", "PowerSyncURLSession", "RSocket", "TestSupport", .asyncHTTPClient, .grdb,
                 .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
@@ -422,7 +433,7 @@ let package = Package(
         tests(
             "PowerSyncAttachmentsTests",
             [
-                "HTTPStackTestSupport", "PowerSync", "PowerSyncNIO", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
+                "HTTPStackTestSupport", "PowerSync", "PowerSyncAttachments", "PowerSyncClient", "PowerSyncNIO", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
                 .asyncHTTPClient, .crypto, .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ]
         ),

@@ -5,7 +5,7 @@ import PowerSyncSQLite
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The statements that connections keep prepared for the app.
 @Suite(.timeLimit(.minutes(1))) struct KeptStatementsTests {

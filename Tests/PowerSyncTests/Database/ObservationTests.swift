@@ -4,7 +4,7 @@ import PowerSyncCore
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct ObservationTests {
     @Test("A GRDB ValueObservation on a view sees writes through its triggers")

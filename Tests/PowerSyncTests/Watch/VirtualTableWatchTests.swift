@@ -2,7 +2,7 @@ import GRDB
 import PowerSyncCore
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Watches of virtual tables: whatever they are, and however their contents are kept, each change reaches each reader.
 @Suite(.timeLimit(.minutes(2))) struct VirtualTableWatchTests {
