@@ -236,7 +236,7 @@ let package = Package(
                 // On Apple platforms `URLSession` does it; there `PowerSyncNIO` is for apps that ask for it.
                 .target(name: "PowerSyncNIO", condition: .when(platforms: otherPlatforms)),
                 .target(name: "CPowerSyncNIO", condition: .when(platforms: otherPlatforms)),
-                .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+                .crypto, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
                 .nioWebSocket,
             ]
         ),
