@@ -44,7 +44,7 @@ extension AttachmentQueueOptions {
                 progress: TransferProgressHub(),
                 clock: ElapsedClock(environment.clock),
                 random: environment.random,
-                isDatabaseClosed: { [weak local = SyncedDatabase.behind(db)?.local] in local?.isClosed ?? false },
+                isDatabaseClosed: db.closedCheck(),
                 now: environment.now
             )
         )

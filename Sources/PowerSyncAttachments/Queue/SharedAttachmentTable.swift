@@ -111,7 +111,7 @@ final class SharedAttachmentTables: Sendable {
 
     /// The names of the tables of a database that have queues, in lower case.
     func names(of database: any PowerSyncDatabaseProtocol) -> [String] {
-        let owner: any Sendable = SyncedDatabase.behind(database)?.membership.group ?? database
+        let owner = database.fileOwner
         let id = ObjectIdentifier(owner as AnyObject)
         return tables.withLockedValue { tables in
             tables.filter { $0.key.database == id && $0.value.table != nil }.map(\.key.table)
@@ -121,7 +121,7 @@ final class SharedAttachmentTables: Sendable {
     /// What the queues of a table share.
     func table(named name: String, of database: any PowerSyncDatabaseProtocol) -> SharedAttachmentTable {
         // Databases of one file are one database.
-        let owner: any Sendable = SyncedDatabase.behind(database)?.membership.group ?? database
+        let owner = database.fileOwner
         let key = Key(database: ObjectIdentifier(owner as AnyObject), table: name.lowercased())
         return tables.withLockedValue { tables in
             if let table = tables[key]?.table { return table }

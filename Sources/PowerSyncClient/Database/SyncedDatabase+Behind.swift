@@ -20,4 +20,14 @@ extension PowerSyncDatabaseProtocol {
         }
         return own
     }
+
+    /// The object that all databases of this one's file in this process share.
+    package var fileOwner: any Sendable { SyncedDatabase.behind(self)?.membership.group ?? self }
+
+    /// Gives a function that tells whether the database of ours behind this one is closed, without keeping it.
+    ///
+    /// For another database it is always `false`.
+    package func closedCheck() -> @Sendable () -> Bool {
+        { [weak local = SyncedDatabase.behind(self)?.local] in local?.isClosed ?? false }
+    }
 }

@@ -28,7 +28,7 @@ extension PowerSyncError: CustomStringConvertible {
 
 extension Error {
     /// What a status or a log shows of the error: its own text in one line.
-    var lineOfText: String {
+    package var lineOfText: String {
         if let error = self as? PowerSyncError { return error.description }
         if let cause = (self as? HTTPExchangeError)?.underlyingError { return cause.lineOfText }
         return ((self as? any LocalizedError)?.errorDescription ?? cocoaText ?? "\(self)").inOneLine

@@ -1,7 +1,7 @@
 /// The tags of the SDK's own log messages.
-enum LogTag {
+package enum LogTag {
     /// Opening, closing and statements.
-    static let database = "Database"
+    package static let database = "Database"
     /// The schema.
-    static let schema = "Schema"
+    package static let schema = "Schema"
 }

@@ -4,24 +4,24 @@ import PowerSyncProtocol
 /// Checks of what apps pass to public calls: an error at the call, before anything is stored or sent.
 ///
 /// A value that only the service would refuse is refused here if it would make the service refuse everything else as well.
-enum Argument {
+package enum Argument {
     /// The longest name of a stream, in bytes.
-    static let longestName = 1_024
+    package static let longestName = 1_024
     /// The longest parameters of a connection or a stream, in bytes of JSON text: they are part of each request.
-    static let longestParameters = 65_536
+    package static let longestParameters = 65_536
     /// How many arrays and objects may be inside each other.
     ///
     /// Half of what is read: requests put parameters into objects of their own.
-    static let deepestNesting = 64
+    package static let deepestNesting = 64
     /// The longest time that is waited for: one year.
-    static let longestTime = Duration.seconds(365 * 86_400)
+    package static let longestTime = Duration.seconds(365 * 86_400)
 
     /// Checks a number of seconds.
     ///
     /// Infinity is fine: there is a longest time.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when it is negative or not a number.
-    static func check(seconds: TimeInterval, _ name: String) throws {
+    package static func check(seconds: TimeInterval, _ name: String) throws {
         guard seconds >= 0 else {
             throw PowerSyncError.notSeconds(name, seconds)
         }
@@ -30,7 +30,7 @@ enum Argument {
     /// Checks how long something may take.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when nothing could ever be done in that time.
-    static func check(limit: Duration, _ name: String) throws {
+    package static func check(limit: Duration, _ name: String) throws {
         guard limit > .zero else {
             throw PowerSyncError.notPositive(name, limit)
         }
@@ -40,7 +40,7 @@ enum Argument {
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when it is empty, has a NUL, which ends texts
     ///   for SQLite, or is too long.
-    static func check(name: String, of what: String) throws {
+    package static func check(name: String, of what: String) throws {
         guard !name.isEmpty else { throw PowerSyncError.emptyName(of: what) }
         guard !name.utf8.contains(0) else {
             throw PowerSyncError.nameWithNUL(of: what)
@@ -54,7 +54,7 @@ enum Argument {
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for a number that JSON does not have, for values
     ///   that are nested too deeply to be read by a service, and for too long a text.
-    static func check(parameters: JsonParam, of what: String) throws {
+    package static func check(parameters: JsonParam, of what: String) throws {
         try check(.object(parameters), of: what, depth: 1)
         let count = JSONObject(parameters).text.utf8.count
         guard count <= longestParameters else {
@@ -65,7 +65,7 @@ enum Argument {
     /// Checks what identifies a stream: what passes can be stored, requested and compared.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)``.
-    static func check(_ stream: any SyncStreamDescription) throws {
+    package static func check(_ stream: any SyncStreamDescription) throws {
         try check(name: stream.name, of: "a sync stream")
         if let parameters = stream.parameters { try check(parameters: parameters, of: "a sync stream") }
     }

@@ -2,9 +2,9 @@ import Foundation
 import PowerSyncProtocol
 
 /// The name under which the SDK presents itself to the service, for example `powersync-swift/0.1.0 linux/6.1.0`.
-enum UserAgent {
+package enum UserAgent {
     /// The product token, and the operating system with its version.
-    static let text: String = {
+    package static let text: String = {
         let system = ProcessInfo.processInfo.operatingSystemVersion
         return """
             powersync-swift/\(PackageVersion.current) \

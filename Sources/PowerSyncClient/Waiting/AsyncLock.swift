@@ -11,7 +11,7 @@ import NIOConcurrencyHelpers
 ///      lock(): enqueue,  └────┘  unlock(): the first waiter holds it now;
 ///      cancelled: dequeue and throw
 /// ```
-final class AsyncLock: Sendable {
+package final class AsyncLock: Sendable {
     private typealias Waiter = CheckedContinuation<Void, any Error>
 
     private enum State {
@@ -25,7 +25,7 @@ final class AsyncLock: Sendable {
     ///
     /// - Throws: `CancellationError` when the task is cancelled while it waits; the body has not run then. Else what the
     ///   body throws.
-    func withLock<T>(_ body: () async throws -> T) async throws -> T {
+    package func withLock<T>(_ body: () async throws -> T) async throws -> T {
         try await lock()
         defer { unlock() }
         return try await body()
@@ -34,7 +34,7 @@ final class AsyncLock: Sendable {
     /// Runs a body while no other task runs one, even if the task is cancelled: for clean-up that must happen.
     ///
     /// - Throws: What the body throws.
-    func withLockIgnoringCancellation<T>(_ body: () async throws -> T) async rethrows -> T {
+    package func withLockIgnoringCancellation<T>(_ body: () async throws -> T) async rethrows -> T {
         await lockIgnoringCancellation()
         defer { unlock() }
         return try await body()

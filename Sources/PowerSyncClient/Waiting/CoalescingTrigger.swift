@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 /// A coalescing flag that says "look again", for one waiting task.
 ///
 /// Reasons are ordered: of several the greatest counts.
-final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
+package final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
     private typealias Waiter = CheckedContinuation<Reason, any Error>
 
     private enum State {
@@ -15,7 +15,7 @@ final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
     private let state = NIOLockedValueBox(State.idle)
 
     /// Sets the flag.
-    func fire(_ reason: Reason) {
+    package func fire(_ reason: Reason) {
         let waiter = state.withLockedValue { state -> Waiter? in
             switch state {
             case .idle:
@@ -35,7 +35,7 @@ final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
     /// Takes the flag down, if it is set and nobody waits for it.
     ///
     /// - Returns: The greatest reason since the last call.
-    func take() -> Reason? {
+    package func take() -> Reason? {
         state.withLockedValue { state in
             guard case .pending(let reason) = state else { return nil }
             state = .idle
@@ -47,7 +47,7 @@ final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
     ///
     /// - Returns: The greatest reason since the last call.
     /// - Throws: `CancellationError`
-    func wait() async throws -> Reason {
+    package func wait() async throws -> Reason {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (waiter: Waiter) in
                 let result = state.withLockedValue { state -> Result<Reason, any Error>? in

@@ -1,17 +1,17 @@
 /// A clock of any kind whose instants are the time since this value was made.
 ///
 /// Instants of `any Clock<Duration>` cannot be stored; durations can.
-struct ElapsedClock: Sendable {
+package struct ElapsedClock: Sendable {
     /// A timer that is later than this shows that the process was suspended meanwhile: 5 s.
     ///
     /// One that had to wait for a processor is less late.
-    static let suspension = Duration.seconds(5)
+    package static let suspension = Duration.seconds(5)
 
     private let elapsed: @Sendable () -> Duration
     private let sleepUntil: @Sendable (Duration) async throws -> Void
 
     /// Starts counting.
-    init(_ clock: any Clock<Duration>) {
+    package init(_ clock: any Clock<Duration>) {
         self.init(opened: clock)
     }
 
@@ -22,19 +22,19 @@ struct ElapsedClock: Sendable {
     }
 
     /// The time since the start.
-    var now: Duration { elapsed() }
+    package var now: Duration { elapsed() }
 
     /// Waits until a time since the start.
     ///
     /// - Throws: `CancellationError`
-    func sleep(until deadline: Duration) async throws {
+    package func sleep(until deadline: Duration) async throws {
         try await sleepUntil(deadline)
     }
 
     /// Waits.
     ///
     /// - Throws: `CancellationError`
-    func sleep(for duration: Duration) async throws {
+    package func sleep(for duration: Duration) async throws {
         try await sleepUntil(elapsed() + duration)
     }
 
@@ -43,7 +43,7 @@ struct ElapsedClock: Sendable {
     /// When it was suspended meanwhile, the wait begins anew: whoever was waited for could not be heard.
     ///
     /// - Throws: `CancellationError`
-    func sleepAwake(for duration: Duration) async throws {
+    package func sleepAwake(for duration: Duration) async throws {
         var deadline: Duration
         repeat {
             deadline = now + duration
@@ -55,7 +55,7 @@ struct ElapsedClock: Sendable {
     ///
     /// - Parameter deadline: When it should have fired.
     /// - Returns: Whether it is.
-    func wasSuspended(before deadline: Duration) -> Bool { now - deadline >= Self.suspension }
+    package func wasSuspended(before deadline: Duration) -> Bool { now - deadline >= Self.suspension }
 
     /// Runs an operation, but not longer than a limit.
     ///
@@ -65,7 +65,7 @@ struct ElapsedClock: Sendable {
     ///   - operation: What to do. It is awaited in any case.
     /// - Returns: What `operation` returns.
     /// - Throws: `error`, or what `operation` throws.
-    func withLimit<Result: Sendable>(
+    package func withLimit<Result: Sendable>(
         _ limit: Duration,
         otherwise error: @autoclosure @escaping @Sendable () -> any Error,
         _ operation: @escaping @Sendable () async throws -> Result
@@ -81,7 +81,7 @@ struct ElapsedClock: Sendable {
     ///   - operation: What to do. It is awaited in any case.
     /// - Returns: What `operation` returns.
     /// - Throws: `error`, or what `operation` throws.
-    func withAnswerLimit<Result: Sendable>(
+    package func withAnswerLimit<Result: Sendable>(
         _ limit: Duration,
         otherwise error: @autoclosure @escaping @Sendable () -> any Error,
         _ operation: @escaping @Sendable () async throws -> Result

@@ -7,7 +7,7 @@ extension Task where Success == Never, Failure == Never {
     /// - Parameter body: What is done. Whoever waits for this task waits for it, too: it should be short.
     /// - Returns: What the body returns.
     /// - Throws: What the body throws.
-    static func ignoringCancellation<Value: Sendable>(
+    package static func ignoringCancellation<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         try await Task<Value, any Error> { try await body() }.value
@@ -17,7 +17,7 @@ extension Task where Success == Never, Failure == Never {
     ///
     /// - Parameter body: What is done.
     /// - Returns: What the body returns.
-    static func ignoringCancellation<Value: Sendable>(
+    package static func ignoringCancellation<Value: Sendable>(
         _ body: @escaping @Sendable () async -> Value
     ) async -> Value {
         await Task<Value, Never> { await body() }.value

@@ -10,7 +10,7 @@ extension AsyncThrowingStream where Element: Sendable, Failure == any Error {
     ///   - initial: What the step remembers at first.
     ///   - step: Makes an element; `nil` skips one.
     /// - Returns: A stream for one consumer.
-    func scan<State: Sendable, Output>(
+    package func scan<State: Sendable, Output>(
         _ initial: State,
         _ step: @escaping @Sendable (inout State, Element) -> Output?
     ) -> AsyncThrowingStream<Output, any Error> {

@@ -15,7 +15,7 @@ import NIOConcurrencyHelpers
 ///
 /// Progress is an access to the database, which reports itself (``whileWorking(_:)``), and what ``progressed()`` is called for, such
 /// as a byte that was sent. A limit that passes while the process is suspended begins anew.
-final class AppCall: Sendable {
+package final class AppCall: Sendable {
     /// The call that the current task, or the one that has started it, belongs to.
     @TaskLocal static var current: AppCall?
 
@@ -46,7 +46,7 @@ final class AppCall: Sendable {
     ///   - clock: Measures the limit.
     ///   - outlivesCancellation: Whether the limit holds after the waiting task was cancelled, too: a call that does not return then hangs
     ///     all the same. By default nobody is told of it.
-    init(_ name: String, limit: AppCallLimit, clock: ElapsedClock, outlivesCancellation: Bool = false) {
+    package init(_ name: String, limit: AppCallLimit, clock: ElapsedClock, outlivesCancellation: Bool = false) {
         self.name = name
         self.limit = limit
         self.clock = clock
@@ -55,7 +55,7 @@ final class AppCall: Sendable {
     }
 
     /// The call has made progress.
-    func progressed() {
+    package func progressed() {
         let now = clock.now
         progress.withLockedValue { $0.last = now }
     }
@@ -89,7 +89,7 @@ final class AppCall: Sendable {
     ///   - whenOverdue: Called once, when the limit was reached, before `body` is cancelled.
     /// - Returns: What `body` returns, also after the limit.
     /// - Throws: What `body` throws; ``OverdueCallError`` in place of that after the limit.
-    func run<Value: Sendable>(
+    package func run<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value,
         whenOverdue: @Sendable (OverdueCallError) -> Void
     ) async throws -> Value {
@@ -151,18 +151,18 @@ final class AppCall: Sendable {
 }
 
 /// How long a call into the app's code may take.
-struct AppCallLimit: Sendable {
+package struct AppCallLimit: Sendable {
     /// The time without progress, or without an answer: more than 0, and at most ``Argument/longestTime``.
-    let duration: Duration
+    package let duration: Duration
     /// The option that the app changes it with, for messages: `ConnectOptions.uploadLimit`.
-    let option: String
+    package let option: String
 
     /// Creates a limit.
     ///
     /// - Parameters:
     ///   - duration: The time. A longer one than ``Argument/longestTime``, which clocks may not be able to add, becomes that.
     ///   - option: The option that the app changes it with.
-    init(_ duration: Duration, option: String) {
+    package init(_ duration: Duration, option: String) {
         self.duration = min(duration, Argument.longestTime)
         self.option = option
     }

@@ -138,7 +138,7 @@ extension ConnectOptions {
     var transport: SyncTransportMethod { clientConfiguration?.transport ?? .http }
 
     /// Apps may pass anything; what is not a time to wait becomes the nearest one, between 0 and one year.
-    static func duration(seconds: TimeInterval) -> Duration {
+    package static func duration(seconds: TimeInterval) -> Duration {
         .seconds(min(max(seconds.isNaN ? 0 : seconds, 0), 365 * 86_400))
     }
 }
