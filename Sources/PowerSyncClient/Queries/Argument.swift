@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import PowerSyncProtocol
 
 /// Checks of what apps pass to public calls: an error at the call, before anything is stored or sent.
