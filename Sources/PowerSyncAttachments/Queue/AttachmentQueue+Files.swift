@@ -1,5 +1,5 @@
 public import Foundation
-import PowerSyncClient
+public import PowerSyncClient
 
 // Saving and deleting files, and following references.
 extension AttachmentQueue {

@@ -1,5 +1,5 @@
 public import Foundation
-import PowerSyncClient
+public import PowerSyncClient
 
 extension AttachmentQueue {
     /// Creates a queue over a remote storage, with options as arguments, as in the established SDK.

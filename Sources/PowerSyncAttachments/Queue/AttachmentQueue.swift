@@ -1,4 +1,4 @@
-import PowerSyncClient
+public import PowerSyncClient
 
 /// Keeps files on this device and in a remote storage in step with the references in the app's tables.
 ///

@@ -1,4 +1,4 @@
-import PowerSyncClient
+public import PowerSyncClient
 
 /// How an ``AttachmentQueue`` works.
 ///

@@ -1,5 +1,5 @@
 public import Foundation
-import PowerSyncClient
+public import PowerSyncClient
 
 /// Keeps files on this device and in a remote storage in step with the references in the app's tables.
 ///

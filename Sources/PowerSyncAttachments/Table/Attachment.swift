@@ -1,4 +1,4 @@
-import PowerSyncClient
+public import PowerSyncClient
 
 /// A file that this device knows: one row of the attachments table.
 ///

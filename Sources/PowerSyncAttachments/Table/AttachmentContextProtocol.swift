@@ -1,5 +1,5 @@
 import Foundation
-import PowerSyncClient
+public import PowerSyncClient
 
 /// Access to the attachments table, for one holder at a time.
 ///

@@ -1,4 +1,4 @@
-import PowerSyncClient
+public import PowerSyncClient
 
 /// The name of the attachments table when the app does not choose one: `attachments`.
 public let defaultAttachmentsTableName = "attachments"

@@ -1,5 +1,5 @@
 public import Foundation
-import PowerSyncClient
+public import PowerSyncClient
 
 /// Transfers the attachments of a table: uploads, downloads and deletions.
 ///
