@@ -1,7 +1,7 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
-import PowerSyncClient
+public import PowerSyncClient
 public import PowerSyncHTTP
 
 /// Moves files between the disk and a storage that is reached over HTTP, without holding them in memory.

@@ -1,5 +1,5 @@
 public import Foundation
-import PowerSyncClient
+public import PowerSyncClient
 public import PowerSyncHTTP
 
 /// Moves files straight between the device and a storage, over URLs that the app's backend signs.

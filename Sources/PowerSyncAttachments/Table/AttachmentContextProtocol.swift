@@ -183,15 +183,3 @@ extension AttachmentContextProtocol {
         }
     }
 }
-
-extension Date {
-    /// The time as attachments tables have it; the nearest one that they can hold.
-    var millisecondsSince1970: Int64 {
-        Int64(saturating: timeIntervalSince1970 * 1000)
-    }
-}
-
-extension LogTag {
-    /// Files beside the database.
-    static let attachments = "Attachments"
-}

@@ -18,7 +18,7 @@ public protocol LoggerProtocol: Sendable {
 
 extension LoggerProtocol {
     /// Logs a message of a severity that is known at run time only.
-    func log(_ severity: LogSeverity, _ message: String, tag: String?) {
+    package func log(_ severity: LogSeverity, _ message: String, tag: String?) {
         switch severity {
         case .debug: debug(message, tag: tag)
         case .info: info(message, tag: tag)

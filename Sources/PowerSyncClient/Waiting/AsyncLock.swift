@@ -21,6 +21,9 @@ package final class AsyncLock: Sendable {
 
     private let state = NIOLockedValueBox<(lock: State, nextID: UInt64)>((.free, 0))
 
+    /// Creates a free lock.
+    package init() {}
+
     /// Runs a body while no other task runs one.
     ///
     /// - Throws: `CancellationError` when the task is cancelled while it waits; the body has not run then. Else what the

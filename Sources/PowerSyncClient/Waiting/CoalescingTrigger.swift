@@ -14,6 +14,9 @@ package final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
 
     private let state = NIOLockedValueBox(State.idle)
 
+    /// Creates a flag that is not set.
+    package init() {}
+
     /// Sets the flag.
     package func fire(_ reason: Reason) {
         let waiter = state.withLockedValue { state -> Waiter? in
