@@ -424,7 +424,8 @@ let package = Package(
         tests(
             "PowerSyncTests",
             [
-                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncClient", "PowerSyncCore", "PowerSyncCoreTestSupport",
+                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncClient", "PowerSyncCore",
+                "PowerSyncCoreTestSupport",
                 "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting",
                 "PowerSyncUpload", "PowerSyncURLSession", "RSocket", "TestSupport", .asyncHTTPClient, .grdb,
                 .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
@@ -433,7 +434,8 @@ let package = Package(
         tests(
             "PowerSyncAttachmentsTests",
             [
-                "HTTPStackTestSupport", "PowerSync", "PowerSyncAttachments", "PowerSyncClient", "PowerSyncNIO", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
+                "HTTPStackTestSupport", "PowerSync", "PowerSyncAttachments", "PowerSyncClient", "PowerSyncNIO",
+                "PowerSyncS3", "PowerSyncTesting", "TestSupport",
                 .asyncHTTPClient, .crypto, .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ]
         ),
@@ -574,7 +576,8 @@ let package = Package(
         heavyTests(
             "PowerSyncLoadTests",
             [
-                "PowerSync", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto, .nioConcurrencyHelpers,
+                "PowerSync", "PowerSyncClient", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto,
+                .nioConcurrencyHelpers,
                 .nioCore,
             ]
         ),
