@@ -124,24 +124,29 @@ extension LiveSyncStatus {
         }
     }
 
-    /// There is no connection, and none is being opened.
+    /// There is no stream, and none is being opened.
     ///
     /// - Parameter error: Why the last one failed; `nil` keeps the error that is there.
     func disconnected(error: (any Error)? = nil) {
         flow.update { status in
             let previous = status.download
-            status.download.isConnected = false
-            status.download.isConnecting = false
-            status.download.progress = nil
-            status.download.lastApplied = nil
-            // Progress of single streams belongs to the download that has ended.
-            status.download.streams = status.download.streams?.map { stream in
-                var stream = stream
-                stream.progress = nil
-                return stream
-            }
+            status.download.streamEnded()
             if let error { status.lastDownloadError = error }
             return error != nil || status.download != previous
+        }
+    }
+
+    /// The connection has ended because the app, or another connection, has asked for it: no error of it is left.
+    func connectionEnded() {
+        flow.update { status in
+            let previous = status.download
+            let hadNews = status.isUploading || status.anyError != nil
+            status.download.streamEnded()
+            status.isUploading = false
+            status.lastDownloadError = nil
+            status.lastUploadError = nil
+            status.activityState.stopped()
+            return hadNews || status.download != previous
         }
     }
 
@@ -279,4 +284,19 @@ extension LiveSyncStatus {
 extension LiveSyncStatus: CustomStringConvertible {
     /// The newest status, in a line.
     package var description: String { snapshot.description }
+}
+
+extension DownloadStatus {
+    /// There is no stream: what belongs to the one that has ended goes.
+    fileprivate mutating func streamEnded() {
+        isConnected = false
+        isConnecting = false
+        progress = nil
+        lastApplied = nil
+        streams = streams?.map { stream in
+            var stream = stream
+            stream.progress = nil
+            return stream
+        }
+    }
 }

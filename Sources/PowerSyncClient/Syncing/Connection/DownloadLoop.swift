@@ -89,11 +89,6 @@ final class DownloadLoop: Sendable {
                 await waitForNextAttempt(delay, occasions)
             }
         }
-        context.report { activity, _ in
-            activity.stopped()
-            return nil
-        }
-        context.status.disconnected()
     }
 
     private func runIteration(

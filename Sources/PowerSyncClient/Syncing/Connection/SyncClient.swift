@@ -133,9 +133,13 @@ final class SyncClient: Sendable {
             // Also for a cancelled task, such as one of the connector: who signs out wants the data gone.
             try await Task.ignoringCancellation { [database, group] in
                 try await database.write { db in
+                    let lastEntry = try UploadQueue.sequence(db)
                     try clear(db)
-                    // A handle whose subscription the next transaction stores is a new one.
-                    db.afterNextTransaction { _ in group.liveStreams.forgetAll() }
+                    db.afterNextTransaction { _ in
+                        // A handle whose subscription the next transaction stores is a new one.
+                        group.liveStreams.forgetAll()
+                        if let lastEntry { group.uploadQueueWasCleared(through: lastEntry) }
+                    }
                 }
             }
         }

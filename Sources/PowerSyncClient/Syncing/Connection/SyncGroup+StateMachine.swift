@@ -5,7 +5,7 @@ extension SyncGroup {
     ///             open                 stop                   loops ended
     ///   nobody ────────► running ────────────► stopping ─────────────────► nobody
     ///                                                                      + returning, until the methods of its
-    ///                                                                        connector have returned, or 10 s
+    ///                                                                        connector have returned, or 1 s
     /// ```
     ///
     /// A session consists of loops, which are ours and end as soon as they are cancelled, and of methods of the app's connector,
@@ -28,7 +28,9 @@ extension SyncGroup {
     ///
     /// `syncOnce` does not wait for methods after its deadline, neither before it opens a session nor at its end; others do.
     ///
-    /// **Which call wins**: the last one. After `close`, the database's calls that wait to connect are refused.
+    /// **Which call wins**: the last one. After `close`, the database's calls that wait to connect are refused. A call that waits to open
+    /// a session is answered at once when the next call in the queue would end that session: of many calls of `connect` in a row, the
+    /// last one waits, and no other one waits for the methods of sessions that are ended as soon as they are opened.
     ///
     /// **No call waits for ever.** Methods that have not returned ``SyncGroup/returnLimit`` after the loops are not waited for any
     /// more. A call from inside a method does not wait for its own session's methods, and is not behind calls that do: it
@@ -72,7 +74,7 @@ extension SyncGroup {
             case opened(SessionID)
             /// This session runs already.
             case joined(SessionID)
-            /// A later call from inside the same session has ended what this one was to open.
+            /// A later call has ended what this one was to open.
             case ended
             /// Somebody syncs.
             case refusedConnected
@@ -297,6 +299,11 @@ extension SyncGroup.StateMachine {
         switch call.request {
         case .connect, .syncOnce:
             if closed.contains(call.member) { return finish(call, .refusedClosed, &actions) }
+            if isReplaced(call, at: index) {
+                // Cancelled, it would leave neither session.
+                queue[index + 1].hasStopped = true
+                return finish(call, .ended, &actions)
+            }
             return serveOpening(call, at: index, &actions)
         case .disconnect, .close:
             guard isStopped({ _, member in member == call.member }, at: index, &actions) else { return false }
@@ -317,6 +324,21 @@ extension SyncGroup.StateMachine {
             guard isStopped({ running, _ in running == session }, at: index, &actions) else { return false }
             guard !returning.contains(session) || call.inside == session else { return false }
             return finish(call, .done, &actions)
+        }
+    }
+
+    /// Whether the next call in the queue would end the session of a call that has not opened it.
+    ///
+    /// A call from inside a session asks for the end of that session, and not of one that is opened later.
+    private func isReplaced(_ call: Call, at index: Int) -> Bool {
+        guard queue.indices.contains(index + 1) else { return false }
+        let next = queue[index + 1]
+        guard next.inside == nil || next.inside == call.inside else { return false }
+        switch next.request {
+        case .connect: return !closed.contains(next.member)
+        case .clear: return true
+        case .disconnect, .close: return next.member == call.member
+        case .changeSchema, .syncOnce, .endOnce: return false
         }
     }
 

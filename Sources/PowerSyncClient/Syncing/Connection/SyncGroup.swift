@@ -5,10 +5,10 @@ import PowerSyncCore
 ///
 /// ``StateMachine`` says who syncs and whose turn it is.
 final class SyncGroup: Sendable {
-    /// How long a call waits for methods of a connector that take no notice of their cancellation: 10 s.
+    /// How long a call waits for methods of a connector that take no notice of their cancellation: 1 s.
     ///
-    /// Apps get half a minute or less to do things in the background.
-    static let returnLimit = Duration.seconds(10)
+    /// A method that ends when it is cancelled, or is about to, has ended before the next connection begins.
+    static let returnLimit = Duration.seconds(1)
 
     /// The streams for which the app holds handles.
     let liveStreams = LiveStreams()
@@ -43,6 +43,8 @@ final class SyncGroup: Sendable {
     }
 
     private let guarded = NIOLockedValueBox(Guarded())
+    /// The id of the last entry of the upload queue that a clear has removed.
+    private let lastClearedEntry = NIOLockedValueBox(Int64.min)
 
     private struct WeakStatus {
         weak var status: LiveSyncStatus?
@@ -80,6 +82,18 @@ final class SyncGroup: Sendable {
             if let session = guarded.session, session.dataWasCleared() { return }
             for status in statuses { status.syncStateWasReset(to: offline) }
         }
+    }
+
+    /// A transaction has cleared the upload queue.
+    ///
+    /// - Parameter lastEntry: The id of the newest entry that was ever added.
+    func uploadQueueWasCleared(through lastEntry: Int64) {
+        lastClearedEntry.withLockedValue { $0 = max($0, lastEntry) }
+    }
+
+    /// Whether an entry of the upload queue was removed by a clear, or before it.
+    func isCleared(entry id: Int64) -> Bool {
+        lastClearedEntry.withLockedValue { id <= $0 }
     }
 
     /// Whether a member was closed.

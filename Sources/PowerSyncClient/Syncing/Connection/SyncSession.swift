@@ -223,5 +223,6 @@ final class SyncSession: Sendable {
                 }
             }
         }
+        context.status.connectionEnded()
     }
 }

@@ -53,7 +53,6 @@ final class UploadLoop: Sendable {
             }
         } catch {
             // The loop ends by cancellation only; `drain()` deals with everything else.
-            context.status.uploadEnded(error: nil)
         }
     }
 
@@ -192,6 +191,8 @@ final class UploadLoop: Sendable {
         try await context.connectorCalls.perform("uploadData", within: context.options.limitOfUploads) { [context] in
             try await context.connector.uploadData(database: context.app)
         } whenOverdue: { [context] overdue in
+            // A call of a connection that has ended is not news.
+            guard !Task.isCancelled else { return }
             let since = context.date(after: .zero - overdue.limit)
             context.report { activity, _ in activity.uploadOverdue(overdue.call, since: since) }
             context.log(.warning, "\(overdue) Local writes wait until it returns; downloads go on.")

@@ -270,7 +270,7 @@ private struct InterleavedRun {
         case (.connect, .refusedClosed), (.syncOnce, .refusedClosed):
             expect(machine.isClosed(call.member), "\(id) is refused wrongly")
         case (.connect, .ended), (.syncOnce, .ended):
-            expect(calls.values.contains { ends($0, call) }, "\(id) is ended without a reason")
+            expect(calls.values.contains { ends($0, call) || replaces($0, call) }, "\(id) is ended without a reason")
             calls[id]?.isEnded = true
         case (.connect, .cancelled), (.syncOnce, .cancelled), (.changeSchema, .cancelled): break
         default: problems.append("\(id) \(call.request) was answered \(answer)")
@@ -283,6 +283,17 @@ private struct InterleavedRun {
             return false
         }
         return last.request == .clear || last.request == .disconnect && last.member == call.member
+    }
+
+    /// Whether a call that waits would end the session that an earlier one opens.
+    private func replaces(_ next: Call, _ call: Call) -> Bool {
+        let isWaiting = !next.isAnswered || next.isOpenedLater
+        guard isWaiting, next.place > call.place, next.inside == nil || next.inside == call.inside else { return false }
+        switch next.request {
+        case .connect, .clear: return true
+        case .disconnect, .close: return next.member == call.member
+        case .changeSchema, .syncOnce, .endOnce: return false
+        }
     }
 
     /// What the same caller has called before must not open a session afterwards.

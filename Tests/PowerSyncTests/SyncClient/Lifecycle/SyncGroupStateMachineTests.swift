@@ -79,16 +79,62 @@ import Testing
         let session = try bench.open()
         let (connect, stop) = bench.call(.connect)
         #expect(stop == [.stop(session)])
-        let (clear, none) = bench.call(.clear, by: bench.second)
-        let (again, alsoNone) = bench.call(.connect)
-        #expect(none.isEmpty && alsoNone.isEmpty)
+        let (once, none) = bench.call(.syncOnce)
+        let (clear, alsoNone) = bench.call(.clear, by: bench.second)
+        let (again, noneEither) = bench.call(.connect)
+        #expect(none.isEmpty && alsoNone.isEmpty && noneEither.isEmpty)
         _ = bench.machine.loopsEnded(of: session)
         let opening = bench.machine.returned(session)
         guard case .open(let second, for: connect)? = opening.first else { throw NotOpened() }
-        #expect(bench.machine.opened(by: connect) == [.answer(connect, .opened(second)), .stop(second)])
+        let answers = bench.machine.opened(by: connect)
+        #expect(answers == [.answer(connect, .opened(second)), .answer(once, .joined(second)), .stop(second)])
         #expect(bench.machine.loopsEnded(of: second) == [.startLimit(second)])
         #expect(bench.machine.returned(second) == [.answer(clear, .proceed)])
         _ = try bench.open(bench.machine.bodyEnded(of: clear), for: again)
+    }
+
+    @Test(
+        arguments: [Machine.Request.connect, .syncOnce],
+        [Machine.Request.connect, .clear, .disconnect, .close, .syncOnce, .changeSchema]
+    )
+    func aCallIsAnsweredWhenTheNextOneWouldEndItsSession(first: Machine.Request, next: Machine.Request) throws {
+        for isOfAnother in [false, true] {
+            var bench = Bench()
+            let session = try bench.open(by: bench.second)
+            #expect(bench.call(.disconnect, by: bench.second).actions == [.stop(session)])
+            #expect(bench.machine.loopsEnded(of: session) == [.startLimit(session)])
+            let other = bench.call(.disconnect, by: bench.second)
+            let opening = bench.call(first)
+            let ending = bench.call(next, by: isOfAnother ? bench.second : bench.first)
+            #expect(other.actions.isEmpty && opening.actions.isEmpty && ending.actions.isEmpty)
+            let answers = bench.machine.returned(session)
+            let ends =
+                switch next {
+                case .connect, .clear: true
+                case .disconnect, .close: !isOfAnother
+                case .syncOnce, .changeSchema, .endOnce: false
+                }
+            // A closed database is told so.
+            let answer: Machine.Answer = next == .close && !isOfAnother ? .refusedClosed : .ended
+            #expect(answers.contains(.answer(opening.id, answer)) == ends)
+            // What it was replaced by stays: otherwise neither of them would have a session.
+            if ends { #expect(bench.machine.cancelled(ending.id).isEmpty) }
+        }
+    }
+
+    @Test func aCallIsAnsweredAsSoonAsTheOneThatReplacesItComes() throws {
+        var bench = Bench()
+        let session = try bench.open()
+        var waiting = bench.call(.connect)
+        #expect(waiting.actions == [.stop(session)])
+        for _ in 0..<8 {
+            let next = bench.call(.connect)
+            #expect(next.actions == [.answer(waiting.id, .ended)])
+            #expect(bench.machine.cancelled(next.id).isEmpty)
+            waiting = next
+        }
+        _ = bench.machine.loopsEnded(of: session)
+        _ = try bench.open(bench.machine.returned(session), for: waiting.id)
     }
 
     @Test(arguments: [Machine.Request.disconnect, .close])
@@ -261,19 +307,20 @@ import Testing
         #expect(first == [.answer(connect, .done), .stop(session)])
         let (other, second) = bench.call(.connect, by: bench.second, inside: session)
         let (last, third) = bench.call(request, inside: session)
-        #expect(second == [.answer(other, .done)] && third.isEmpty)
+        #expect(second == [.answer(other, .done), .answer(connect, .ended)])
         let answers = bench.machine.loopsEnded(of: session)
         switch request {
         case .clear:
-            let all: [Machine.Action] = [.answer(connect, .ended), .answer(other, .ended), .answer(last, .proceed)]
-            #expect(answers == [.startLimit(session)] + all)
+            #expect(third == [.answer(other, .ended)])
+            #expect(answers == [.startLimit(session), .answer(last, .proceed)])
             // What is called afterwards is served.
             let (later, answer) = bench.call(.connect, inside: session)
             #expect(answer == [.answer(later, .done)])
             #expect(bench.machine.bodyEnded(of: last).isEmpty)
             _ = try bench.open(bench.machine.returned(session), for: later)
         default:
-            #expect(answers == [.startLimit(session), .answer(connect, .ended), .answer(last, .done)])
+            #expect(third.isEmpty)
+            #expect(answers == [.startLimit(session), .answer(last, .done)])
             _ = try bench.open(bench.machine.returned(session), for: other)
         }
     }
