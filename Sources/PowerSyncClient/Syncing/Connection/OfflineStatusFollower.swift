@@ -83,14 +83,13 @@ final class OfflineStatusFollower: Sendable {
         // First: a session that ends after it was looked for finds this said.
         if isForeign { isBehind.withLockedValue { $0 = true } }
         while !Task.isCancelled, !group.isClosed(member) {
-            // Before a session is looked for: one that begins later publishes another version.
-            let version = status.downloadVersion
+            // Before a session is looked for: one that begins later publishes something else.
+            let known = status.snapshot.download
             guard !group.hasSession(member) else { return }
             isBehind.withLockedValue { $0 = false }
             do {
                 let offline = try await database.read { try DownloadStatus.offline($0) }
-                let known = status.snapshot.download
-                if status.offlineStateLoaded(offline.keepingDetails(of: known), ifDownloadVersionIs: version) { return }
+                if status.offlineStateLoaded(offline.keepingDetails(of: known), replacing: known) { return }
             } catch {
                 if !Task.isCancelled, !database.isClosed {
                     database.logger.warning(

@@ -28,26 +28,26 @@ extension SyncClient {
                     self.member,
                     self.sessions(connector: connector, options: options, database: app)
                 )
-                if isNew { call.withLockedValue { $0.session = session } }
-                // What a connection has synced before it was lost is no answer.
-                let known = self.status.snapshot
-                let syncs = known.connected ? 0 : known.activityState.completedSyncs
-                try await self.waitUntilSynced(session.connection, after: syncs)
+                call.withLockedValue { call in
+                    call.progress = session.progress
+                    if isNew { call.session = session }
+                }
+                try await self.waitUntilSynced(session.progress)
             }
         } catch {
             await leave(call.withLockedValue { $0.session }, until: deadline, clock)
             throw error
         }
         // Before disconnecting, which ends all waits.
-        let snapshot = status.snapshot
+        let facts = call.withLockedValue { $0.progress?.current }
         await leave(call.withLockedValue { $0.session }, until: deadline, clock)
         // Afterwards: while the app's own reads have all connections, this waits, and must not keep the network open.
         return SyncOnceResult(
             isComplete: isComplete,
             uploadedEntries: try await uploadedEntries(since: call.withLockedValue { $0.start }),
-            activity: snapshot.connectionActivity,
-            uploadError: snapshot.lastUploadError,
-            downloadError: snapshot.lastDownloadError
+            activity: facts?.activity.activity ?? ConnectionActivity(),
+            uploadError: facts?.uploadError,
+            downloadError: facts?.downloadError
         )
     }
 
@@ -55,6 +55,8 @@ extension SyncClient {
     private struct OnceCall {
         /// The position of the upload queue before it uploaded anything.
         var start: Int64?
+        /// What the connection that it has opened or joined has reached.
+        var progress: ConnectionProgress?
         /// The session that it has opened.
         var session: SyncSession?
     }
@@ -109,25 +111,20 @@ extension SyncClient {
 
     /// Waits until a connection has uploaded and downloaded everything.
     ///
-    /// - Parameters:
-    ///   - connection: Its number.
-    ///   - syncs: How many complete checkpoints are not enough.
     /// - Throws: ``PowerSyncError`` when the connection ends, or `CancellationError`.
-    private func waitUntilSynced(_ connection: UInt64, after syncs: UInt64) async throws {
-        for await _ in status.activityChanges() {
-            let snapshot = status.snapshot
-            guard !snapshot.activityState.isOver(connection) else {
-                throw PowerSyncError.disconnectedWhileSyncingOnce
-            }
+    private func waitUntilSynced(_ progress: ConnectionProgress) async throws {
+        let known = progress.current
+        // What a connection has synced before it was lost is no answer.
+        let syncs = known.isStreamOpen ? 0 : known.activity.completedSyncs
+        for await facts in progress.changes() {
+            guard !facts.isOver else { throw PowerSyncError.disconnectedWhileSyncingOnce }
             // While the gate is closed there are writes that no checkpoint contains.
-            if snapshot.activityState.hasCompletedSync, snapshot.activityState.completedSyncs > syncs,
-                !snapshot.downloading,
+            if facts.activity.completedSyncs > syncs, !facts.isDownloading,
                 try await database.read({ try LocalWriteGate.isOpen($0) })
             {
                 return
             }
         }
-        try Task.checkCancellation()
-        throw PowerSyncError.closed(while: "syncing once")
+        throw CancellationError()
     }
 }

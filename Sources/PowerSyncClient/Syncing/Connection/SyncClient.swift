@@ -83,7 +83,6 @@ final class SyncClient: Sendable {
         database app: any PowerSyncDatabaseProtocol
     ) -> @Sendable (SyncGroup.SessionID) -> SyncSession {
         { [database, status, environment, logger, group] id in
-            status.errorsCleared()
             let context = SyncContext(
                 session: id,
                 database: database,
@@ -100,7 +99,7 @@ final class SyncClient: Sendable {
                     tag: LogTag.database
                 )
             }
-            return SyncSession(id: id, context: context) { group.liveStreams.keys }
+            return SyncSession(id: id, context: context, status: status) { group.liveStreams.keys }
         }
     }
 

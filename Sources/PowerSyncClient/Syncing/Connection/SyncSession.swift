@@ -5,14 +5,15 @@ import PowerSyncCore
 final class SyncSession: Sendable {
     /// Its number in the group.
     let id: SyncGroup.SessionID
-    /// Its number among the connections of the database, as ``ConnectionActivity/StateMachine`` counts.
-    let connection: UInt64
+    /// What it has reached.
+    var progress: ConnectionProgress { context.progress }
     /// Measures how long methods of the connector take to return.
     var clock: ElapsedClock { context.clock }
     /// Receives messages.
     var logger: any LoggerProtocol { context.logger }
 
     private let context: SyncContext
+    private let status: LiveSyncStatus
     private let download: DownloadLoop
     private let upload: UploadLoop
     private let uploadTrigger: UploadTrigger
@@ -34,17 +35,23 @@ final class SyncSession: Sendable {
     /// - Parameters:
     ///   - id: Its number in the group.
     ///   - context: What the connection consists of.
+    ///   - status: Shows what is applied to callers who have requested a checkpoint.
     ///   - liveStreams: The streams for which the app holds handles.
-    init(id: SyncGroup.SessionID, context: SyncContext, liveStreams: @escaping @Sendable () -> [StreamKey]) {
+    init(
+        id: SyncGroup.SessionID,
+        context: SyncContext,
+        status: LiveSyncStatus,
+        liveStreams: @escaping @Sendable () -> [StreamKey]
+    ) {
         let uploadTrigger = UploadTrigger()
         let download = DownloadLoop(context: context, liveStreams: liveStreams, uploadTrigger: uploadTrigger)
         let upload = UploadLoop(context: context, trigger: uploadTrigger) {
             download.send(.uploadCompleted)
         }
         self.id = id
-        self.connection = context.status.snapshot.activityState.nextConnection
         self.uploadTrigger = uploadTrigger
         self.context = context
+        self.status = status
         self.download = download
         self.upload = upload
     }
@@ -90,7 +97,7 @@ final class SyncSession: Sendable {
         }
         do {
             let id = try await requests.request()
-            return AcceptedCheckpointRequest(id: id, status: context.status, clock: context.clock)
+            return AcceptedCheckpointRequest(id: id, status: status, clock: context.clock)
         } catch let error as CheckpointRequestError {
             throw error
         } catch let error as CancellationError {
@@ -117,7 +124,8 @@ final class SyncSession: Sendable {
     ///
     /// - Returns: Whether an iteration runs that deals with it.
     func dataWasCleared() -> Bool {
-        download.dataWasCleared()
+        progress.dataWasCleared()
+        return download.dataWasCleared()
     }
 
     /// Drops the credentials; the stream stays open until there are new ones, or none can be got.
@@ -200,14 +208,10 @@ final class SyncSession: Sendable {
         let queueChanges = context.database.uploadQueueChanges()
         let requests = context.checkpointRequests
         defer { requests?.end() }
-        context.report { activity, _ in
-            activity.started()
-            return nil
-        }
         await withTaskGroup { tasks in
             if let requests {
                 tasks.addTask { [context] in
-                    await requests.repost(unless: context.status.hasApplied) { error in
+                    await requests.repost(unless: context.progress.hasApplied) { error in
                         context.log(.warning, "A checkpoint request could not be repeated: \(error.lineOfText)")
                     }
                 }
@@ -223,6 +227,6 @@ final class SyncSession: Sendable {
                 }
             }
         }
-        context.status.connectionEnded()
+        progress.ended()
     }
 }
