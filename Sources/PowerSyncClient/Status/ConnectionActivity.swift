@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// What the connection of a database waits for, at one moment.
 ///
 /// ```swift

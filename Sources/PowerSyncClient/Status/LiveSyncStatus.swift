@@ -31,9 +31,9 @@ package final class LiveSyncStatus: SyncStatus {
     package var snapshot: SyncStatusSnapshot { value.current }
 
     package func asFlow() -> AsyncStream<any SyncStatusData> {
-        let elements = elements()
+        let statuses = elements()
         return AsyncStream {
-            for await element in elements { return element }
+            for await status in statuses { return status }
             return nil
         }
     }
@@ -55,7 +55,9 @@ package final class LiveSyncStatus: SyncStatus {
     ///
     /// - Throws: What `isReached` throws, `CancellationError`, or ``PowerSyncError`` when the database is closed.
     package func wait(until isReached: @Sendable (SyncStatusSnapshot) throws -> Bool) async throws {
-        for await status in value.values() where try isReached(status) { return }
+        for await status in value.values() {
+            if try isReached(status) { return }
+        }
         try Task.checkCancellation()
         throw PowerSyncError.closed(while: "waiting for a sync status")
     }
@@ -67,9 +69,9 @@ package final class LiveSyncStatus: SyncStatus {
 
     /// The present activity, then the newest one after changes.
     func newestActivities() -> AsyncStream<ConnectionActivity> {
-        let changes = changes(of: \.activities)
+        let statuses = changes(of: \.activities)
         return AsyncStream {
-            for await status in changes { return status.connectionActivity }
+            for await status in statuses { return status.connectionActivity }
             return nil
         }
     }

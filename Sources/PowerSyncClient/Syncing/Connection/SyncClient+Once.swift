@@ -24,23 +24,23 @@ extension SyncClient {
             isComplete = try await isDone(before: deadline, clock) {
                 let start = try await self.database.read { try UploadQueue.position($0) }
                 call.withLockedValue { $0.start = start }
-                let (session, isNew) = try await self.group.joinOrConnect(
+                let (connection, isNew) = try await self.group.joinOrConnect(
                     self.member,
-                    self.sessions(connector: connector, options: options, database: app)
+                    self.connections(connector: connector, options: options, database: app)
                 )
                 call.withLockedValue { call in
-                    call.progress = session.progress
-                    if isNew { call.session = session }
+                    call.progress = connection.progress
+                    if isNew { call.connection = connection }
                 }
-                try await self.waitUntilSynced(session.progress)
+                try await self.waitUntilSynced(connection.progress)
             }
         } catch {
-            await leave(call.withLockedValue { $0.session }, until: deadline, clock)
+            await leave(call.withLockedValue { $0.connection }, until: deadline, clock)
             throw error
         }
         // Before disconnecting, which ends all waits.
         let facts = call.withLockedValue { $0.progress?.current }
-        await leave(call.withLockedValue { $0.session }, until: deadline, clock)
+        await leave(call.withLockedValue { $0.connection }, until: deadline, clock)
         // Afterwards: while the app's own reads have all connections, this waits, and must not keep the network open.
         return SyncOnceResult(
             isComplete: isComplete,
@@ -57,8 +57,8 @@ extension SyncClient {
         var start: Int64?
         /// What the connection that it has opened or joined has reached.
         var progress: ConnectionProgress?
-        /// The session that it has opened.
-        var session: SyncSession?
+        /// The connection that it has opened.
+        var connection: Connection?
     }
 
     private struct DeadlineReached: Error {}
@@ -90,23 +90,23 @@ extension SyncClient {
         return Int(clamping: max(0, end - start))
     }
 
-    /// Ends a session.
+    /// Ends a connection.
     ///
     /// Waits until its loops have ended, and for the methods of its connector until the deadline. Whoever connects next waits for
     /// those.
-    private func leave(_ session: SyncSession?, until deadline: Duration, _ clock: ElapsedClock) async {
-        guard let session else { return }
+    private func leave(_ connection: Connection?, until deadline: Duration, _ clock: ElapsedClock) async {
+        guard let connection else { return }
         let (ended, end) = AsyncStream.makeStream(of: Void.self)
-        // It may outlive this call, by ``SyncGroup/returnLimit``.
-        Task { [group, member, id = session.id] in
+        // It may outlive this call, by ``Connection/returnLimit``.
+        Task { [group, member, id = connection.id] in
             await group.end(id, of: member)
             end.finish()
         }
         await Task.ignoringCancellation {
-            await session.waitForLoops()
+            await connection.waitForLoops()
             _ = try? await self.isDone(before: deadline, clock) { for await _ in ended {} }
         }
-        follower.sessionEnded()
+        follower.connectionEnded()
     }
 
     /// Waits until a connection has uploaded and downloaded everything.

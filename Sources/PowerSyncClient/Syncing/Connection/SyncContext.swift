@@ -50,7 +50,7 @@ struct SyncContext: Sendable {
 
     /// Creates the context of a connection.
     init(
-        session: SyncGroup.SessionID,
+        connection: SyncGroup.ConnectionID,
         database: LocalDatabase,
         app: any PowerSyncDatabaseProtocol,
         connector: any PowerSyncBackendConnectorProtocol,
@@ -71,7 +71,7 @@ struct SyncContext: Sendable {
         self.logger = logger
         let clock = ElapsedClock(environment.clock)
         self.clock = clock
-        let calls = ConnectorCalls(of: session, clock: clock)
+        let calls = ConnectorCalls(of: connection, clock: clock)
         connectorCalls = calls
         let credentials = CredentialsCache(configuration: options.clientConfiguration) {
             try await calls.answer(to: "fetchCredentials", within: options.limitOfAnswers) {

@@ -2,15 +2,24 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 
 /// One `connect()`: a download loop, an upload loop and a credentials cache, run by one task until it is stopped.
-final class SyncSession: Sendable {
+///
+/// ```
+///   start           stop               loops have ended                      methods have returned, or 1 s later
+///   ──────► running ────► stopping ────────────────────► methods of the app ────────────────────────────────────► over
+/// ```
+///
+/// Loops are the SDK's and end as soon as they are cancelled. Methods are the app's connector's, and may take no notice: those that
+/// have not returned in time are left behind, and what they return has no effect.
+final class Connection: Sendable {
+    /// How long methods of the connector are waited for that take no notice of their cancellation: 1 s.
+    ///
+    /// A method that ends when it is cancelled, or is about to, has ended before the next connection begins.
+    static let returnLimit = Duration.seconds(1)
+
     /// Its number in the group.
-    let id: SyncGroup.SessionID
+    let id: SyncGroup.ConnectionID
     /// What it has reached.
     var progress: ConnectionProgress { context.progress }
-    /// Measures how long methods of the connector take to return.
-    var clock: ElapsedClock { context.clock }
-    /// Receives messages.
-    var logger: any LoggerProtocol { context.logger }
 
     private let context: SyncContext
     private let status: LiveSyncStatus
@@ -30,7 +39,7 @@ final class SyncSession: Sendable {
     /// Finishes when no loop runs any more.
     private let loopsEnd = AsyncStream.makeStream(of: Void.self)
 
-    /// Creates a session, when no other one runs.
+    /// Creates a connection, when no other one runs.
     ///
     /// - Parameters:
     ///   - id: Its number in the group.
@@ -38,7 +47,7 @@ final class SyncSession: Sendable {
     ///   - status: Shows what is applied to callers who have requested a checkpoint.
     ///   - liveStreams: The streams for which the app holds handles.
     init(
-        id: SyncGroup.SessionID,
+        id: SyncGroup.ConnectionID,
         context: SyncContext,
         status: LiveSyncStatus,
         liveStreams: @escaping @Sendable () -> [StreamKey]
@@ -60,18 +69,30 @@ final class SyncSession: Sendable {
     ///
     /// - Parameters:
     ///   - loopsEnded: Called when no loop runs any more, after ``stop()``.
-    ///   - returned: Called after that, when no method of the connector runs any more.
-    func start(loopsEnded: @escaping @Sendable () -> Void, returned: @escaping @Sendable () -> Void) {
+    ///   - isOver: Called after that, when the methods of the connector have returned or are left behind.
+    func start(loopsEnded: @escaping @Sendable () -> Void, isOver: @escaping @Sendable () -> Void) {
         loops.withLockedValue { loops in
-            precondition(loops == nil, "A sync session was started twice")
+            precondition(loops == nil, "A connection was started twice")
             loops = Task {
                 await self.run()
                 loopsEnded()
                 self.loopsEnd.continuation.finish()
-                await self.context.connectorCalls.end()
-                returned()
+                // This task was cancelled.
+                await Task.ignoringCancellation { await self.waitForMethods() }
+                isOver()
             }
         }
+    }
+
+    private func waitForMethods() async {
+        if await context.connectorCalls.haveEnded(within: Connection.returnLimit) { return }
+        context.logger.warning(
+            """
+            A method of the connector has not returned \(Connection.returnLimit) after its connection was ended. \
+            It is not waited for any more. Let uploadData and fetchCredentials end when their task is cancelled.
+            """,
+            tag: LogTag.database
+        )
     }
 
     /// Waits until no loop runs any more, after the callback that says so.
@@ -133,7 +154,7 @@ final class SyncSession: Sendable {
     /// Another call before the interval between two attempts has passed waits for its end: the app may call because
     /// `fetchCredentials` itself has made new ones, and would do so without end.
     func invalidateCredentials() {
-        let now = clock.now
+        let now = context.clock.now
         if invalidation.withLockedValue({ $0.comes(at: now, interval: context.retryDelay.base) }) {
             context.credentials.invalidate()
         }
@@ -182,8 +203,8 @@ final class SyncSession: Sendable {
                     + "This happens when fetchCredentials causes it."
             )
         }
-        try await clock.sleep(until: end)
-        let now = clock.now
+        try await context.clock.sleep(until: end)
+        let now = context.clock.now
         invalidation.withLockedValue { $0.waited(until: now, interval: context.retryDelay.base) }
         context.credentials.invalidate()
     }
