@@ -2,17 +2,27 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 
 /// One `connect()`: a download loop, an upload loop and a credentials cache, run by one task until it is stopped.
-final class SyncSession: Sendable {
+///
+/// ```
+///   start           stop               loops have ended                      methods have returned, or 1 s later
+///   ──────► running ────► stopping ────────────────────► methods of the app ────────────────────────────────────► over
+/// ```
+///
+/// Loops are the SDK's and end as soon as they are cancelled. Methods are the app's connector's, and may take no notice: those that
+/// have not returned in time are left behind, and what they return has no effect.
+final class Connection: Sendable {
+    /// How long methods of the connector are waited for that take no notice of their cancellation: 1 s.
+    ///
+    /// A method that ends when it is cancelled, or is about to, has ended before the next connection begins.
+    static let returnLimit = Duration.seconds(1)
+
     /// Its number in the group.
-    let id: SyncGroup.SessionID
-    /// Its number among the connections of the database, as ``ConnectionActivity/StateMachine`` counts.
-    let connection: UInt64
-    /// Measures how long methods of the connector take to return.
-    var clock: ElapsedClock { context.clock }
-    /// Receives messages.
-    var logger: any LoggerProtocol { context.logger }
+    let id: SyncGroup.ConnectionID
+    /// What it has reached.
+    var progress: ConnectionProgress { context.progress }
 
     private let context: SyncContext
+    private let status: LiveSyncStatus
     private let download: DownloadLoop
     private let upload: UploadLoop
     private let uploadTrigger: UploadTrigger
@@ -29,22 +39,28 @@ final class SyncSession: Sendable {
     /// Finishes when no loop runs any more.
     private let loopsEnd = AsyncStream.makeStream(of: Void.self)
 
-    /// Creates a session, when no other one runs.
+    /// Creates a connection, when no other one runs.
     ///
     /// - Parameters:
     ///   - id: Its number in the group.
     ///   - context: What the connection consists of.
+    ///   - status: Shows what is applied to callers who have requested a checkpoint.
     ///   - liveStreams: The streams for which the app holds handles.
-    init(id: SyncGroup.SessionID, context: SyncContext, liveStreams: @escaping @Sendable () -> [StreamKey]) {
+    init(
+        id: SyncGroup.ConnectionID,
+        context: SyncContext,
+        status: LiveSyncStatus,
+        liveStreams: @escaping @Sendable () -> [StreamKey]
+    ) {
         let uploadTrigger = UploadTrigger()
         let download = DownloadLoop(context: context, liveStreams: liveStreams, uploadTrigger: uploadTrigger)
         let upload = UploadLoop(context: context, trigger: uploadTrigger) {
             download.send(.uploadCompleted)
         }
         self.id = id
-        self.connection = context.status.snapshot.activityState.nextConnection
         self.uploadTrigger = uploadTrigger
         self.context = context
+        self.status = status
         self.download = download
         self.upload = upload
     }
@@ -53,18 +69,30 @@ final class SyncSession: Sendable {
     ///
     /// - Parameters:
     ///   - loopsEnded: Called when no loop runs any more, after ``stop()``.
-    ///   - returned: Called after that, when no method of the connector runs any more.
-    func start(loopsEnded: @escaping @Sendable () -> Void, returned: @escaping @Sendable () -> Void) {
+    ///   - isOver: Called after that, when the methods of the connector have returned or are left behind.
+    func start(loopsEnded: @escaping @Sendable () -> Void, isOver: @escaping @Sendable () -> Void) {
         loops.withLockedValue { loops in
-            precondition(loops == nil, "A sync session was started twice")
+            precondition(loops == nil, "A connection was started twice")
             loops = Task {
                 await self.run()
                 loopsEnded()
                 self.loopsEnd.continuation.finish()
-                await self.context.connectorCalls.end()
-                returned()
+                // This task was cancelled.
+                await Task.ignoringCancellation { await self.waitForMethods() }
+                isOver()
             }
         }
+    }
+
+    private func waitForMethods() async {
+        if await context.connectorCalls.haveEnded(within: Connection.returnLimit) { return }
+        context.logger.warning(
+            """
+            A method of the connector has not returned \(Connection.returnLimit) after its connection was ended. \
+            It is not waited for any more. Let uploadData and fetchCredentials end when their task is cancelled.
+            """,
+            tag: LogTag.database
+        )
     }
 
     /// Waits until no loop runs any more, after the callback that says so.
@@ -90,7 +118,7 @@ final class SyncSession: Sendable {
         }
         do {
             let id = try await requests.request()
-            return AcceptedCheckpointRequest(id: id, status: context.status, clock: context.clock)
+            return AcceptedCheckpointRequest(id: id, status: status, clock: context.clock)
         } catch let error as CheckpointRequestError {
             throw error
         } catch let error as CancellationError {
@@ -117,7 +145,8 @@ final class SyncSession: Sendable {
     ///
     /// - Returns: Whether an iteration runs that deals with it.
     func dataWasCleared() -> Bool {
-        download.dataWasCleared()
+        progress.dataWasCleared()
+        return download.dataWasCleared()
     }
 
     /// Drops the credentials; the stream stays open until there are new ones, or none can be got.
@@ -125,7 +154,7 @@ final class SyncSession: Sendable {
     /// Another call before the interval between two attempts has passed waits for its end: the app may call because
     /// `fetchCredentials` itself has made new ones, and would do so without end.
     func invalidateCredentials() {
-        let now = clock.now
+        let now = context.clock.now
         if invalidation.withLockedValue({ $0.comes(at: now, interval: context.retryDelay.base) }) {
             context.credentials.invalidate()
         }
@@ -174,8 +203,8 @@ final class SyncSession: Sendable {
                     + "This happens when fetchCredentials causes it."
             )
         }
-        try await clock.sleep(until: end)
-        let now = clock.now
+        try await context.clock.sleep(until: end)
+        let now = context.clock.now
         invalidation.withLockedValue { $0.waited(until: now, interval: context.retryDelay.base) }
         context.credentials.invalidate()
     }
@@ -200,14 +229,10 @@ final class SyncSession: Sendable {
         let queueChanges = context.database.uploadQueueChanges()
         let requests = context.checkpointRequests
         defer { requests?.end() }
-        context.report { activity, _ in
-            activity.started()
-            return nil
-        }
         await withTaskGroup { tasks in
             if let requests {
                 tasks.addTask { [context] in
-                    await requests.repost(unless: context.status.hasApplied) { error in
+                    await requests.repost(unless: context.progress.hasApplied) { error in
                         context.log(.warning, "A checkpoint request could not be repeated: \(error.lineOfText)")
                     }
                 }
@@ -223,5 +248,6 @@ final class SyncSession: Sendable {
                 }
             }
         }
+        progress.ended()
     }
 }
