@@ -359,9 +359,9 @@ let package = Package(
             "PowerSyncCLI",
             [
                 "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncOperations",
-                "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres",
-                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdb, .logging,
-                .metrics, .prometheus, .serviceLifecycle, .unixSignals,
+                "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig",
+                "PowerSyncTerminal", .argumentParser, .logging, .metrics, .nioConcurrencyHelpers, .prometheus,
+                .serviceLifecycle, .unixSignals,
             ]
         ),
 

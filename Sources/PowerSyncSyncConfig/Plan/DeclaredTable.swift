@@ -1,5 +1,3 @@
-package import PowerSyncSyncConfig
-
 /// A table of the source with what its declaration says about its columns.
 package struct DeclaredTable: Sendable {
     /// A column.
@@ -31,7 +29,7 @@ package struct DeclaredTable: Sendable {
     }
 
     /// The column of a name, which is compared byte by byte, as in rows.
-    func column(_ name: String) -> Column? {
+    package func column(_ name: String) -> Column? {
         columns.first { $0.name.utf8.elementsEqual(name.utf8) }
     }
 }

@@ -1,6 +1,4 @@
-import PowerSyncGenerator
 import PowerSyncSyncConfig
-import PowerSyncServicePostgres
 
 /// Reads the tables of a PostgreSQL database from its catalogue, with the types that clients get (docs/postgres.md "Types").
 ///
