@@ -1,50 +1,51 @@
-package import PowerSyncProtocol
+import PowerSyncAuth
+import PowerSyncProtocol
+import PowerSyncServiceCore
 import PowerSyncSyncConfig
-package import PowerSyncAuth
 
 /// What a client would get that syncs for the first time now.
-package struct ClientPreview: Codable, Sendable, Equatable {
+struct ClientPreview: Codable, Sendable, Equatable {
     /// A bucket of the client.
-    package struct Bucket: Codable, Sendable, Equatable {
+    struct Bucket: Codable, Sendable, Equatable {
         /// Its name.
-        package var name: String
+        var name: String
         /// 0 for the most urgent one, to 3.
-        package var priority: Int
+        var priority: Int
         /// The stream that leads to it; the first one when there are several.
-        package var stream: String
+        var stream: String
         /// How many operations the client downloads.
-        package var operations: Int64
+        var operations: Int64
         /// How many rows it then has of this bucket; `nil` when they were not counted.
-        package var rows: Int?
+        var rows: Int?
         /// The bytes of these rows as JSON.
-        package var bytes: Int?
+        var bytes: Int?
     }
 
     /// A table on the client.
-    package struct Table: Codable, Sendable, Equatable {
+    struct Table: Codable, Sendable, Equatable {
         /// Its name.
-        package var name: String
+        var name: String
         /// How many rows it has.
-        package var rows: Int
+        var rows: Int
         /// The bytes of these rows as JSON.
-        package var bytes: Int
+        var bytes: Int
     }
 
     /// The checkpoint that the client would get.
-    package var checkpoint: String
+    var checkpoint: String
     /// The buckets.
-    package var buckets: [Bucket]
+    var buckets: [Bucket]
     /// The tables, by name; empty when rows were not counted.
-    package var tables: [Table]
+    var tables: [Table]
     /// The operations of all buckets.
-    package var operations: Int64
+    var operations: Int64
     /// Why subscriptions cannot be evaluated, or get nothing.
-    package var errors: [String]
+    var errors: [String]
     /// Whether rows were counted.
-    package var isCounted: Bool
+    var isCounted: Bool
 
     /// The most operations of which rows are counted.
-    package static let maximumOperations: Int64 = 100_000
+    static let maximumOperations: Int64 = 100_000
 
     /// Finds out what a client would get.
     ///
@@ -53,7 +54,7 @@ package struct ClientPreview: Codable, Sendable, Equatable {
     ///   - token: Who it would be.
     ///   - environment: What sessions share.
     /// - Throws: ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, or an error of the storage.
-    package init(
+    init(
         _ request: StreamingSyncRequest,
         token: VerifiedToken,
         environment: SyncSession.Environment
@@ -73,25 +74,7 @@ package struct ClientPreview: Codable, Sendable, Equatable {
         _ token: VerifiedToken,
         _ environment: SyncSession.Environment
     ) async throws -> ClientPreview {
-        let storage = environment.storage
-        guard let stream = try await storage.activeStream() else { throw BucketStorageError.noActiveStream }
-        var checkpoints = storage.checkpoints(of: stream).makeAsyncIterator()
-        guard let checkpoint = try await checkpoints.next() else { throw BucketStorageError.noActiveStream }
-        let querier = stream.plan.querier(
-            for: SyncPlanRequest(
-                tokenPayload: token.payload,
-                parameters: request.parameters,
-                streams: request.streams
-            ),
-            bucketPrefix: stream.bucketPrefix
-        )
-        var resolver = BucketResolver(
-            storage: storage,
-            querier: querier,
-            limits: environment.limits,
-            writeCheckpointKey: token.writeCheckpointKey(clientID: request.clientID)
-        )
-        let candidate = try await resolver.candidate(for: CheckpointNews(checkpoint: checkpoint, scope: .unknown))
+        let candidate = try await SyncSession.firstCandidate(for: request, token: token, environment)
         var preview = ClientPreview(candidate)
         guard preview.operations <= maximumOperations else { return preview }
         let rows = try await LiveRows(of: candidate, environment)
