@@ -226,8 +226,9 @@ let package = Package(
             ]
         ),
         .target(name: "CPowerSyncNIO"),
+        // Everything of the SDK but attachments.
         sdk(
-            "PowerSync",
+            "PowerSyncClient",
             [
                 "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket",
                 // Elsewhere it would bring FoundationNetworking, and with that libcurl.
@@ -239,6 +240,16 @@ let package = Package(
                 .nioWebSocket,
             ]
         ),
+        // Files beside rows: metadata in a table, contents in any storage.
+        sdk(
+            "PowerSyncAttachments",
+            [
+                "PowerSyncClient", "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", .crypto,
+                .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+            ]
+        ),
+        // The product: both, and the pages.
+        sdk("PowerSync", ["PowerSyncAttachments", "PowerSyncClient"]),
         module("PowerSyncGRDB", ["PowerSync", "PowerSyncCore", .grdb]),
         // What the SDK says, for swift-log: apps that do without have no logger of another package in their interface.
         module("PowerSyncLogging", ["PowerSync", .logging]),
@@ -432,17 +443,19 @@ let package = Package(
         tests(
             "PowerSyncTests",
             [
-                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport",
-                "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting",
-                "PowerSyncUpload", "PowerSyncURLSession", "RSocket", "TestSupport", .asyncHTTPClient, .grdb,
-                .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncAttachments", "PowerSyncClient",
+                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol",
+                "PowerSyncSQLite", "PowerSyncTesting", "PowerSyncUpload", "PowerSyncURLSession", "RSocket",
+                "TestSupport", .asyncHTTPClient, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioPosix,
             ]
         ),
         tests(
             "PowerSyncAttachmentsTests",
             [
-                "HTTPStackTestSupport", "PowerSync", "PowerSyncNIO", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
-                .asyncHTTPClient, .crypto, .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+                "HTTPStackTestSupport", "PowerSync", "PowerSyncAttachments", "PowerSyncClient", "PowerSyncNIO",
+                "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
+                .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ]
         ),
         // Uses the products as apps do, by what is public.
@@ -593,8 +606,8 @@ let package = Package(
         heavyTests(
             "PowerSyncLoadTests",
             [
-                "PowerSync", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto, .nioConcurrencyHelpers,
-                .nioCore,
+                "PowerSync", "PowerSyncClient", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto,
+                .nioConcurrencyHelpers, .nioCore,
             ]
         ),
         heavyTests(

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A connector whose `postCheckpointRequest` does what it should not do.
 @Suite(.timeLimit(.minutes(1))) struct PostedRequestFaultTests {

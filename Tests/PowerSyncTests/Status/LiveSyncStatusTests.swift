@@ -4,7 +4,7 @@ import PowerSyncProtocol
 import Observation
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct LiveSyncStatusTests {
     private let status = LiveSyncStatus()

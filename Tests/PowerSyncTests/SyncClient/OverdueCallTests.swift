@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The first call of a method of the connector does what it should not do: the status tells, and everything else goes on.
 @Suite(.timeLimit(.minutes(1))) struct OverdueCallTests {

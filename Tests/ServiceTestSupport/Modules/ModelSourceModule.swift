@@ -30,7 +30,7 @@ package struct ModelSourceModule: SourceModule {
 
     package var description: String { "model of \(tables.joined(separator: ", "))" }
     package var defaultSchema: String { "main" }
-    package var slotPrefix: String { "model_" }
+    package var handlePrefix: String { "model_" }
     package var files: [DatabaseFile] { [] }
     package var secrets: [String] { [] }
     package var host: String? { nil }

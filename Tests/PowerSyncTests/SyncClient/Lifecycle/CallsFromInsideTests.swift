@@ -1,7 +1,7 @@
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A method of the connector calls the database whose session it belongs to.
 @Suite(.timeLimit(.minutes(1))) struct CallsFromInsideTests {

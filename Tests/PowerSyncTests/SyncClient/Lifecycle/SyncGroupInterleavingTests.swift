@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Random interleavings of calls, of ends of loops and methods, and of cancellations.
 ///

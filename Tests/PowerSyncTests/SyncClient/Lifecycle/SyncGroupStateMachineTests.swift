@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The table of calls, row by row.
 @Suite struct SyncGroupStateMachineTests {
