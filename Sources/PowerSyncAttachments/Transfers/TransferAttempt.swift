@@ -5,7 +5,7 @@ import PowerSyncClient
 struct TransferAttempt: Sendable {
     /// What an attempt found out, to be written into the table.
     struct Completion: Sendable {
-        let result: TransferOutcome.Result
+        let result: TransferOutcome.Ending
         /// The file that a download has written, to be moved to its path before the row is written.
         var temporaryPath: String?
     }

@@ -18,7 +18,10 @@ struct TransferOptions: Sendable {
     /// How many bytes of archived files are kept, besides the limit on their number.
     var archivedCacheByteLimit: Int64?
     /// How long a call into the app's code may go on without progress.
-    var callLimit = TransferOptions.callLimit(AttachmentQueueOptions().transferLimit)
+    var callLimit = TransferOptions.callLimit(TransferOptions.defaultCallLimit)
+
+    /// How long a call into the app's code may go on without progress unless the app chooses another limit: 10 minutes.
+    static let defaultCallLimit = Duration.seconds(600)
 
     /// The limit of calls that an app has chosen.
     static func callLimit(_ limit: Duration) -> AppCallLimit {

@@ -98,7 +98,7 @@ struct AttachmentContextTests {
             try await rows.process(["a"], at: 1)
             try await rows.db.execute("UPDATE attachments SET album = 'summer'")
             let started = try #require(try await rows.context.getAttachment(id: "a"))
-            let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 12)
+            let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 12)
             _ = try await rows.context.commit(TransferOutcome(started: started, result: result))
             #expect(try await album() == "summer")
             try await rows.process([], at: 2)

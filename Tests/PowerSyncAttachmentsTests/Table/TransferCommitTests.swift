@@ -38,7 +38,7 @@ struct TransferCommitTests {
             try await rows.process(["a"], at: 1)
             let started = try #require(try await rows.context.getAttachment(id: "a"))
             try await rows.process([], at: 2)
-            let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 9)
+            let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
             #expect(try await rows.context.commit(TransferOutcome(started: started, result: result)) == .none)
             let row = try #require(try await rows.context.getAttachment(id: "a"))
             #expect(row.state == .archived && row.hasSynced == true && row.localUri == "/files/a.jpg" && row.size == 9)
@@ -49,7 +49,7 @@ struct TransferCommitTests {
     func `a download whose row was cleared leaves no file`() async throws {
         try await AttachmentRows.with { rows async throws in
             let started = Attachment.row(.queuedDownload)
-            let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 9)
+            let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
             let followUp = try await rows.context.commit(TransferOutcome(started: started, result: result))
             #expect(followUp == .removeFile(path: "/files/a.jpg"))
             #expect(try await rows.all().isEmpty)
@@ -61,7 +61,7 @@ struct TransferCommitTests {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row("b", .synced, hasSynced: true, localUri: "/files/a.jpg"))
             let started = Attachment.row(.queuedDownload)
-            let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 9)
+            let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
             #expect(try await rows.context.commit(TransferOutcome(started: started, result: result)) == .none)
             #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "a"))
             #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "b") == false)

@@ -210,7 +210,7 @@ struct WatchElementTests {
             try await rows.process(["a"], at: 100)
             let started = try #require(try await rows.context.getAttachment(id: "a"))
             rows.time = 120
-            let result = TransferOutcome.Result.downloaded(path: "/files/a.jpg", size: 3)
+            let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 3)
             _ = try await rows.context.commit(TransferOutcome(started: started, result: result))
             rows.time = 130
             try await rows.process([], at: 110)
