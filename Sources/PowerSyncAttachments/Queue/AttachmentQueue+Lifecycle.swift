@@ -15,8 +15,8 @@ extension AttachmentQueue {
     ///
     /// A queue that is started already starts again. Safe to call concurrently.
     ///
-    /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or why the directories cannot be created or the rows
-    ///   cannot be verified; the queue is stopped then.
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, ``PowerSyncAttachmentError/generalError(_:)`` when the queue is
+    ///   stopped before it has started, or why the directories cannot be created or the rows cannot be verified; the queue is stopped then.
     public func startSync() async throws {
         try await lifecycle.start()
     }
@@ -25,7 +25,8 @@ extension AttachmentQueue {
     ///
     /// When it returns, no row is written any more. The queue can be started again.
     ///
-    /// A transfer that ignores its cancellation is waited for half a second; what comes of it later is thrown away.
+    /// Code of the app that ignores its cancellation is waited for half a second: a call of a storage, a transport or a
+    /// ``SyncErrorHandler``, the stream of references, or a ``startSync()`` that waits for one of them. What comes of it later has no effect.
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``.
     public func stopSyncing() async throws {
@@ -39,7 +40,8 @@ extension AttachmentQueue {
 
     /// Ends the transfers for good.
     ///
-    /// A second call does nothing. Saving and deleting files still works; the next queue of the table transfers.
+    /// A second call does nothing. Saving and deleting files still works; the next queue of the table transfers. Code of the app is waited
+    /// for as by ``stopSyncing()``.
     public func close() async throws {
         try await lifecycle.close()
     }
@@ -69,8 +71,12 @@ extension AttachmentQueue {
     /// Files that the app still refers to are downloaded again when the references are next read. At sign-out call
     /// ``stopSyncing()``, then this, then ``PowerSyncDatabaseProtocol/disconnectAndClear()``.
     ///
+    /// It ends within a second, whatever the app's code does: after half a second a call of the local storage that keeps another call of a
+    /// queue from ending, such as ``verifyAttachments()``, is left, and that call throws. ``FileManagerStorageAdapter`` may take longer.
+    ///
     /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)`` when the directory is the home or the root directory,
-    ///   ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or an error of the database or the storage.
+    ///   ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, ``PowerSyncAttachmentError/generalError(_:)`` when the local storage or a
+    ///   callback of `withContext` has not returned after a second, or an error of the database or the storage.
     public func clearQueue() async throws {
         try await lifecycle.clear()
     }

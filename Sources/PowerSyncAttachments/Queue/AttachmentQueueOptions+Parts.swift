@@ -12,6 +12,7 @@ extension AttachmentQueueOptions {
         environment: AttachmentEnvironment
     ) -> AttachmentQueueParts {
         let logger = logger ?? db.logger
+        let localStorage = LeavableStorage.over(localStorage)
         let table = SharedAttachmentTables.shared.table(named: tableName, of: db)
         let service = AttachmentService(
             context: AttachmentContext(
@@ -21,7 +22,7 @@ extension AttachmentQueueOptions {
                 maxArchivedCount: archivedCacheLimit,
                 now: { environment.now().millisecondsSince1970 }
             ),
-            lock: table.lock
+            table: table
         )
         let paths =
             if let getLocalUri {

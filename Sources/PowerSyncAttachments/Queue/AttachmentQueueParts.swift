@@ -61,7 +61,7 @@ extension AttachmentQueueParts {
             let oneHourAgo = environment.now().addingTimeInterval(-3600)
             try await localStorage.removeTemporaryFiles(path: directory, olderThan: oneHourAgo)
         } catch {
-            try Task.checkCancellation()
+            try AppCodeScope.check()
             log(.warning, "Temporary files could not be removed: \(error.localizedDescription)")
         }
     }
@@ -127,7 +127,7 @@ extension AttachmentQueueParts {
             var search = OrphanSearch(among: files)
             for row in try await fileLocations(in: context) {
                 if let path = row.localUri { search.keepStoredFile(at: path) }
-                guard let name = row.filename, let path = try? await paths.path(of: name) else { continue }
+                guard let name = row.filename, let path = try await paths.pathIfAllowed(of: name) else { continue }
                 search.keepFile(at: path)
                 for part in AttachmentPath.downloadFiles(for: path) { search.keepFile(at: part) }
             }

@@ -37,7 +37,7 @@ extension AttachmentContext {
         var references = sharedPaths
         var expired: [Attachment] = []
         for attachment in candidates {
-            try Task.checkCancellation()
+            try AppCodeScope.check()
             let isArchived = try await db.readLock { try store.isStillArchived(attachment, in: $0) }
             guard isArchived else { continue }
             if try await removeFileOfLastReference(attachment, &references, removeFile) { expired.append(attachment) }
@@ -65,7 +65,7 @@ extension AttachmentContext {
             try await removeFile(attachment)
             return true
         } catch {
-            try Task.checkCancellation()
+            try AppCodeScope.check()
             logger.error(
                 "The file of the expired attachment \(attachment.id) could not be removed: \(error.localizedDescription)",
                 tag: LogTag.attachments

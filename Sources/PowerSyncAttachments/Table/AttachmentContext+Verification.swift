@@ -21,7 +21,7 @@ extension AttachmentContext {
         let claims = PathClaims(rows)
         var examined: [ExaminedFile] = []
         for row in rows where AttachmentStateMachine(row: row).isVerifiedByFile {
-            try Task.checkCancellation()
+            try AppCodeScope.check()
             guard let found = try await examine(row, claims: claims, localUri: localUri, storage: storage),
                 found.file != .inPlace
             else { continue }

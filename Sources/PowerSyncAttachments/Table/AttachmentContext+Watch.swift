@@ -181,7 +181,7 @@ extension AttachmentContext {
             do {
                 names[ExactText(item.id)] = try await filenames(item)
             } catch {
-                try Task.checkCancellation()
+                try AppCodeScope.check()
                 logger.warning(
                     "The watched attachment \(item.id) is skipped: \(error.localizedDescription)",
                     tag: LogTag.attachments

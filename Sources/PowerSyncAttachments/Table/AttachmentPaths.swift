@@ -41,8 +41,18 @@ struct AttachmentPaths: Sendable {
     @Sendable
     func path(of filename: String) async throws -> String {
         try AttachmentPath.check(filename: filename)
+        guard let directory else { return try await AppCodeScope.call { await locate(filename) } }
         let path = await locate(filename)
-        if let directory { try AttachmentPath.check(path: path, inside: directory) }
+        try AttachmentPath.check(path: path, inside: directory)
         return path
+    }
+
+    /// The path of a file; `nil` when its name breaks the rules of ``AttachmentPath``.
+    func pathIfAllowed(of filename: String) async throws -> String? {
+        do {
+            return try await path(of: filename)
+        } catch PowerSyncAttachmentError.invalidPath {
+            return nil
+        }
     }
 }

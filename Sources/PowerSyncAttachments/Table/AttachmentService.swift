@@ -7,16 +7,16 @@ import PowerSyncSQLite
 /// Queues over the same table of the same database share the lock.
 final class AttachmentService: AttachmentServiceProtocol {
     private let context: AttachmentContext
-    private let lock: AsyncLock
+    private let table: SharedAttachmentTable
 
     /// Creates a service.
     ///
     /// - Parameters:
     ///   - context: The table.
-    ///   - lock: The lock of the table.
-    init(context: AttachmentContext, lock: AsyncLock = AsyncLock()) {
+    ///   - table: What the queues of the table share.
+    init(context: AttachmentContext, table: SharedAttachmentTable = SharedAttachmentTable()) {
         self.context = context
-        self.lock = lock
+        self.table = table
     }
 
     /// Creates a service.
@@ -41,7 +41,7 @@ final class AttachmentService: AttachmentServiceProtocol {
     ) async throws -> R {
         try checkNotInContext()
         let context = context
-        return try await lock.withLock { [lock] in
+        return try await table.withTurn { [lock = table.lock] in
             try await AttachmentTurn.run(holding: lock) { try await callback(context) }
         }
     }
@@ -50,7 +50,7 @@ final class AttachmentService: AttachmentServiceProtocol {
     ///
     /// - Throws: ``PowerSyncAttachmentError/generalError(_:)``
     func checkNotInContext() throws {
-        guard !AttachmentTurn.isInside(lock) else {
+        guard !AttachmentTurn.isInside(table.lock) else {
             throw PowerSyncAttachmentError.generalError(
                 "The attachment queue was called from inside withContext: use the context that the callback got."
             )

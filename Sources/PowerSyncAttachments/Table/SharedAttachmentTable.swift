@@ -18,6 +18,8 @@ final class SharedAttachmentTable: Sendable {
 
     /// Held while rows are read and written.
     let lock = AsyncLock()
+    /// Whose turn with ``lock`` it is.
+    private let turn = NIOLockedValueBox<AppCodeScope?>(nil)
     /// What identifies the database: kept, so that nothing else gets its identity.
     private let owner: (any Sendable)?
     /// Where files are being written: shared with the other tables of the database, whose queues may have the same directory.
@@ -32,6 +34,28 @@ final class SharedAttachmentTable: Sendable {
     init(owner: (any Sendable)? = nil, paths: ClaimedPaths = ClaimedPaths()) {
         self.owner = owner
         self.paths = paths
+    }
+
+    /// Runs a body that reads and writes rows, while no other one runs.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled while it waits, or what the body throws.
+    func withTurn<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+        try await lock.withLock {
+            let scope = AppCodeScope.nested()
+            turn.withLockedValue { $0 = scope }
+            defer { turn.withLockedValue { $0 = nil } }
+            return try await scope.run(body)
+        }
+    }
+
+    /// Makes the body that has its turn go on without the app's code that it has called.
+    ///
+    /// - Parameters:
+    ///   - scope: Turns in this scope go on waiting.
+    ///   - error: What the calls throw.
+    func leaveTurn(besidesThoseOf scope: AppCodeScope, _ error: PowerSyncAttachmentError) {
+        guard let turn = turn.withLockedValue({ $0 }), !turn.isInside(scope) else { return }
+        turn.leave(error)
     }
 
     /// Reserves the file of an attachment.

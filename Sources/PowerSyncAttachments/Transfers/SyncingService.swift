@@ -27,6 +27,7 @@ public actor SyncingService: SyncingServiceProtocol {
         syncThrottle: TimeInterval = 5.0
     ) {
         let environment = AttachmentEnvironment()
+        let localStorage = LeavableStorage.over(localStorage)
         self.init(
             engine: TransferEngine(
                 context: TransferContext(

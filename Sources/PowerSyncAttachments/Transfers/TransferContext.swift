@@ -69,7 +69,7 @@ struct TransferContext: Sendable {
         try await context.expire(byteLimit: options.archivedCacheByteLimit, besides: failed) { attachment in
             guard let path = attachment.localUri else { return }
             // A file whose name breaks the rules is never touched.
-            guard (try? await paths.path(of: attachment.filename)) != nil else { return }
+            guard try await paths.pathIfAllowed(of: attachment.filename) != nil else { return }
             try await removeFile(at: path)
         }
     }

@@ -33,8 +33,8 @@ final class TransferEngine: Sendable {
         var priorities: [String] = []
     }
 
-    /// How long attempts that do not react to their cancellation keep ``stop(discardsParts:)`` waiting.
-    private static let grace = Duration.milliseconds(500)
+    /// How long the app's code that does not react to its cancellation keeps ``stop(discardsParts:by:)`` waiting.
+    static let grace = Duration.milliseconds(500)
 
     let context: TransferContext
     private let trigger = SyncTrigger()
@@ -61,7 +61,7 @@ final class TransferEngine: Sendable {
     func start(interval: Duration?) async throws -> Bool {
         try await lock.withLock {
             try checkIsOpen()
-            await stopRunning()
+            await stopRunning(by: nil)
             let run = TransferRun(context: context, interval: interval, trigger: trigger)
             let member = context.table.join { [weak self] in self?.trigger.fire(.routine) }
             trigger.fire(.routine)
@@ -78,21 +78,25 @@ final class TransferEngine: Sendable {
     ///
     /// When it returns, no result is written any more.
     ///
-    /// - Parameter discardsParts: Whether parts of downloads are of no use any more.
-    func stop(discardsParts: Bool = false) async {
-        await lock.withLockIgnoringCancellation { await stopRunning(discardsParts: discardsParts) }
+    /// - Parameters:
+    ///   - discardsParts: Whether parts of downloads are of no use any more.
+    ///   - deadline: When the app's code is not waited for any longer; in ``grace`` by default.
+    func stop(discardsParts: Bool = false, by deadline: Duration? = nil) async {
+        await lock.withLockIgnoringCancellation { await stopRunning(discardsParts: discardsParts, by: deadline) }
     }
 
     /// Ends the transfers for good, and the streams of their progress.
-    func close() async {
+    ///
+    /// - Parameter deadline: When the app's code is not waited for any longer; in ``grace`` by default.
+    func close(by deadline: Duration? = nil) async {
         await lock.withLockIgnoringCancellation {
-            await stopRunning()
+            await stopRunning(by: deadline)
             state.withLockedValue { $0.phase = .closed }
             context.progress.finish()
         }
     }
 
-    private func stopRunning(discardsParts: Bool = false) async {
+    private func stopRunning(discardsParts: Bool = false, by deadline: Duration?) async {
         let running = state.withLockedValue { state -> Running? in
             guard case .running(let running) = state.phase else { return nil }
             state.phase = .stopped
@@ -100,9 +104,15 @@ final class TransferEngine: Sendable {
         }
         guard let running else { return }
         running.task.cancel()
-        await running.run.end(discardsParts: discardsParts)
+        running.run.cancelAttempts(discardsParts: discardsParts)
+        let deadline = deadline ?? context.clock.now + TransferEngine.grace
+        let timer = Task { [clock = context.clock, run = running.run] in
+            try await clock.sleep(until: deadline)
+            run.leave()
+        }
+        defer { timer.cancel() }
         await running.task.value
-        await running.run.waitForAttempts(limit: TransferEngine.grace)
+        await running.run.end()
     }
 
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``

@@ -84,22 +84,20 @@ extension TransferRun {
         }
     }
 
-    /// Writes a result, unless the run has ended.
+    /// Writes a result, unless the run is ending.
     private func commit(_ attachment: Attachment, _ completion: TransferAttempt.Completion) async throws {
-        try await gate.withLockIgnoringCancellation {
-            guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
-            var result = completion.result
-            if let source = completion.temporaryPath, case .downloaded(let path, let size) = result {
-                try await checkMayReplaceFile(at: path, for: attachment.id)
-                result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
-            }
-            let outcome = TransferOutcome(started: attachment, result: result)
-            do {
-                // A file under its name without a row that says so would never be removed.
-                try await Task.ignoringCancellation { try await self.write(outcome) }
-            } catch {
-                throw TransferAttempt.Failure.notWritten(error)
-            }
+        guard state.withLockedValue({ $0.phase == .running }) else { throw CancellationError() }
+        var result = completion.result
+        if let source = completion.temporaryPath, case .downloaded(let path, let size) = result {
+            try await checkMayReplaceFile(at: path, for: attachment.id)
+            result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
+        }
+        let outcome = TransferOutcome(started: attachment, result: result)
+        do {
+            // A file under its name without a row that says so would never be removed.
+            try await Task.ignoringCancellation { try await self.write(outcome) }
+        } catch {
+            throw TransferAttempt.Failure.notWritten(error)
         }
     }
 
@@ -113,12 +111,18 @@ extension TransferRun {
     }
 
     private func write(_ outcome: TransferOutcome) async throws {
-        try await context.service.withContext { [context] table in
-            guard case .removeFile(let path) = try await table.commit(outcome) else { return }
-            do {
-                try await context.localStorage.deleteFile(filePath: path)
-            } catch {
-                context.log(.warning, "A file without a row is left: \(error.localizedDescription)")
+        try await scope.run {
+            try await context.service.withContext { [self] table in
+                let followUp = try await gate.withLockIgnoringCancellation {
+                    guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
+                    return try await table.commit(outcome)
+                }
+                guard case .removeFile(let path) = followUp else { return }
+                do {
+                    try await context.localStorage.deleteFile(filePath: path)
+                } catch {
+                    context.log(.warning, "A file without a row is left: \(error.localizedDescription)")
+                }
             }
         }
     }

@@ -98,7 +98,8 @@ extension TransferRun {
                     continue
                 }
                 state.tasks[ExactText(attachment.id)] = Task { [hopefulLooks = state.hopefulLooks] in
-                    let isRefused = await self.attempt(attachment) == .refused
+                    // The file is reserved as long as the app's code may write it: the attempt is left as a whole.
+                    let isRefused = await AppCodeScope.outside { await self.attempt(attachment) } == .refused
                     self.attemptEnded(attachment, refusedAfter: isRefused ? hopefulLooks : nil)
                 }
             }

@@ -27,7 +27,7 @@ enum SyncReason: Int, Comparable, Sendable {
 ///  app ───────────┘                          └── a wait after a failure is over ◄───────────┘
 /// ```
 ///
-/// Each attempt is a task of its own, so that one that ignores cancellation does not keep ``end()`` waiting. What such a task
+/// Each attempt is a task of its own, so that ``end()`` can go on without one that ignores its cancellation. What such a task
 /// finds out is thrown away: results are written only under the gate, and only before the end.
 final class TransferRun: Sendable {
     enum Wake: Int, Comparable, Sendable {
@@ -42,7 +42,7 @@ final class TransferRun: Sendable {
     enum Phase {
         /// Attempts begin, and their results are written.
         case running
-        /// No attempt begins any more; a result that is being written still is.
+        /// No attempt begins any more; results whose writing has begun are written.
         case ending
         /// No result is written any more.
         case ended
@@ -63,6 +63,8 @@ final class TransferRun: Sendable {
         var isWatchOver = false
         /// Whether parts of downloads are of no use any more.
         var discardsParts = false
+        /// Whether attempts that have not returned are not waited for any more.
+        var isLeft = false
     }
 
     /// How long a failed look at the table waits.
@@ -72,8 +74,10 @@ final class TransferRun: Sendable {
     let interval: Duration?
     private let trigger: SyncTrigger
     let wakes = CoalescingTrigger<Wake>()
-    /// Held while a result is written.
+    /// Held while a row is written.
     let gate = AsyncLock()
+    /// The calls into the app's code while the table is read and written.
+    let scope = AppCodeScope()
     let state: NIOLockedValueBox<State>
 
     /// Creates a run.
@@ -96,40 +100,48 @@ final class TransferRun: Sendable {
 
     /// Transfers until the task is cancelled or the database is closed.
     func run() async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await self.forwardTriggers() }
-            group.addTask { await self.tick() }
-            group.addTask { await self.followActiveRows() }
-            await dispatch()
-            group.cancelAll()
+        await scope.run {
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask { await self.forwardTriggers() }
+                group.addTask { await self.tick() }
+                group.addTask { await self.followActiveRows() }
+                await dispatch()
+                group.cancelAll()
+            }
         }
-        await end()
+        cancelAttempts()
     }
 
-    /// Cancels the attempts and waits until no result is written any more.
-    ///
-    /// Idempotent.
+    /// Begins no attempt any more, for good, and cancels those that run.
     ///
     /// - Parameter discardsParts: Whether attempts that end later remove what they have downloaded.
-    func end(discardsParts: Bool = false) async {
+    func cancelAttempts(discardsParts: Bool = false) {
         state.withLockedValue { state in
             if discardsParts { state.discardsParts = true }
-            // With the cancellation, or a look that is still running begins an attempt that nobody cancels.
+            // With the cancellation, or a look that is still running begins an attempt that nothing cancels.
             if state.phase == .running { state.phase = .ending }
             state.tasks.values.forEach { $0.cancel() }
         }
-        await gate.withLockIgnoringCancellation {
-            state.withLockedValue { $0.phase = .ended }
-        }
     }
 
-    /// Waits until all attempts have returned, but not longer than a limit.
+    /// Waits for nothing of the app's any longer.
+    func leave() {
+        state.withLockedValue { $0.isLeft = true }
+        scope.leave(.generalError("The transfers were stopped."))
+        wakes.fire(.transferEnded)
+    }
+
+    /// Waits until all attempts have returned, or ``leave()`` is called.
+    ///
+    /// No result is written after it.
     ///
     /// - Precondition: The task of ``run()`` has ended.
-    func waitForAttempts(limit: Duration) async {
-        // Ends by the limit, or by the cancellation of the caller.
-        try? await context.clock.withLimit(limit, otherwise: CancellationError()) { [self] in
-            while state.withLockedValue({ !$0.tasks.isEmpty }) { _ = try await wakes.wait() }
+    func end() async {
+        await Task.ignoringCancellation { [self] in
+            while state.withLockedValue({ !$0.isLeft && !$0.tasks.isEmpty }) { _ = try? await wakes.wait() }
+        }
+        await gate.withLockIgnoringCancellation {
+            state.withLockedValue { $0.phase = .ended }
         }
     }
 

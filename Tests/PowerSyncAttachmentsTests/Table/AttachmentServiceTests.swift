@@ -65,9 +65,9 @@ struct AttachmentServiceTests {
     @Test
     func `Services that share a lock take turns`() async throws {
         try await AttachmentRows.with { rows async throws in
-            let lock = AsyncLock()
-            let first = AttachmentService(context: rows.context, lock: lock)
-            let second = AttachmentService(context: rows.context, lock: lock)
+            let table = SharedAttachmentTable()
+            let first = AttachmentService(context: rows.context, table: table)
+            let second = AttachmentService(context: rows.context, table: table)
             try await first.withContext { _ -> Void in
                 await #expect {
                     try await second.withContext { _ in }
