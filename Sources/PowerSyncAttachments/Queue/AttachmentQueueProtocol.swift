@@ -80,11 +80,14 @@ extension AttachmentQueueProtocol {
     ) async throws -> Attachment {
         let tableName = try await attachmentsService.withContext { $0.tableName }
         let saver = FileSaver(
-            service: attachmentsService,
-            localStorage: localStorage,
-            paths: AttachmentPaths(directory: nil) { await getLocalUri($0) },
-            table: SharedAttachmentTables.shared.table(named: tableName, of: db),
-            logger: db.logger,
+            files: AttachmentFiles(
+                service: attachmentsService,
+                table: SharedAttachmentTables.shared.table(named: tableName, of: db),
+                storage: localStorage,
+                paths: AttachmentPaths(directory: nil) { await getLocalUri($0) },
+                directory: nil,
+                logger: db.logger
+            ),
             filename: { await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1) }
         )
         let description = FileSaver.Description(mediaType: mediaType, fileExtension: fileExtension)
