@@ -17,11 +17,13 @@ extension AttachmentQueueOptions {
         let files = AttachmentFiles(
             service: AttachmentService(
                 context: AttachmentContext(
-                    db: db,
-                    tableName: tableName,
-                    logger: logger,
-                    maxArchivedCount: archivedCacheLimit,
-                    now: { environment.now().millisecondsSince1970 }
+                    table: AttachmentTable(
+                        db: db,
+                        name: tableName,
+                        logger: logger,
+                        maxArchivedCount: archivedCacheLimit,
+                        now: { environment.now().millisecondsSince1970 }
+                    )
                 ),
                 table: table
             ),

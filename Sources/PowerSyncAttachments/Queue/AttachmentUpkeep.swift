@@ -59,17 +59,12 @@ struct AttachmentUpkeep: Sendable {
     /// Follows an element of the watch, and makes room in the cache if something was archived.
     func process(_ items: [WatchedAttachmentItem], deliveredAt: Date) async throws {
         let archives = !options.archiveOnlyAfterFirstSync || db.currentStatus.hasSynced == true
-        let summary = try await service.withContext { context in
-            try await context.process(
-                items,
-                filenames: { try await paths.filename(of: $0) },
-                deliveredAt: deliveredAt.millisecondsSince1970,
-                downloads: options.downloadAttachments,
-                archives: archives,
-                localUri: paths.path,
-                storage: localStorage
-            )
-        }
+        let summary = try await files.process(
+            items,
+            deliveredAt: deliveredAt,
+            downloads: options.downloadAttachments,
+            archives: archives
+        )
         guard summary.archived > 0 else { return }
         _ = try await service.withContext { try await files.expire($0, byteLimit: options.archivedCacheByteLimit) }
     }
@@ -102,7 +97,7 @@ extension AttachmentUpkeep {
     /// Compares all rows with the files on the disk and repairs them.
     func verify() async throws {
         try await service.withContext { context in
-            try await context.verify(
+            try await context.table.verify(
                 downloads: options.downloadAttachments,
                 localUri: paths.path,
                 storage: localStorage
@@ -169,7 +164,7 @@ extension AttachmentUpkeep {
 
     /// Where the files of all rows are: of this table, and of those of other queues, which may have the same directory.
     private func fileLocations(in context: AttachmentContext) async throws -> [AttachmentStore.FileLocation] {
-        let (store, others) = (context.store, context.storesOfOtherQueues)
+        let (store, others) = (context.table.store, context.table.storesOfOtherQueues)
         return try await db.readLock { context in
             try store.fileLocations(in: context) + others.flatMap { try $0.locationsIfThere(in: context) }
         }

@@ -27,12 +27,12 @@ struct FileSaver: Sendable {
     }
 
     /// What an app does in the transaction that saves a file.
-    typealias UpdateHook = AttachmentContext.UpdateHook
+    typealias UpdateHook = AttachmentTable.UpdateHook
 
     /// The attachments on this device.
     let files: AttachmentFiles
     /// Makes the name of a new file.
-    let filename: @Sendable (_ id: String, _ fileExtension: String?) async -> String
+    let filename: AttachmentPaths.NewFilename
 
     /// A new id: a UUID of version 4 in lower case.
     static func makeID() -> String {
@@ -61,7 +61,7 @@ struct FileSaver: Sendable {
         guard !id.isEmpty else { throw PowerSyncAttachmentError.generalError("The id of an attachment is empty.") }
         let filename = await filename(id, description.fileExtension)
         let path = try await files.paths.path(of: filename)
-        guard files.table.claim(id) else { throw AttachmentContext.duplicate(id) }
+        guard files.table.claim(id) else { throw AttachmentTable.duplicate(id) }
         defer { files.table.release(id) }
         let isInPlace = await source.isFile(at: path)
         let claimed = files.table.paths.claim(isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
@@ -103,8 +103,8 @@ struct FileSaver: Sendable {
     /// - Returns: The paths that no row has.
     private func unusedPaths(_ paths: [String], _ id: String, _ filename: String) async throws -> [String] {
         try await files.service.withContext { context in
-            try await context.checkIsNew(id: id, filename: filename)
-            return try await context.unusedPaths(paths, besides: id)
+            try await context.table.checkIsNew(id: id, filename: filename)
+            return try await context.table.unusedPaths(paths, besides: id)
         }
     }
 
@@ -140,7 +140,7 @@ struct FileSaver: Sendable {
             guard try await files.storage.fileExists(filePath: path) else {
                 throw PowerSyncAttachmentError.fileNotFound(path)
             }
-            return try await context.insertSaved(attachment, isNameNew: isNameNew, hook: hook)
+            return try await context.table.insertSaved(attachment, isNameNew: isNameNew, hook: hook)
         }
     }
 

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncClient
 
 /// The attachments of one table on this device: their rows, their files, and what the queues of the table share.
@@ -23,6 +24,36 @@ struct AttachmentFiles: Sendable {
         try await storage.deleteFile(filePath: path)
     }
 
+    /// Follows an element of the watch.
+    ///
+    /// - Parameters:
+    ///   - items: The complete set of references.
+    ///   - newFilename: Makes the name of a file when its reference has none.
+    ///   - deliveredAt: When the element came.
+    ///   - downloads: Whether new references are downloaded.
+    ///   - archives: Whether rows without a reference are archived.
+    /// - Returns: What has changed.
+    /// - Throws: `CancellationError`, or an error of the database. Nothing has changed then.
+    func process(
+        _ items: [WatchedAttachmentItem],
+        newFilename: @escaping AttachmentPaths.NewFilename = { AttachmentPaths.newFilename(id: $0, fileExtension: $1) },
+        deliveredAt: Date,
+        downloads: Bool,
+        archives: Bool = true
+    ) async throws -> WatchElementSummary {
+        try await service.withContext { context in
+            try await context.table.process(
+                items,
+                filenames: { try await paths.filename(of: $0, newFilename: newFilename) },
+                deliveredAt: deliveredAt.millisecondsSince1970,
+                downloads: downloads,
+                archives: archives,
+                localUri: paths.path,
+                storage: storage
+            )
+        }
+    }
+
     /// Removes archived attachments that the cache has no room for, one round.
     ///
     /// The caller holds the service's lock.
@@ -31,7 +62,7 @@ struct AttachmentFiles: Sendable {
         byteLimit: Int64?,
         besides failed: Set<String> = []
     ) async throws -> ExpiryRound {
-        try await context.expire(byteLimit: byteLimit, besides: failed) { attachment in
+        try await context.table.expire(byteLimit: byteLimit, besides: failed) { attachment in
             guard let path = attachment.localUri else { return }
             // A file whose name breaks the rules is never touched.
             guard try await paths.pathIfAllowed(of: attachment.filename) != nil else { return }

@@ -44,7 +44,7 @@ final class AttachmentService: AttachmentServiceProtocol {
     }
 
     func watchActiveAttachments() async throws -> AsyncThrowingStream<[String], any Error> {
-        let store = context.store
+        let store = context.table.store
         let options = WatchOptions(
             sql: "SELECT id, state FROM \(store.table) WHERE state IN (0, 1, 2) ORDER BY timestamp, id"
         ) { cursor in

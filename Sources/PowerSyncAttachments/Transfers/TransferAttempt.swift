@@ -117,6 +117,6 @@ struct TransferAttempt: Sendable {
 
     private func isShared(_ path: String) async throws -> Bool {
         let id = attachment.id
-        return try await context.files.service.withContext { try await $0.isFileShared(path: path, besides: id) }
+        return try await context.files.service.withContext { try await $0.table.isFileShared(path: path, besides: id) }
     }
 }

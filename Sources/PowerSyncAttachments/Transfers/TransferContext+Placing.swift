@@ -23,7 +23,7 @@ extension TransferContext {
         var unused = candidates
         if !isOwn || attachment.localUri != nil {
             unused = try await files.service.withContext {
-                try await $0.unusedPaths(candidates, besides: attachment.id)
+                try await $0.table.unusedPaths(candidates, besides: attachment.id)
             }
         }
         if let own = attachment.localUri, unused.contains(where: { ExactText($0) == ExactText(own) }) {
@@ -56,7 +56,7 @@ extension TransferContext {
             (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) == nil,
             let size = try await files.storage.fileSize(filePath: path),
             try await files.storage.fileSize(filePath: source) == size,
-            try await !files.service.withContext(callback: { try await $0.isFileShared(path: path, besides: id) })
+            try await !files.service.withContext(callback: { try await $0.table.isFileShared(path: path, besides: id) })
         else { return false }
         if let digest = try? await FileDigest.sha256(path: path),
             let other = try? await FileDigest.sha256(path: source)

@@ -419,15 +419,15 @@ extension TransferRun {
         if !isUnsent {
             guard try await context.files.storage.fileExists(filePath: path) else { return }
         }
-        try await context.files.service.withContext { try await $0.checkMayReplaceFile(at: path, for: id) }
+        try await context.files.service.withContext { try await $0.table.checkMayReplaceFile(at: path, for: id) }
     }
 
     private func write(_ outcome: TransferOutcome) async throws {
         try await scope.run {
-            try await context.files.service.withContext { [self] table in
+            try await context.files.service.withContext { [self] holder in
                 let followUp = try await gate.withLockIgnoringCancellation {
                     guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
-                    return try await table.commit(outcome)
+                    return try await holder.table.commit(outcome)
                 }
                 guard case .removeFile(let path) = followUp else { return }
                 do {

@@ -133,7 +133,7 @@ struct AttachmentServiceTests {
             _ = try await rows.context.saveAttachment(attachment: .row("b", .queuedUpload, size: 77))
             try await rows.insert(.row("c", .synced), .row("d", .archived))
             rows.time = 4
-            _ = try await rows.context.markDeleted(id: "b") { _, _ in }
+            _ = try await rows.table.markDeleted(id: "b") { _, _ in }
             #expect(try await active.next() == ["a", "b"])
             try await rows.context.clearQueue()
             #expect(try await active.next() == [])

@@ -1,7 +1,7 @@
 import PowerSyncClient
 
 // Callers hold the service's lock.
-extension AttachmentContext {
+extension AttachmentTable {
     /// Compares all rows with the files on the disk, and repairs them in one transaction.
     ///
     /// A file that nobody can tell anything about leaves its row as it is.

@@ -19,7 +19,7 @@ struct ExaminedFile: Sendable {
     }
 }
 
-extension AttachmentContext {
+extension AttachmentTable {
     /// Looks for the file of a row.
     ///
     /// - Parameters:

@@ -10,7 +10,7 @@ struct ExpiryRound: Sendable, Equatable {
 }
 
 // Callers hold the service's lock.
-extension AttachmentContext {
+extension AttachmentTable {
     /// Removes archived attachments beyond the cache's limits: first the file, then the row.
     ///
     /// A row that was restored meanwhile survives with its file, and so does a file that another row refers to.

@@ -67,7 +67,7 @@ private struct WatchElement: Sendable {
 }
 
 // Callers hold the service's lock.
-extension AttachmentContext {
+extension AttachmentTable {
     /// Follows an element of the watch, in one transaction.
     ///
     /// An element that changes nothing writes nothing. Items that cannot be attachments are logged and skipped.
