@@ -138,7 +138,9 @@ extension AttachmentRunner {
     func startTransfers(interval: Duration?) async throws {
         try await lock.withLock {
             let plan = try plan(for: .startTransfers)
-            await ending(.generalError("The transfers are started again.")) { await end(plan.ends, by: $0) }
+            await ending(.generalError("The transfers are started again."), leavesReferences: false) {
+                await end(plan.ends, by: $0)
+            }
             begin(plan.begins, interval: interval)
         }
     }
@@ -160,7 +162,7 @@ extension AttachmentRunner {
     private func stop(_ call: StateMachine.Call) async throws {
         try context.files.table.checkNotInTurn()
         try checkIsOpen()
-        await ending(.generalError("The queue was stopped.")) { deadline in
+        await ending(.generalError("The queue was stopped."), leavesReferences: call == .stop) { deadline in
             await lock.withLockIgnoringCancellation {
                 // Another call may have closed the queue meanwhile.
                 guard let plan = state.withLockedValue({ $0.machine.plan(for: call) }) else { return }
@@ -197,7 +199,7 @@ extension AttachmentRunner {
         let timer = Task {
             try await clock.sleep(until: deadline)
             let error = PowerSyncAttachmentError.generalError("The attachments are being cleared.")
-            leaveAppCode(besides: scope, error)
+            leaveHolder(besides: scope, error)
             context.files.table.leaveTurn(besidesThoseOf: scope, error)
             try await clock.sleep(until: deadline + Self.grace)
             scope.leave(
@@ -234,8 +236,15 @@ extension AttachmentRunner {
     }
 
     /// Ends what runs, and goes on without the app's code after ``grace``.
+    ///
+    /// - Parameters:
+    ///   - error: What calls throw that have not returned by then.
+    ///   - leavesReferences: Whether that concerns the calls for the references.
+    ///   - leavesVerification: Whether that concerns the calls of the first verification.
+    ///   - end: Ends what runs.
     private func ending(
         _ error: PowerSyncAttachmentError,
+        leavesReferences: Bool = true,
         leavesVerification: Bool = false,
         _ end: (_ deadline: Duration) async -> Void
     ) async {
@@ -243,7 +252,8 @@ extension AttachmentRunner {
         state.withLockedValue { $0.stops += 1 }
         let timer = Task {
             try await clock.sleep(until: deadline)
-            leaveAppCode(error)
+            leaveHolder(error)
+            if leavesReferences { state.withLockedValue { $0.references }?.scope.leave(error) }
             if leavesVerification { state.withLockedValue { $0.verification }?.scope.leave(error) }
         }
         await end(deadline)
@@ -251,15 +261,10 @@ extension AttachmentRunner {
         state.withLockedValue { $0.stops -= 1 }
     }
 
-    /// Goes on without the app's code that the queue waits for.
-    ///
-    /// - Parameters:
-    ///   - other: The scope of a call that clears the queue, which goes on itself; it ends the transfers only.
-    ///   - error: What the calls throw.
-    private func leaveAppCode(besides other: AppCodeScope? = nil, _ error: PowerSyncAttachmentError) {
-        let (holder, references) = state.withLockedValue { ($0.holder, $0.references) }
-        if let holder, holder !== other { holder.leave(error) }
-        if other == nil { references?.scope.leave(error) }
+    /// Makes the call that holds the lock go on without the app's code, unless it is this one.
+    private func leaveHolder(besides scope: AppCodeScope? = nil, _ error: PowerSyncAttachmentError) {
+        guard let holder = state.withLockedValue({ $0.holder }), holder !== scope else { return }
+        holder.leave(error)
     }
 }
 

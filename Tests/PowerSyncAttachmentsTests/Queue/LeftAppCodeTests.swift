@@ -278,6 +278,22 @@ import Testing
         try await app.harness.database.close()
     }
 
+    @Test func endingTheTransfersAloneKeepsFollowingReferences() async throws {
+        try await QueueHarness.run { harness, queue in
+            let gate = harness.remote.hold(.download, ignoringCancellation: true)
+            try await queue.startSync()
+            try await harness.link("a")
+            try await gate.waitForArrivals(1)
+            let stop = Task { try await queue.syncingService.stopSync() }
+            try await harness.clock.waitForTimer(of: .milliseconds(500), count: 2)
+            harness.clock.advance(by: .milliseconds(500))
+            try await stop.value
+            try await harness.link("b")
+            try await harness.wait(for: "b", .queuedDownload)
+            gate.open()
+        }
+    }
+
     @Test func aTransferThatEndsInTimeIsWaitedFor() async throws {
         let app = App(.uploading)
         let queue = try await app.hang()
