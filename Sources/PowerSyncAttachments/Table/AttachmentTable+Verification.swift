@@ -1,7 +1,7 @@
 import PowerSyncClient
 
 // Callers hold the service's lock.
-extension AttachmentContext {
+extension AttachmentTable {
     /// Compares all rows with the files on the disk, and repairs them in one transaction.
     ///
     /// A file that nobody can tell anything about leaves its row as it is.
@@ -21,7 +21,7 @@ extension AttachmentContext {
         let claims = PathClaims(rows)
         var examined: [ExaminedFile] = []
         for row in rows where AttachmentStateMachine(row: row).isVerifiedByFile {
-            try Task.checkCancellation()
+            try AppCodeScope.check()
             guard let found = try await examine(row, claims: claims, localUri: localUri, storage: storage),
                 found.file != .inPlace
             else { continue }

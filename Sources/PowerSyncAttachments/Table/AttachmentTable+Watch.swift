@@ -67,7 +67,7 @@ private struct WatchElement: Sendable {
 }
 
 // Callers hold the service's lock.
-extension AttachmentContext {
+extension AttachmentTable {
     /// Follows an element of the watch, in one transaction.
     ///
     /// An element that changes nothing writes nothing. Items that cannot be attachments are logged and skipped.
@@ -181,7 +181,7 @@ extension AttachmentContext {
             do {
                 names[ExactText(item.id)] = try await filenames(item)
             } catch {
-                try Task.checkCancellation()
+                try AppCodeScope.check()
                 logger.warning(
                     "The watched attachment \(item.id) is skipped: \(error.localizedDescription)",
                     tag: LogTag.attachments

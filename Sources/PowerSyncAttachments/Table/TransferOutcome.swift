@@ -5,7 +5,7 @@ struct TransferOutcome: Sendable, Equatable {
     /// The results that change a row.
     ///
     /// A failure that is tried again changes none.
-    enum Result: Sendable, Equatable {
+    enum Ending: Sendable, Equatable {
         /// The remote storage has the file.
         case uploaded
         /// The whole file is at a path.
@@ -21,7 +21,7 @@ struct TransferOutcome: Sendable, Equatable {
     /// The row as it was when the attempt began.
     let started: Attachment
     /// What came of it.
-    let result: Result
+    let result: Ending
 }
 
 /// Work on files that must follow the commit.

@@ -10,7 +10,7 @@ struct TransferTransitionTests {
     static let new = "/files/a.jpg"
 
     struct Case: CustomTestStringConvertible, Sendable {
-        let result: TransferOutcome.Result
+        let result: TransferOutcome.Ending
         let started: Attachment
         /// The row when the transfer ends.
         let now: Attachment?
@@ -25,7 +25,7 @@ struct TransferTransitionTests {
     static let upload = Attachment.row(.queuedUpload, localUri: old)
     static let download = Attachment.row(.queuedDownload, size: nil)
     static let delete = Attachment.row(.queuedDelete, localUri: old)
-    static let downloaded = TransferOutcome.Result.downloaded(path: new, size: 7)
+    static let downloaded = TransferOutcome.Ending.downloaded(path: new, size: 7)
 
     static let uploads: [Case] = [
         Case(

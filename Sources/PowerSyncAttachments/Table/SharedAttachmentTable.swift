@@ -17,7 +17,9 @@ final class SharedAttachmentTable: Sendable {
     }
 
     /// Held while rows are read and written.
-    let lock = AsyncLock()
+    private let lock = AsyncLock()
+    /// Who holds the lock.
+    private let turn = NIOLockedValueBox<AttachmentTurn?>(nil)
     /// What identifies the database: kept, so that nothing else gets its identity.
     private let owner: (any Sendable)?
     /// Where files are being written: shared with the other tables of the database, whose queues may have the same directory.
@@ -32,6 +34,39 @@ final class SharedAttachmentTable: Sendable {
     init(owner: (any Sendable)? = nil, paths: ClaimedPaths = ClaimedPaths()) {
         self.owner = owner
         self.paths = paths
+    }
+
+    /// Runs a body that reads and writes rows, while no other one runs.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled while it waits, or what the body throws.
+    func withTurn<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+        try await lock.withLock {
+            let turn = AttachmentTurn(table: self)
+            self.turn.withLockedValue { $0 = turn }
+            defer { self.turn.withLockedValue { $0 = nil } }
+            return try await turn.run(body)
+        }
+    }
+
+    /// Checks that this task does not run for a body that has its turn: waiting for the next one would never end.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/generalError(_:)``
+    func checkNotInTurn() throws {
+        guard !AttachmentTurn.isInside(self) else {
+            throw PowerSyncAttachmentError.generalError(
+                "The attachment queue was called from inside withContext: use the context that the callback got."
+            )
+        }
+    }
+
+    /// Makes the body that has its turn go on without the app's code that it has called.
+    ///
+    /// - Parameters:
+    ///   - scope: Turns in this scope go on waiting.
+    ///   - error: What the calls throw.
+    func leaveTurn(besidesThoseOf scope: AppCodeScope, _ error: PowerSyncAttachmentError) {
+        guard let turn = turn.withLockedValue({ $0 }), !turn.scope.isInside(scope) else { return }
+        turn.scope.leave(error)
     }
 
     /// Reserves the file of an attachment.
@@ -89,6 +124,38 @@ final class SharedAttachmentTable: Sendable {
         deinit {
             table.leave(id)
         }
+    }
+}
+
+/// A body that has its turn with a table, as the tasks that it waits for see it.
+private final class AttachmentTurn: Sendable {
+    @TaskLocal private static var current: AttachmentTurn?
+
+    /// The calls into the app's code that the body makes.
+    let scope = AppCodeScope.nested()
+    private let table: SharedAttachmentTable
+    private let outer: AttachmentTurn?
+    /// Tasks that the body did not wait for keep the task-local value; they may ask for a turn of their own.
+    private let isOver = NIOLockedValueBox(false)
+
+    init(table: SharedAttachmentTable) {
+        self.table = table
+        outer = AttachmentTurn.current
+    }
+
+    /// Whether this task runs for a body that has its turn with a table.
+    static func isInside(_ table: SharedAttachmentTable) -> Bool {
+        var turn = current
+        while let inner = turn {
+            if inner.table === table, !inner.isOver.withLockedValue(\.self) { return true }
+            turn = inner.outer
+        }
+        return false
+    }
+
+    func run<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
+        defer { isOver.withLockedValue { $0 = true } }
+        return try await scope.run { try await Self.$current.withValue(self) { try await body() } }
     }
 }
 
