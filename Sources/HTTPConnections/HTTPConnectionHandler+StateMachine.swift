@@ -23,8 +23,12 @@ extension HTTPConnectionHandler {
             case rest(isFirst: Bool)
             /// Within a head.
             case head
-            /// Between a head and its end; so many bytes have come since the request was answered.
-            case body(unread: Int)
+            /// Between a head and the end of the request.
+            ///
+            /// - Parameters:
+            ///   - rest: How many bytes of the body have not arrived; `nil` when its length is not known.
+            ///   - unread: How many bytes have arrived since the request was answered.
+            case body(rest: Int?, unread: Int)
             /// A handshake waits for its end, or for the answers of requests before it.
             case handshake(WebSocketHandshake.Opening, isAtEnd: Bool)
             /// Nothing can be read any more, and the client will be told why.
@@ -36,6 +40,8 @@ extension HTTPConnectionHandler {
         /// What a client is waited for.
         enum Wait: Equatable {
             case firstRequest, nextRequest, head, body, close
+            /// The end of the connection, after a body that was answered before it had arrived.
+            case closeAfterBody
         }
 
         /// What to do with a part of a request.
@@ -81,6 +87,10 @@ extension HTTPConnectionHandler {
         private var closesWhenAnswered = false
         /// The response that is being written is the last one, whatever has been asked for behind it.
         private var closesAfterResponse = false
+        /// The response says that it is the last one, because more of the body of its request may follow than is read.
+        private var readsBodyBeforeClosing = false
+        /// Whether the output was closed before the body of a request had arrived.
+        private var isBodyCutOff = false
         /// Whether the client speaks HTTP/1.0: it knows no chunks, and the end of an answer by the end of the connection.
         private(set) var isOfVersion1_0 = false
         /// Whether the client has been sent anything, which proves that a handshake of TLS is complete.
@@ -98,7 +108,7 @@ extension HTTPConnectionHandler {
 
         /// What the client is waited for; `nil` when it is the server's turn, or a WebSocket.
         var wait: Wait? {
-            if output == .closed { return .close }
+            if output == .closed { return isBodyCutOff ? .closeAfterBody : .close }
             guard output == .open, unanswered == 0 else { return nil }
             return switch input {
             case .rest(let isFirst): isFirst ? .firstRequest : .nextRequest
@@ -120,13 +130,13 @@ extension HTTPConnectionHandler {
             switch (part, input) {
             case (.head(let head), .rest), (.head(let head), .head):
                 return received(head)
-            case (.body(let bytes), .body(let unread)):
-                guard unanswered == 0 else { return .forward }
-                input = .body(unread: unread + bytes.readableBytes)
-                return unread + bytes.readableBytes > unreadLimit ? .perform(closeOutput()) : .forward
+            case (.body(let bytes), .body(let rest, var unread)):
+                if unanswered == 0 { unread += bytes.readableBytes }
+                input = .body(rest: rest.map { $0 - bytes.readableBytes }, unread: unread)
+                return unread > unreadLimit ? .perform(closeOutput()) : .forward
             case (.end, .body):
                 input = .rest(isFirst: false)
-                return .forward
+                return readsBodyBeforeClosing && unanswered == 0 ? .perform(closeOutput()) : .forward
             case (.end, .handshake(let opening, _)):
                 input = .handshake(opening, isAtEnd: true)
                 return .perform(unanswered == 0 ? allAnswered() : .none)
@@ -149,7 +159,7 @@ extension HTTPConnectionHandler {
                 return .perform(refuse(.brokenHandshake(reason: reason)))
             case .none:
                 if head.version == .http1_0 { isOfVersion1_0 = true }
-                input = .body(unread: 0)
+                input = .body(rest: head.bodyLength, unread: 0)
                 unanswered += 1
                 closesWhenAnswered = !head.isKeepAlive
                 return .forward
@@ -198,9 +208,21 @@ extension HTTPConnectionHandler {
 
         // MARK: Responses
 
-        mutating func responseBegan(_ head: HTTPResponseHead) {
+        /// The head of a response is about to be written.
+        ///
+        /// A connection that may end before the body of its request has arrived is not used again, and the client has to know
+        /// that: its next request would be lost.
+        ///
+        /// - Returns: Whether the head has to say that the connection is closed after the response.
+        mutating func responseBegan(_ head: HTTPResponseHead) -> Bool {
             hasWritten = true
             if !head.isKeepAlive { closesAfterResponse = true }
+            guard !closesAfterResponse, !closesWhenAnswered, unanswered == 1, case .body(let rest, _) = input,
+                rest.map({ $0 > unreadLimit }) ?? true
+            else { return false }
+            closesWhenAnswered = true
+            readsBodyBeforeClosing = true
+            return true
         }
 
         mutating func responseEnded() -> Action {
@@ -221,6 +243,8 @@ extension HTTPConnectionHandler {
                 return .upgrade(opening)
             case .finished:
                 return closeOutput()
+            case .body where readsBodyBeforeClosing:
+                return .none
             case .rest, .head, .body, .handshake:
                 return closesWhenAnswered ? closeOutput() : .none
             }
@@ -232,6 +256,7 @@ extension HTTPConnectionHandler {
         /// it until a handshake is complete that a stranger need not even begin.
         private mutating func closeOutput() -> Action {
             output = .closing
+            if case .body = input { isBodyCutOff = true }
             return hasWritten ? .closeOutput : .close
         }
 
@@ -278,10 +303,23 @@ extension HTTPConnectionHandler {
         /// The client has not done in time what it is waited for.
         mutating func timedOut() -> Action {
             switch wait {
-            case .head: refuse(.headTooSlow)
-            case .close, nil: .close
-            case .firstRequest, .nextRequest, .body: closeOutput()
+            case .head: return refuse(.headTooSlow)
+            case .close, .closeAfterBody, nil: return .close
+            case .body:
+                // The time for the rest of the body is over.
+                input = .finished
+                return closeOutput()
+            case .firstRequest, .nextRequest: return closeOutput()
             }
         }
+    }
+}
+
+extension HTTPRequestHead {
+    /// The length of the body in bytes; `nil` when only its end tells.
+    fileprivate var bodyLength: Int? {
+        if headers.contains(name: "Transfer-Encoding") { return nil }
+        guard let length = headers.first(name: "Content-Length") else { return 0 }
+        return Int(length)
     }
 }

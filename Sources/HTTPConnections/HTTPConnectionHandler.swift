@@ -106,9 +106,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
                 head.version = .http1_0
                 // Of a response that is compressed on the way.
                 head.headers.remove(name: "Transfer-Encoding")
-                data = wrapOutboundOut(.head(head))
             }
-            state.responseBegan(head)
+            if state.responseBegan(head) { head.headers.replaceOrAdd(name: "Connection", value: "close") }
+            data = wrapOutboundOut(.head(head))
         case .body: break
         case .end: action = state.responseEnded()
         }
@@ -246,7 +246,7 @@ extension HTTPConnectionLimits {
     /// For how long a client is waited for.
     fileprivate subscript(wait: HTTPConnectionHandler.StateMachine.Wait) -> Duration {
         switch wait {
-        case .firstRequest, .head, .body: headTime
+        case .firstRequest, .head, .body, .closeAfterBody: headTime
         case .nextRequest: idleTime
         case .close: closingTime
         }

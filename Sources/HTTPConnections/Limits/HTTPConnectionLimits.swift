@@ -8,6 +8,7 @@
 /// | the rest of a body whose request is answered | `headTime` | closed |
 /// | the first message over WebSocket (the upgrade does it) | `headTime` | closed |
 /// | the client's end, after the server has closed its own | `closingTime` | closed |
+/// | the same, when the client was still sending a body | `headTime` | closed |
 ///
 /// How long a body may take that is read is a matter of its route.
 package struct HTTPConnectionLimits: Sendable {
