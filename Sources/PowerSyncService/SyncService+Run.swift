@@ -100,12 +100,18 @@ extension SyncService {
             queue: ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20),
             snapshots: snapshots
         )
+        let files = DataFileWatch(
+            [source.fileBacked, storage.fileBacked].compactMap(\.self),
+            probes: probes,
+            logger: logger
+        )
         let server = makeServer(
             sessions: sessions,
             source: source,
             admin: admin,
             dashboard: makeDashboard(admin: admin, snapshots: snapshots, feed: feed),
             probes: probes,
+            files: files,
             tokens: TokenVerifier(sources: keys.all, audience: authentication.audience),
             tokenSigner: tokenSigner,
             certificate: certificate
@@ -113,11 +119,6 @@ extension SyncService {
 
         // Shut down in reverse order: first no new streams, then no new checkpoints.
         let compaction = CompactionJob(storage: storage, status: compactionStatus, logger: logger)
-        let files = DataFileWatch(
-            [source.fileBacked, storage.fileBacked].compactMap(\.self),
-            probes: probes,
-            logger: logger
-        )
         let watch = certificate.map {
             CertificateWatch($0, looks: certificateLooks, now: timing.now, logger: logger)
         }
@@ -177,6 +178,7 @@ extension SyncService {
         admin: AdminRoutes,
         dashboard: DashboardRoutes?,
         probes: Probes,
+        files: DataFileWatch,
         tokens: TokenVerifier,
         tokenSigner: SyncTokenSigner?,
         certificate: ServerCertificate?
@@ -191,6 +193,7 @@ extension SyncService {
                 dispatcher: sessions.dispatcher
             ),
             probes: probes,
+            files: files,
             probeOptions: configuration.probes,
             writableSource: configuration.development.writeEndpoint ? source.writable : nil,
             tokenSigner: tokenSigner,

@@ -28,6 +28,8 @@ struct ServiceRoutes: Sendable {
     var writeCheckpoints: WriteCheckpointIssuer
     /// Answers health checks.
     var probes: Probes
+    /// Looks at the database files; `nil` when there are none.
+    var files: DataFileWatch?
     /// Which health checks exist.
     var probeOptions = ProbeOptions()
     /// The source, if rows may be written through `POST /dev/write`.
