@@ -64,15 +64,11 @@ extension PostgresBucketStorage {
         _ stream: ReplicationStreamID,
         _ body: Handover<(inout any BucketStorageWriter) async throws -> Result>
     ) async throws -> Handover<Result> {
-        try await withThrowingTaskGroup(of: Handover<Result>.self) { group in
-            group.addTask {
-                var writer: any BucketStorageWriter = try await self.writer(of: stream, lease)
-                return Handover(value: try await body.value(&writer))
-            }
-            group.addTask { try await lease.hold(self.clock) { try await self.checkOthers(than: $0) } }
-            defer { group.cancelAll() }
-            guard let result = try await group.next() else { throw CancellationError() }
-            return result
+        try await firstOf {
+            var writer: any BucketStorageWriter = try await self.writer(of: stream, lease)
+            return Handover(value: try await body.value(&writer))
+        } or: {
+            try await lease.hold(self.clock) { try await self.checkOthers(than: $0) }
         }
     }
 
