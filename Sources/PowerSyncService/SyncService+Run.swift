@@ -56,7 +56,8 @@ extension SyncService {
             report: { report, stream in signs.report(report, of: stream) },
             touch: { signs.touch() }
         )
-        let dispatcher = CheckpointDispatcher(storage: storage)
+        let memory = LineMemory(limit: configuration.limits.maxReadAheadBytes, clock: timing.clock)
+        let dispatcher = CheckpointDispatcher(storage: storage, memory: memory)
         let follower = StorageFollower(storage: storage) { look in
             switch look {
             case .writeCheckpoint(let userKey, let position):
@@ -162,7 +163,6 @@ extension SyncService {
                 timeout: .seconds(30),
                 clock: timing.clock
             ),
-            readAhead: ReadAheadBudget(limit: limits.maxReadAheadBytes, clock: timing.clock),
             userStreams: UserStreams(limit: limits.maxStreamsPerUser, now: { [timing] in timing.seconds }),
             limits: BucketLimits(
                 maximumBuckets: limits.maxBucketsPerConnection,

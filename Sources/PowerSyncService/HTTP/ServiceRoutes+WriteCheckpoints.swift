@@ -55,11 +55,11 @@ extension ServiceRoutes {
     private func received(_ request: Request) async throws -> (VerifiedToken, RequestParameters) {
         try await checkpointArrivals.withSlot {
             let token = try await authorize(request)
-            // Refused like everybody when there are too many.
-            guard let place = try? checkpointArrivalsOfUsers.reserve(token.userID) else {
+            // Refused as if there were too many requests of all users.
+            guard let reservation = try? checkpointArrivalsOfUsers.reserve(token.userID) else {
                 throw ConcurrencyQueue.Failure.overflow
             }
-            defer { place.release() }
+            defer { reservation.release() }
             var request = request
             // Two short texts.
             let parameters = try await parameters(

@@ -25,7 +25,7 @@ struct SyncStreamResponse: Sendable {
     private static let watermark = 64 * 1024
     /// How much of a long line is written at once: 256 KiB.
     ///
-    /// A client that takes as much within ``ReadAheadBudget/patience`` is not stalled.
+    /// A client that takes as much within ``LineMemory/patience`` is not stalled.
     private static let sliceBytes = 256 * 1024
     /// The same of one that is compressed: 64 KiB, as that happens on an event loop with other connections.
     private static let compressedSliceBytes = 64 * 1024
@@ -50,7 +50,7 @@ struct SyncStreamResponse: Sendable {
                 begun: beginning,
                 logger: opened.logger
             )
-            opened.place.leave()
+            opened.lease.release()
         }
         try await withGracefulShutdownHandler {
             DepartureHandler.whenClientLeaves(channel) { lines.finish(.clientClosed) }

@@ -28,7 +28,7 @@ struct WebSocketStream: Sendable {
                 begun: beginning,
                 logger: opened.logger
             )
-            opened.place.leave()
+            opened.lease.release()
         }
         do {
             try await send([opened.takeFirstLine()])

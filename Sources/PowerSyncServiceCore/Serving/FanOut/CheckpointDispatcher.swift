@@ -38,11 +38,10 @@ package final class CheckpointDispatcher: Service {
     /// The time between two looks at the storage, which lets several transactions share a line: 10 ms.
     package static let pause = Duration.milliseconds(10)
 
+    /// The ledger of the memory for lines of all sessions.
+    package let memory: LineMemory
     /// Runs of operations that several sessions want.
-    package let runs = SharedRuns()
-
-    /// The memory of what is read for single sessions.
-    let freshMemory = FreshOperations.Memory()
+    package let runs: SharedRuns
 
     private let storage: any BucketStorage
     private let clock: any Clock<Duration>
@@ -53,10 +52,17 @@ package final class CheckpointDispatcher: Service {
     /// Creates a dispatcher, which wakes no session before ``run()``.
     ///
     /// - Parameters:
-    ///   - storage: What is followed.
+    ///   - storage: The storage to follow.
+    ///   - memory: The ledger of the memory for lines of all sessions; without a limit of unsent lines by default.
     ///   - clock: Measures the pauses.
-    package init(storage: any BucketStorage, clock: any Clock<Duration> = ContinuousClock()) {
+    package init(
+        storage: any BucketStorage,
+        memory: LineMemory = LineMemory(),
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
         self.storage = storage
+        self.memory = memory
+        runs = SharedRuns(in: memory)
         self.clock = clock
     }
 
@@ -158,10 +164,10 @@ package final class CheckpointDispatcher: Service {
         from last: StorageCheckpoint,
         to checkpoint: StorageCheckpoint
     ) async throws -> [BucketName: FreshOperations] {
-        guard !buckets.isEmpty, freshMemory.byteCount < FreshOperations.Memory.limit else { return [:] }
+        guard !buckets.isEmpty, memory.fresh.byteCount < memory.fresh.limit else { return [:] }
         let positions = buckets.map { StreamingSyncRequest.BucketPosition(name: $0, after: last.opID) }
         let chunks = try await storage.bucketData(positions, at: checkpoint, limits: FreshOperations.limits)
-        return FreshOperations.collect(chunks, after: last.opID, memory: freshMemory)
+        return FreshOperations.collect(chunks, after: last.opID, memory: memory.fresh)
     }
 
     private func publish(_ checkpoint: StorageCheckpoint, _ commit: CommitChanges?) {

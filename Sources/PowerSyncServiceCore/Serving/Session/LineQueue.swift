@@ -20,13 +20,14 @@ package final class LineQueue: Sendable {
         case failed(any Error)
     }
 
-    /// The memory of lines, which counts in the budget until the network has accepted them.
+    /// The memory of lines, which counts until the network has accepted the lines.
     package struct Held: Sendable {
-        var share: ReadAheadBudget.Share
+        /// The account of the stream.
+        var account: LineMemory.Account
         /// The bytes of lines that only this stream sends.
         var byteCount: Int
-        /// The shared runs that lines are from.
-        var sendings: [SharedRun.Sending] = []
+        /// The registrations with the shared runs that lines are from.
+        var senders: [SharedRun.Sender] = []
     }
 
     fileprivate struct Sender {
@@ -97,7 +98,7 @@ package final class LineQueue: Sendable {
     ///
     /// - Parameters:
     ///   - lines: The lines.
-    ///   - held: The memory of the lines, which is taken from the budget when the network has accepted them.
+    ///   - held: The memory of the lines, which counts until the network has accepted them.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     package func send(_ lines: [ByteBuffer], held: Held? = nil) async throws {
         let id = state.withLockedValue { state in
@@ -187,7 +188,7 @@ package final class LineQueue: Sendable {
 
     /// Counts the lines that were taken before as accepted, releases their memory, and takes the next lines.
     ///
-    /// A function of its own: nothing of what was taken before is in memory while the next lines are waited for.
+    /// It is a function of its own, so that the lines that were taken before are not in memory during the wait for the next ones.
     private func step() -> Next {
         let (next, isProgress, held) = state.withLockedValue { state in
             let isProgress = state.written < state.taken
@@ -197,14 +198,14 @@ package final class LineQueue: Sendable {
             return (state.next(), isProgress, held)
         }
         if isProgress { progress.advance() }
-        if let held { held.share.remove(held.byteCount) }
+        if let held { held.account.remove(held.byteCount) }
         return next
     }
 
     /// The network has accepted a part of the lines that were taken last, so that the client does not count as stalled.
     package func didDeliverPart() {
-        let share = state.withLockedValue { $0.held?.share }
-        share?.remove(0)
+        let account = state.withLockedValue { $0.held?.account }
+        account?.remove(0)
     }
 
     /// Runs a task that makes lines, and ends the queue when it ends.

@@ -22,8 +22,8 @@ package struct SyncSession: Sendable {
     /// get the same one each time; with short lines first, each connection brings it forward.
     static let firstLineBytes = 64 * 1024
 
-    /// The memory that this stream has in ``Environment/readAhead``.
-    package let share: ReadAheadBudget.Share
+    /// The account of this stream in ``Environment/memory``.
+    package let account: LineMemory.Account
     let environment: Environment
     private let stream: ActiveReplicationStream
     let encoding: Encoding
@@ -64,8 +64,8 @@ package struct SyncSession: Sendable {
         logger: Logger
     ) {
         self.environment = environment
-        share = environment.readAhead.share()
-        batch = LineBatch(share: share)
+        account = environment.memory.openAccount()
+        batch = LineBatch(account)
         self.stream = stream
         self.encoding = encoding
         self.copiesLines = copiesLines
@@ -175,9 +175,9 @@ package struct SyncSession: Sendable {
         }
         if let unfinished { logInvalidated(unfinished, reason: "checkpoint_superseded") }
         let line = announce(prepared)
-        // Short ones are gone before they matter.
+        // Short lines are sent before their memory matters.
         let isHeld = line.readableBytes > LineBatch.maximumBytes
-        if isHeld { share.add(line.readableBytes) }
+        if isHeld { account.add(line.readableBytes) }
         batch.add(line, isHeld: isHeld)
         return true
     }
@@ -221,25 +221,25 @@ package struct SyncSession: Sendable {
         var rest = positions[...]
         while let (part, origin) = nextPart(of: rest) {
             let run: EncodedRun
-            let sending: SharedRun.Sending?
+            let sender: SharedRun.Sender?
             do {
-                (run, sending) = try await self.run(of: part, origin, checkpoint, lines)
+                (run, sender) = try await self.run(of: part, origin, checkpoint, lines)
             } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
                 logInvalidated(checkpoint, reason: "compacted")
                 machine.abandonDownload()
                 return
             }
             // What is not handed over is not in memory any more.
-            let isHeld = sending == nil
+            let isHeld = sender == nil
             var held = isHeld ? run.readableBytes : 0
-            defer { if held > 0 { share.remove(held) } }
+            defer { if held > 0 { account.remove(held) } }
             guard !subscription.isFinished else { return }
             statistics.began(.sending)
             for line in run.lines {
                 let isCopied = copiesLines && !isHeld
                 if isHeld { held -= line.bytes.readableBytes }
-                if isCopied { share.add(line.bytes.readableBytes) }
-                try await batch.add(line.bytes, isHeld: isHeld || isCopied, of: sending, flushingTo: lines)
+                if isCopied { account.add(line.bytes.readableBytes) }
+                try await batch.add(line.bytes, isHeld: isHeld || isCopied, from: sender, flushingTo: lines)
                 machine.didSend(line.contents)
                 lineBytes = min(2 * lineBytes, BucketDataLimits().chunkBytes)
                 statistics.didSend(

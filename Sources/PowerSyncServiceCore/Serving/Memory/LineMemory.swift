@@ -1,58 +1,94 @@
 import Metrics
 import NIOConcurrencyHelpers
 
-/// Limits the memory that all streams of the process take for lines that clients have not read yet
-/// (docs/service.md "Sync sessions").
+/// The ledger of the memory that the process takes for lines of clients (docs/service.md "Sync sessions").
 ///
-/// A session waits with reading while there is no room. What it reads counts until the network has taken it, so a client that
-/// does not read keeps its bytes. When others wait for them, the streams of clients that have taken nothing for ``patience`` are
-/// ended, those with the most bytes first; they continue where they were when they come back.
-package final class ReadAheadBudget: Sendable {
-    /// What one stream has in memory.
+/// | what is in memory | limit | when the limit is reached |
+/// | --- | --- | --- |
+/// | lines that were read for a client and that the network has not taken | `max_read_ahead_bytes` | sessions wait before they read; see ``waitForRoom()`` |
+/// | ``shared``: encoded runs that are kept for other sessions | 32 MiB | the oldest ones are dropped |
+/// | ``fresh``: operations that the dispatcher has read for one session each | 16 MiB | the dispatcher reads none, the sessions do |
+///
+/// The metric `powersync_held_bytes` has the bytes of each of them, as its `kind`.
+///
+/// Lines of a client that reads nothing stay in memory. When sessions wait for room, the streams of clients that have taken nothing
+/// for ``patience`` are ended, those with the most bytes first. Their clients continue where they were when they connect again.
+package final class LineMemory: Sendable {
+    /// The unsent lines of one stream.
     ///
-    /// Nothing of it counts any more when the last reference goes away.
-    package final class Share: Sendable {
-        private let budget: ReadAheadBudget
+    /// An account is closed by its last reference: lines outlive the session that has read them, in the queue of the response.
+    package final class Account: Sendable {
+        private let memory: LineMemory
         private let id: UInt64
 
-        fileprivate init(_ budget: ReadAheadBudget, id: UInt64) {
-            self.budget = budget
+        fileprivate init(_ memory: LineMemory, id: UInt64) {
+            self.memory = memory
             self.id = id
         }
 
-        deinit { budget.close(id) }
+        deinit { memory.close(id) }
 
-        /// Calls a closure, once, when the memory is wanted by others and the client has taken nothing for a while.
+        /// Sets the closure that ends the stream when other sessions want its memory and the client has taken nothing for ``patience``.
         ///
-        /// What is told to end counts as gone for ``patience``. A closure that ends nothing calls this again before it returns:
-        /// then nobody relies on these bytes, others are told as well, and the new closure is called after that time.
+        /// The closure is called once. The bytes of the stream then count as free for ``patience``. A closure that does not end the
+        /// stream calls this function again before it returns: then the bytes do not count as free, other streams are ended
+        /// as well, and the new closure may be called after ``patience``.
         ///
-        /// - Parameter end: Ends the stream; it must not keep the share.
+        /// - Parameter end: Ends the stream; it must not keep the account.
         package func whenStalled(_ end: @escaping @Sendable () -> Void) {
-            budget.state.withLockedValue { $0.holders[id]?.end = end }
+            memory.state.withLockedValue { $0.holders[id]?.end = end }
         }
 
-        /// Ends the stream if its client has taken nothing for a while.
+        /// Ends the stream if its client has taken nothing for ``patience``.
         ///
-        /// - Returns: Whether it is told to end, now or before.
+        /// - Returns: Whether the stream is told to end, now or before.
         func endIfStalled() -> Bool {
-            budget.endIfStalled(id)
+            memory.endIfStalled(id)
         }
 
-        /// Some bytes were read.
+        /// Counts bytes that were read.
         func add(_ byteCount: Int) {
-            budget.add(byteCount, to: id)
+            memory.add(byteCount, to: id)
         }
 
-        /// The network has taken some of the bytes.
+        /// Counts bytes that the network has taken, also 0: the client is not stalled.
         func remove(_ byteCount: Int) {
-            budget.remove(byteCount, of: id)
+            memory.remove(byteCount, of: id)
         }
     }
 
+    /// The bytes of what is kept so that it is not read again.
+    final class Cache: Sendable {
+        /// The most bytes.
+        let limit: Int
+        private let used = NIOLockedValueBox(0)
+        private let meter: Meter
+
+        fileprivate init(limit: Int, meter: Meter) {
+            self.limit = limit
+            self.meter = meter
+        }
+
+        /// The bytes that are in memory.
+        var byteCount: Int { used.withLockedValue { $0 } }
+
+        /// Counts bytes that are kept.
+        func add(_ byteCount: Int) {
+            used.withLockedValue { $0 += byteCount }
+            meter.increment(by: Double(byteCount))
+        }
+
+        /// Counts bytes that are dropped.
+        func remove(_ byteCount: Int) {
+            used.withLockedValue { $0 -= byteCount }
+            meter.decrement(by: Double(byteCount))
+        }
+    }
+
+    /// The state of one account.
     fileprivate struct Holder {
         var byteCount = 0
-        /// When the network last took something, or the first bytes came.
+        /// When the network last took bytes, or the first bytes were read.
         var since = Duration.zero
         var end: (@Sendable () -> Void)?
         /// When the stream was told to end.
@@ -65,54 +101,69 @@ package final class ReadAheadBudget: Sendable {
         var byteCount = 0
     }
 
-    /// The time in which a client has to take something when others wait: 30 s.
+    /// The time within which a client has to take bytes when sessions wait for memory: 30 s.
     package static let patience = Duration.seconds(30)
+    /// The most bytes of ``shared``: 32 MiB.
+    static let sharedLimit = 32 * 1024 * 1024
+    /// The most bytes of ``fresh``: 16 MiB.
+    static let freshLimit = 16 * 1024 * 1024
 
-    /// The bytes of all budgets of the process.
-    private static let heldBytes = Meter(label: "powersync_held_bytes")
+    private static let unsentBytes = meter("unsent")
+    private static let sharedBytes = meter("shared")
+    private static let freshBytes = meter("fresh")
+
+    /// Of all ledgers of the process.
+    private static func meter(_ kind: String) -> Meter {
+        Meter(label: "powersync_held_bytes", dimensions: [("kind", kind)])
+    }
 
     /// Makes the metric exist, with 0.
     static func register() {
-        _ = heldBytes
+        _ = (unsentBytes, sharedBytes, freshBytes)
     }
+
+    /// Encoded runs that are kept for other sessions.
+    let shared = Cache(limit: sharedLimit, meter: sharedBytes)
+    /// Operations that the dispatcher has read for one session each.
+    let fresh = Cache(limit: freshLimit, meter: freshBytes)
 
     private let limit: Int
     private let clock: any Clock<Duration>
-    /// The time since the budget was made.
+    /// The time since the ledger was made.
     private let stopwatch: Stopwatch
     fileprivate let state = NIOLockedValueBox(State())
     private let roomChanged = ChangeSignal()
-    /// One session waits for room, and the others for their turn.
+    /// The semaphore of waiting for room: one session waits for it, and the others for their turn.
     private let turns = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
 
-    /// Creates a budget.
+    /// Creates a ledger.
     ///
     /// - Parameters:
-    ///   - limit: How many bytes there may be before somebody reads more. What is read then comes on top.
-    ///   - clock: Measures the patience.
-    package init(limit: Int, clock: any Clock<Duration> = ContinuousClock()) {
+    ///   - limit: Below how many bytes of unsent lines a session may read. What it reads then comes on top.
+    ///   - clock: Measures ``patience``.
+    package init(limit: Int = .max, clock: any Clock<Duration> = ContinuousClock()) {
         self.limit = limit
         self.clock = clock
         stopwatch = Stopwatch(clock)
     }
 
-    /// The bytes that are in memory.
+    /// The bytes of unsent lines that are in memory.
     package var byteCount: Int { state.withLockedValue(\.byteCount) }
 
-    /// Whether something may be read now.
+    /// Whether a session may read now.
     var hasRoom: Bool { byteCount < limit }
 
-    /// Makes a share for a stream.
-    package func share() -> Share {
+    /// Opens an account for the unsent lines of a stream.
+    package func openAccount() -> Account {
         let id = state.withLockedValue { state in
             state.lastID += 1
             state.holders[state.lastID] = Holder()
             return state.lastID
         }
-        return Share(self, id: id)
+        return Account(self, id: id)
     }
 
-    /// Waits until something may be read; who comes first is served first.
+    /// Waits until a session may read; the session that has waited longest is the first.
     ///
     /// - Throws: `CancellationError` when the task is cancelled.
     func waitForRoom() async throws {
@@ -126,7 +177,7 @@ package final class ReadAheadBudget: Sendable {
             else { return }
             if !full.ends.isEmpty {
                 for end in full.ends { end() }
-                // Who has not ended makes no room: then others are told, too.
+                // A stream that has not ended makes no room: then other streams are told as well.
                 continue
             }
             guard let next = full.next else {
@@ -147,7 +198,7 @@ package final class ReadAheadBudget: Sendable {
             if state.holders[id]?.byteCount == 0 { state.holders[id]?.since = now }
             state.change(id, by: byteCount)
         }
-        Self.heldBytes.increment(by: Double(byteCount))
+        Self.unsentBytes.increment(by: Double(byteCount))
     }
 
     private func remove(_ byteCount: Int, of id: UInt64) {
@@ -158,7 +209,7 @@ package final class ReadAheadBudget: Sendable {
             state.holders[id]?.since = now
             return wasFull && state.byteCount < limit
         }
-        Self.heldBytes.decrement(by: Double(byteCount))
+        Self.unsentBytes.decrement(by: Double(byteCount))
         if isRoom { roomChanged.advance() }
     }
 
@@ -181,22 +232,22 @@ package final class ReadAheadBudget: Sendable {
             state.byteCount -= rest
             return (rest, wasFull && state.byteCount < limit)
         }
-        Self.heldBytes.decrement(by: Double(rest))
+        Self.unsentBytes.decrement(by: Double(rest))
         if isRoom { roomChanged.advance() }
     }
 }
 
-extension ReadAheadBudget.Holder {
-    /// Whether there is something to call, and nothing was called a short time ago.
+extension LineMemory.Holder {
+    /// Whether the stream can be told to end, and was not told within the patience.
     fileprivate func canBeTold(at now: Duration) -> Bool {
         guard end != nil else { return false }
         guard let toldAt else { return true }
-        return toldAt + ReadAheadBudget.patience <= now
+        return toldAt + LineMemory.patience <= now
     }
 }
 
-extension ReadAheadBudget.State {
-    /// What is to be done while there is no room.
+extension LineMemory.State {
+    /// The actions while there is no room.
     fileprivate struct Full {
         /// Ends streams.
         var ends: [@Sendable () -> Void] = []
@@ -213,7 +264,7 @@ extension ReadAheadBudget.State {
         self.byteCount += byteCount
     }
 
-    /// How to end a stream, which is to be done.
+    /// Takes the closure that ends a stream; the caller has to call it.
     fileprivate mutating func takeEnd(of id: UInt64, at now: Duration) -> (@Sendable () -> Void)? {
         guard let end = holders[id]?.end else { return nil }
         holders[id]?.end = nil
@@ -221,23 +272,23 @@ extension ReadAheadBudget.State {
         return end
     }
 
-    /// Tells streams to end of which nothing was taken, until there will be room.
+    /// Chooses streams to end, of which nothing was taken, until there will be room.
     ///
-    /// Nobody is told twice within the patience, so that looking again at once comes to an end.
+    /// No stream is told twice within the patience, so that looking again at once comes to an end.
     ///
     /// - Parameters:
     ///   - limit: Below how many bytes there is room.
-    ///   - now: The time.
-    /// - Returns: Whom to tell, and when to look again.
+    ///   - now: The time since the ledger was made.
+    /// - Returns: The closures that end the streams, and when to look again.
     fileprivate mutating func makeRoom(below limit: Int, now: Duration) -> Full {
-        let patience = ReadAheadBudget.patience
+        let patience = LineMemory.patience
         var full = Full()
         var rest = byteCount
         for holder in holders.values where holder.byteCount > 0 {
-            // One that does not end is not counted on for ever.
+            // A stream that does not end counts as free for the patience only.
             guard let end = holder.toldAt.map({ $0 + patience }), end > now else { continue }
             full.lookAgain(at: end)
-            // One that can be told again goes on.
+            // A stream that can be told again goes on.
             if holder.end == nil { rest -= holder.byteCount }
         }
         let candidates = holders.filter { $0.value.byteCount > 0 && $0.value.canBeTold(at: now) }
