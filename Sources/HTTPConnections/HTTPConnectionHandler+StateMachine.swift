@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 
 extension HTTPConnectionHandler {
-    /// What a connection does before and between requests, and at its end.
+    /// Decides what a connection does before and between requests, and at its end.
     ///
     /// ```
     ///                     a part of a head           the rest of it
@@ -31,22 +31,22 @@ extension HTTPConnectionHandler {
             case body(rest: Int?, unread: Int)
             /// A handshake waits for its end, or for the answers of requests before it.
             case handshake(WebSocketHandshake.Opening, isAtEnd: Bool)
-            /// Nothing can be read any more, and the client will be told why.
+            /// Nothing more can be read; the client gets a refusal.
             case unreadable(HTTPRefusal)
             /// Nothing more is read.
             case finished
         }
 
-        /// What a client is waited for.
+        /// The event of the client that the connection waits for.
         enum Wait: Equatable {
             case firstRequest, nextRequest, head, body, close
             /// The end of the connection, after a body that was answered before it had arrived.
             case closeAfterBody
         }
 
-        /// What to do with a part of a request.
+        /// The action for a part of a request.
         enum ReadAction: Equatable {
-            /// Hand it over to whoever answers requests.
+            /// Pass it on to the next handler.
             case forward
             case drop
             /// The same, and what follows the request is no HTTP.
@@ -54,14 +54,14 @@ extension HTTPConnectionHandler {
             case perform(Action)
         }
 
-        /// What to do after an event.
+        /// The action after an event.
         enum Action: Equatable {
             case none
             /// Answer with 101, and go on with WebSocket.
             case upgrade(WebSocketHandshake.Opening)
-            /// Say what is wrong, then close the output.
+            /// Answer with a refusal, then close the output.
             case refuse(HTTPRefusal)
-            /// Whoever reads the body of a request has to know that there will not be more.
+            /// Fail the body of the request: its reader gets an error.
             case failBody
             /// Close the output, and the rest when the client has.
             case closeOutput
@@ -71,7 +71,7 @@ extension HTTPConnectionHandler {
 
         private enum Output: Equatable {
             case open
-            /// What was written before still goes out.
+            /// The output is closed once the network has taken what was written before.
             case closing
             case closed
             case upgraded
@@ -106,7 +106,7 @@ extension HTTPConnectionHandler {
             self.upgrades = upgrades
         }
 
-        /// What the client is waited for; `nil` when it is the server's turn, or a WebSocket.
+        /// The event of the client that the connection waits for; `nil` when it is the server's turn, or a WebSocket.
         var wait: Wait? {
             if output == .closed { return isBodyCutOff ? .closeAfterBody : .close }
             guard output == .open, unanswered == 0 else { return nil }
@@ -118,7 +118,7 @@ extension HTTPConnectionHandler {
             }
         }
 
-        /// Whether reading has to wait: nobody would take the bytes behind a handshake.
+        /// Whether reading has to wait: the handler for the bytes behind a handshake is not there yet.
         var holdsReads: Bool {
             if case .handshake = input { output == .open } else { false }
         }
@@ -175,7 +175,7 @@ extension HTTPConnectionHandler {
             input = .head
         }
 
-        /// What has arrived is no request, or no body.
+        /// The parser has failed: the bytes are no request, or no body.
         mutating func failed(_ error: HTTPParserError) -> Action {
             guard output == .open else { return .none }
             if case .body = input {
@@ -197,7 +197,7 @@ extension HTTPConnectionHandler {
             return unanswered == 0 ? allAnswered() : .none
         }
 
-        /// Somebody begins to read a body that the client keeps until then.
+        /// A route begins to read a body that the client keeps until then.
         ///
         /// - Returns: Whether the client is to be told; a client of HTTP/1.0 would take it for the answer.
         mutating func bodyIsWanted() -> Bool {
@@ -252,7 +252,7 @@ extension HTTPConnectionHandler {
 
         /// Ends the connection behind what was written.
         ///
-        /// Where nothing was, nobody waits for anything, and the output would perhaps never get through: a handler of TLS keeps
+        /// Where nothing was written, the connection is closed at once: the end of the output may never get through, as a handler of TLS keeps
         /// it until a handshake is complete that a stranger need not even begin.
         private mutating func closeOutput() -> Action {
             output = .closing
@@ -280,7 +280,7 @@ extension HTTPConnectionHandler {
         /// Whether the connection is none of HTTP any more.
         var isUpgraded: Bool { output == .upgraded }
 
-        /// Somebody wants the output closed.
+        /// A later handler wants the output closed.
         mutating func closeRequested() -> Action {
             output == .open ? closeOutput() : .none
         }
@@ -300,7 +300,7 @@ extension HTTPConnectionHandler {
             return unanswered == 0 ? .close : .none
         }
 
-        /// The client has not done in time what it is waited for.
+        /// The event that the connection waits for has not come in time.
         mutating func timedOut() -> Action {
             switch wait {
             case .head: return refuse(.headTooSlow)

@@ -2,12 +2,9 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// Watches over the requests and responses of a connection.
+/// Applies the time limits of a connection, refuses malformed requests, and upgrades the connection to WebSocket.
 ///
-/// It stands between the parser of requests and whoever answers them, and does what is not a matter of one request: it limits
-/// how long the connection may be silent, answers what is no request, and turns the connection into a WebSocket.
-///
-/// Everything that it decides is decided by its ``StateMachine``.
+/// It is between the parser of requests and the handlers that answer them. All decisions are those of its ``StateMachine``.
 final class HTTPConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -26,9 +23,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     /// Creates a handler.
     ///
     /// - Parameters:
-    ///   - limits: What a client may take.
+    ///   - limits: The limits of a connection.
     ///   - codec: The parser and the encoder before this handler.
-    ///   - logger: For requests that nobody else sees.
+    ///   - logger: Gets the refused requests, which no route sees.
     ///   - answer: Makes the body of a refusal.
     ///   - upgrade: Accepts a valid WebSocket handshake; `nil` when there are none.
     init(
@@ -243,7 +240,7 @@ extension HTTPConnectionHandler {
 }
 
 extension HTTPConnectionLimits {
-    /// For how long a client is waited for.
+    /// The time limit of a wait for the client.
     fileprivate subscript(wait: HTTPConnectionHandler.StateMachine.Wait) -> Duration {
         switch wait {
         case .firstRequest, .head, .body, .closeAfterBody: headTime

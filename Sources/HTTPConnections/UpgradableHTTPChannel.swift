@@ -12,7 +12,7 @@ package import NIOSSL
 /// | handler | what it does |
 /// | --- | --- |
 /// | `NIOSSLServerHandler` | TLS, if there is any |
-/// | ``DepartureHandler``, ``DeliveryHandler`` | tell when the client has gone, and when it has taken what was written |
+/// | ``DepartureHandler``, ``DeliveryHandler`` | detect that the client has left, and that the network has taken what was written |
 /// | ``HTTPConnectionCodec`` | bytes and parts of requests |
 /// | ``HTTPConnectionHandler`` | time-outs, refusals, the handshake |
 /// | ``ResponseCompressionHandler`` | gzip, for responses that ask for it |
@@ -73,7 +73,7 @@ package struct UpgradableHTTPChannel<WebSocket: Sendable>: ServerChildChannel {
         return channel.eventLoop.makeCompletedFuture {
             SilentPeerLimits.apply(to: channel)
             if let context = tls?() {
-                // Whoever has begun with another certificate goes on with it.
+                // A connection keeps the certificate with which it has begun.
                 try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
             }
             try channel.pipeline.syncOperations.addHandlers([

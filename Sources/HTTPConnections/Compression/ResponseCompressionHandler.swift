@@ -17,7 +17,7 @@ final class ResponseCompressionHandler: ChannelDuplexHandler, RemovableChannelHa
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// What the compressor sees of a request.
+    /// The head of a request, as the compressor needs it.
     private static let requestHead = HTTPRequestHead(
         version: .http1_1,
         method: .POST,

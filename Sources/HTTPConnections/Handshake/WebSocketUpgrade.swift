@@ -1,9 +1,9 @@
 package import Logging
 package import NIOCore
 
-/// What becomes of a connection after a valid WebSocket handshake.
+/// Upgrades a connection after a valid WebSocket handshake.
 package struct WebSocketUpgrade<Connection: Sendable>: Sendable {
-    /// How one handshake is answered.
+    /// The answer to a handshake.
     package struct Acceptance {
         /// The value of `Sec-WebSocket-Extensions` in the answer; `nil` for none.
         package var extensions: String?

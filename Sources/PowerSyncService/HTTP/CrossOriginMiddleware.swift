@@ -66,7 +66,7 @@ struct CrossOriginMiddleware: RouterMiddleware {
 
     /// The fields that a request may have: those that it asks for, too, such as those of tracing.
     ///
-    /// No field that a page can set gives it anything: cookies are not looked at, and who somebody is stands in a token that the page has.
+    /// No field that a page can set gives it anything: cookies are not read, and the user is that of a token that the page has.
     private static func allowedFields(for request: Request) -> String {
         let asked = request.headers[.accessControlRequestHeaders]?.split(separator: ",") ?? []
         let others = asked.compactMap { HTTPField.Name(String($0.trimmingSpaces())) }

@@ -6,7 +6,7 @@ import PowerSyncProtocol
 /// Allows requests to the endpoints for development: those of programs, and of web pages of this machine
 /// (docs/service.md "The embedded source").
 ///
-/// They give all rows to whoever reaches them, and every page that a developer visits reaches what listens on 127.0.0.1. So pages of
+/// They give all rows to every client that reaches them, and every page that a developer visits reaches what listens on 127.0.0.1. So pages of
 /// other places are refused, which browsers name in `Origin`; and so are names of strangers in `Host`, which lead to this machine when
 /// a page of theirs asks by them (DNS rebinding). Programs send no `Origin`, and reach the service by an address or a name that is known.
 struct DevelopmentAccess: Sendable {

@@ -11,7 +11,7 @@ import ServiceLifecycle
 /// It is on the path of the sync stream, because proxies treat paths differently, and its head is that of a stream. It needs no
 /// token and tells nothing; few may run at the same time.
 extension ServiceRoutes {
-    /// How much later the second line is sent.
+    /// The pause between the two lines.
     static let probePause = Duration.seconds(1)
 
     /// Answers the probe; to other requests, the route does not exist.

@@ -23,14 +23,14 @@ struct SyncStreamResponse: Sendable {
 
     /// The bytes that are written before the response waits for the network: the high watermark of a connection.
     private static let watermark = 64 * 1024
-    /// How much of a long line is written at once: 256 KiB.
+    /// The bytes of a long line that are written at once: 256 KiB.
     ///
     /// A client that takes as much within ``LineMemory/patience`` is not stalled.
     private static let sliceBytes = 256 * 1024
     /// The same of one that is compressed: 64 KiB, as that happens on an event loop with other connections.
     private static let compressedSliceBytes = 64 * 1024
 
-    /// Why a stream is broken off, without the end that an HTTP response should have.
+    /// The error that breaks a stream off, without the end that an HTTP response should have.
     private struct BrokenOff: Error {}
 
     /// Writes the stream until it ends.
@@ -109,7 +109,7 @@ struct SyncStreamResponse: Sendable {
             guard slice.readableBytes >= Self.watermark || isEndOfLongLine else { continue }
             await DeliveryHandler.waitUntilDelivered(channel, all: isEndOfLongLine)
             lines.didDeliverPart()
-            // Nobody reads the rest of a stream that is broken off.
+            // The rest of a stream that is broken off is not read.
             switch lines.end {
             case .completed, nil: break
             case .clientClosed, .unread, .shutdown, .failed: return

@@ -29,7 +29,7 @@ package struct Replicator: Service {
     /// - Parameters:
     ///   - storage: Where to write to.
     ///   - source: What to replicate.
-    ///   - streamsChanged: Advanced by whoever changes the streams of the storage: ``SyncConfigDeployer/streamsChanged``.
+    ///   - streamsChanged: Advanced when the streams of the storage change: ``SyncConfigDeployer/streamsChanged``.
     ///   - clock: Measures pauses after errors, and the time between two signs of life.
     ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
@@ -92,7 +92,7 @@ package struct Replicator: Service {
     private enum Event: Sendable {
         /// The job of a stream has ended.
         case ended(ReplicationStreamID)
-        /// Somebody has changed the streams.
+        /// The streams of the storage have changed.
         case streamsChanged
         /// Nothing is replicated, and time has passed.
         case idle
@@ -146,7 +146,7 @@ package struct Replicator: Service {
             group.addTask { try await job.stop.wait(after: 0) }
             _ = try await group.next()
         }
-        // Nobody tries any more what has failed.
+        // What has failed is not tried again.
         report(.ended, job.stream.id)
         return .ended(job.stream.id)
     }
@@ -167,7 +167,7 @@ package struct Replicator: Service {
                 didCommit: { report(.written, id) },
                 didActivate: {
                     streamsChanged.advance()
-                    // Whoever waits for the first checkpoint looks each time that there is progress.
+                    // The wait for the first checkpoint looks again after each touch.
                     touch()
                 },
                 didLeaveOut: { report(.leftOut($0), id) },

@@ -9,7 +9,7 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
     package var time: Double
     /// The source and what is copied from it.
     package var replication: Replication
-    /// Who is connected.
+    /// The connected clients.
     package var clients: Clients
     /// What is stored.
     package var storage: Storage
@@ -61,7 +61,7 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var position: String?
     }
 
-    /// Who is connected.
+    /// The connected clients.
     package struct Clients: Codable, Sendable, Equatable {
         /// Open sync streams.
         package var streams: Int

@@ -21,7 +21,7 @@ struct WebSocketSession: Sendable {
 
     /// Checks tokens.
     let tokens: TokenVerifier
-    /// What sync sessions share.
+    /// The environment of all sync sessions.
     let sessions: SyncSession.Environment
     /// The semaphore of concurrent connections.
     let connections: ConcurrencyQueue
@@ -156,7 +156,7 @@ struct WebSocketSession: Sendable {
         )
     }
 
-    /// What a SETUP says of the client and its requests.
+    /// The client's data in a SETUP, and the encodings of its requests.
     private struct Greeting: Sendable {
         /// The client's `Authorization`; `nil` when there is none.
         var header: String?

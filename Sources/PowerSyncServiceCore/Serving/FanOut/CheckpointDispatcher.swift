@@ -25,13 +25,13 @@ package final class CheckpointDispatcher: Service {
         }
     }
 
-    /// What the dispatcher holds, for tests and diagnostics.
+    /// The contents of the dispatcher, for tests and diagnostics.
     package struct Census: Sendable, Equatable {
         /// Registered sessions.
         package var sessions = 0
         /// Sessions that wait for news.
         package var waiting = 0
-        /// Whether nothing is remembered of any session.
+        /// Whether the dispatcher has no trace of any session.
         package var isEmpty = true
     }
 
@@ -66,10 +66,10 @@ package final class CheckpointDispatcher: Service {
         self.clock = clock
     }
 
-    /// How many times a session was woken.
+    /// The count of news that sessions have taken.
     package var deliveries: Int { state.withLockedValue(\.deliveries) }
 
-    /// What is held at this moment.
+    /// The contents at this moment.
     package var census: Census {
         state.withLockedValue { state in
             let board = state.board
@@ -98,7 +98,7 @@ package final class CheckpointDispatcher: Service {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Write checkpoints of anybody may have been recorded: all sessions look for theirs.
+    /// Write checkpoints of any user may have been recorded: all sessions look for theirs.
     package func writeCheckpointsMissed() {
         let waiters = state.withLockedValue { state in
             state.takeWaiters(of: state.board?.announceWriteCheckpoints() ?? [])
@@ -153,7 +153,7 @@ package final class CheckpointDispatcher: Service {
             )
         } catch {
             if Task.isCancelled { throw CancellationError() }
-            // Sessions look for themselves, and meet the error where it concerns them.
+            // Sessions read the storage themselves, and meet the error where it concerns them.
             return CommitChanges(changes: .unknown)
         }
     }
@@ -198,9 +198,9 @@ package final class CheckpointDispatcher: Service {
     /// Registers a session.
     ///
     /// - Parameters:
-    ///   - stream: What it serves.
+    ///   - stream: The replication stream that the session serves.
     ///   - userKey: The user whose write checkpoints the session announces.
-    /// - Returns: What the session waits with; finished at once when another stream is active already.
+    /// - Returns: The registration, by which the session waits; finished at once when another replication stream is active already.
     func subscribe(to stream: ActiveReplicationStream, userKey: String) -> CheckpointSubscription {
         let (session, replaced) = state.withLockedValue { state in
             state.lastSession += 1
@@ -250,7 +250,7 @@ package final class CheckpointDispatcher: Service {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let isDone = state.withLockedValue { state in
-                    // The handler may have run already; then nobody else would resume the continuation.
+                    // The handler may have run already; it would not resume the continuation any more.
                     if Task.isCancelled { return true }
                     guard let board = state.board, board.contains(session), !board.hasNews(session) else {
                         return true

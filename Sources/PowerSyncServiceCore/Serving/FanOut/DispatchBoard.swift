@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-// Who is told what (docs/service.md "Fan-out"). A session is in one of these states:
+// The news of sessions (docs/service.md "Fan-out"). A session is in one of these states:
 //
 //                add                      take, if its buckets may be others
 //                 │                         ┌──────────────────────────────┐
@@ -9,7 +9,7 @@ import PowerSyncProtocol
 //                 ▲                                                        │ awaitAny(after:)
 //                 └───────────────── take ◄── overdue: any commit ◄────────┘
 //
-// While a session resolves, nobody knows what concerns it: commits are kept as they are, and looked through when it settles. No
+// While a session resolves, its buckets are not known: commits are kept as they are, and filtered when the session settles. No
 // commit is lost in between, because a session is on the board before it reads anything, and reads at the newest checkpoint.
 //
 // A write checkpoint wakes a session in any state. One that is overdue, or has not settled since it took something, could
@@ -57,13 +57,13 @@ struct DispatchBoard: Sendable {
         self.streamID = streamID
     }
 
-    /// How many sessions there are.
+    /// The number of sessions.
     var count: Int { entries.count }
 
     /// All sessions.
     var sessions: [SessionID] { Array(entries.keys) }
 
-    /// Whether nothing of any session is left.
+    /// Whether the board has no trace of any session.
     var isEmpty: Bool {
         entries.isEmpty && users.isEmpty && index.isEmpty && resolving.isEmpty && overdue.isEmpty && awaiting.isEmpty
     }
@@ -159,7 +159,7 @@ struct DispatchBoard: Sendable {
         return []
     }
 
-    /// A write checkpoint of any user may have become visible, or wait for a position that nobody knows here.
+    /// A write checkpoint of any user may have become visible, or wait for a position that this process does not know.
     ///
     /// - Returns: All sessions.
     mutating func announceWriteCheckpoints() -> [SessionID] { users.keys.flatMap { announceWriteCheckpoint(of: $0) } }
@@ -202,7 +202,7 @@ struct DispatchBoard: Sendable {
     mutating func publish(_ checkpoint: StorageCheckpoint, _ commit: CommitChanges?) -> [SessionID] {
         // A session may have come since.
         let commit = commit ?? CommitChanges(changes: .unknown)
-        // The first checkpoint is news for everybody who waits for it.
+        // The first checkpoint is news for all sessions.
         var concerned = newest == nil ? sessions : []
         newest = checkpoint
         for session in resolving { entries[session]?.keep(commit) }
@@ -236,7 +236,7 @@ struct DispatchBoard: Sendable {
 }
 
 extension DispatchBoard.Entry {
-    /// Adds to what the session has not taken.
+    /// Adds to the changes that the session has not taken.
     fileprivate mutating func add(_ change: (inout CheckpointNews.Scope) -> Void) {
         var scope = pending ?? CheckpointNews.Scope()
         pending = nil

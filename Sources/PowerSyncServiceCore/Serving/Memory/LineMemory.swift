@@ -88,10 +88,10 @@ package final class LineMemory: Sendable {
     /// The state of one account.
     fileprivate struct Holder {
         var byteCount = 0
-        /// When the network last took bytes, or the first bytes were read.
+        /// The time at which the network last took bytes, or the first bytes were read.
         var since = Duration.zero
         var end: (@Sendable () -> Void)?
-        /// When the stream was told to end.
+        /// The time at which the stream was told to end.
         var toldAt: Duration?
     }
 
@@ -251,7 +251,7 @@ extension LineMemory.State {
     fileprivate struct Full {
         /// Ends streams.
         var ends: [@Sendable () -> Void] = []
-        /// When to look again, if there is no room before.
+        /// The time at which to look again, if there is no room before.
         var next: Duration?
 
         fileprivate mutating func lookAgain(at time: Duration) {

@@ -64,7 +64,7 @@ package final class SharedRuns: Sendable {
         state = NIOLockedValueBox(State(cache: memory.shared))
     }
 
-    /// How many runs have been made so far.
+    /// The number of runs that have been made so far.
     package var madeCount: Int { state.withLockedValue(\.madeCount) }
 
     /// Finds a run, or makes it.

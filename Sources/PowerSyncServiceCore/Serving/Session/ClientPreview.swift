@@ -2,7 +2,7 @@ package import PowerSyncProtocol
 import PowerSyncSyncConfig
 package import PowerSyncAuth
 
-/// What a client would get that syncs for the first time now.
+/// Computes the buckets and rows that a client would get if it synced for the first time now.
 package struct ClientPreview: Codable, Sendable, Equatable {
     /// A bucket of the client.
     package struct Bucket: Codable, Sendable, Equatable {
@@ -12,9 +12,9 @@ package struct ClientPreview: Codable, Sendable, Equatable {
         package var priority: Int
         /// The stream that leads to it; the first one when there are several.
         package var stream: String
-        /// How many operations the client downloads.
+        /// The number of operations that the client downloads.
         package var operations: Int64
-        /// How many rows it then has of this bucket; `nil` when they were not counted.
+        /// The number of rows that it then has of this bucket; `nil` when they were not counted.
         package var rows: Int?
         /// The bytes of these rows as JSON.
         package var bytes: Int?
@@ -24,7 +24,7 @@ package struct ClientPreview: Codable, Sendable, Equatable {
     package struct Table: Codable, Sendable, Equatable {
         /// Its name.
         package var name: String
-        /// How many rows it has.
+        /// The number of rows that it has.
         package var rows: Int
         /// The bytes of these rows as JSON.
         package var bytes: Int
@@ -38,7 +38,7 @@ package struct ClientPreview: Codable, Sendable, Equatable {
     package var tables: [Table]
     /// The operations of all buckets.
     package var operations: Int64
-    /// Why subscriptions cannot be evaluated, or get nothing.
+    /// The problems of subscriptions that cannot be evaluated, or get nothing.
     package var errors: [String]
     /// Whether rows were counted.
     package var isCounted: Bool
@@ -50,7 +50,7 @@ package struct ClientPreview: Codable, Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - request: What the client would ask for; what it has does not count.
-    ///   - token: Who it would be.
+    ///   - token: The token that the client would have.
     ///   - environment: What sessions share.
     /// - Throws: ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, or an error of the storage.
     package init(
@@ -129,7 +129,7 @@ private struct LiveRows {
         var id: String
     }
 
-    /// What operations of a bucket replace each other by.
+    /// The key by which operations of a bucket replace each other.
     private struct Key: Hashable {
         var row: Row
         var subkey: String

@@ -15,11 +15,11 @@ package final class ClientStreamStatistics: Sendable {
         /// Since when, in seconds since 1970.
         var activeSince: Double
         var story = CheckpointStory()
-        /// When the write began that the network has not taken; `nil` when there is none.
+        /// The beginning of the write that the network has not taken; `nil` when there is none.
         var writingSince: Double?
     }
 
-    /// What can be told of a stream at one moment.
+    /// The state of a stream at one moment.
     struct State {
         var operations: Int
         var bytes: Int
@@ -70,10 +70,10 @@ package final class ClientStreamStatistics: Sendable {
     /// All bytes of lines sent so far.
     package var byteCount: Int { counts.withLockedValue { $0.bytes } }
 
-    /// How many operations of each kind were sent.
+    /// The number of operations that were sent, by kind.
     var operationCounts: OperationCounts { counts.withLockedValue { $0.operations } }
 
-    /// What the stream has sent, and what it is doing.
+    /// The totals of the stream, and its activity.
     var state: State {
         let now = now()
         return counts.withLockedValue { counts in
@@ -147,7 +147,7 @@ package final class ClientStreamStatistics: Sendable {
         counts.withLockedValue { $0.story.didSend(operations: 0, bytes: byteCount) }
     }
 
-    /// What a log line says of the checkpoint that was announced last.
+    /// The numbers of a log line about the checkpoint that was announced last.
     func takeCheckpointLine() -> CheckpointStory.Line {
         let now = now()
         return counts.withLockedValue { counts in

@@ -3,7 +3,7 @@ package import PowerSyncProtocol
 
 /// Sends keepalives until the token expires (docs/protocol.md "Keepalives").
 package struct Keepalives: Sendable {
-    /// When to send them.
+    /// The times of keepalives.
     package let schedule: KeepaliveSchedule
     /// The format of the lines.
     package let format: SyncLineFormat

@@ -2,7 +2,7 @@ import NIOCore
 
 /// The lines of a session that are written together, at most ``maximumBytes``.
 struct LineBatch: Sendable {
-    /// How many bytes are written together at most, unless one line is longer: 64 KiB.
+    /// The most bytes that are written together, unless one line is longer: 64 KiB.
     static let maximumBytes = 64 * 1024
 
     private let account: LineMemory.Account

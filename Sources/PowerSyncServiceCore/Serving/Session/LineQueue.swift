@@ -6,7 +6,7 @@ package import NIOCore
 /// ``send(_:held:)`` gives back-pressure: it returns when the writer has taken the lines, and the writer takes lines when the network has
 /// accepted those before. Keepalives (``offer(_:isLast:)``) are written between two batches, without back-pressure.
 package final class LineQueue: Sendable {
-    /// Why the queue has ended.
+    /// The reasons for the end of a queue.
     package enum End: Sendable {
         /// The token expired, or another sync config became active. The response ends normally.
         case completed
@@ -71,7 +71,7 @@ package final class LineQueue: Sendable {
     /// Creates an open queue.
     package init() {}
 
-    /// Why the queue ended; `nil` while it is open.
+    /// The reason for the end of the queue; `nil` while it is open.
     package var end: End? { state.withLockedValue { $0.end } }
 
     /// The bytes of lines that the writer has not taken.
@@ -108,7 +108,7 @@ package final class LineQueue: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let isRefused = state.withLockedValue { state in
-                    // The handler below may have run already; then nobody else would resume the continuation.
+                    // The handler below may have run already; it would not resume the continuation any more.
                     if state.end != nil || Task.isCancelled { return true }
                     precondition(state.sender == nil, "two tasks send lines at the same time")
                     state.sender = (id, Sender(lines: lines, held: held, continuation: continuation))
@@ -214,7 +214,7 @@ package final class LineQueue: Sendable {
             try await body()
             finish(.completed)
         } catch is CancellationError {
-            // Whoever cancelled the task has given the reason.
+            // The reason was given by `finish(_:)` before the task was cancelled.
         } catch {
             finish(.failed(error))
         }

@@ -13,7 +13,7 @@ package struct OpenedSyncStream: Sendable {
         var session: SyncSession?
     }
 
-    /// How long a client waits for the first line: 2 minutes.
+    /// The time limit of the first line: 2 minutes.
     ///
     /// A statement of a storage in PostgreSQL has 60 s, and a line may need several.
     static let firstLineLimit = Duration.seconds(120)

@@ -2,9 +2,9 @@ package import PowerSyncProtocol
 package import PowerSyncSyncConfig
 
 extension SyncSession {
-    /// What all sessions of the process share.
+    /// The dependencies that all sessions of the process share.
     package struct Environment: Sendable {
-        /// Where the buckets are.
+        /// The storage of the buckets.
         package var storage: any BucketStorage
         /// Wakes sessions when a checkpoint concerns them.
         package var dispatcher: CheckpointDispatcher
@@ -23,7 +23,7 @@ extension SyncSession {
         /// Creates an environment.
         ///
         /// - Parameters:
-        ///   - storage: Where the buckets are.
+        ///   - storage: The storage of the buckets.
         ///   - dispatcher: Wakes sessions when a checkpoint of the storage concerns them, while it runs.
         ///   - dataReaders: The semaphore of reads of bucket data.
         ///   - userStreams: Counts the open streams of each user; without a limit by default.
@@ -46,7 +46,7 @@ extension SyncSession {
         }
     }
 
-    /// How lines are encoded.
+    /// The encoding of lines.
     package struct Encoding: Sendable, Hashable {
         /// The format of the response.
         package var format: SyncLineFormat

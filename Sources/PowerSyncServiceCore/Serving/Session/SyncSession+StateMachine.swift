@@ -25,7 +25,7 @@ import PowerSyncSyncConfig
 // client that gets it lacks the row until it has the target: nothing before that is completed, and no checkpoint announced.
 
 extension SyncSession {
-    /// What a connection could announce: the buckets of the client at one checkpoint, with their checksums.
+    /// The buckets of a client at one checkpoint, with their checksums, which could be announced.
     struct Candidate: Sendable {
         /// The checkpoint in the storage.
         var checkpoint: StorageCheckpoint
@@ -45,13 +45,13 @@ extension SyncSession {
     struct PreparedLine: Sendable {
         /// `checkpoint` or `checkpoint_diff`.
         var line: SyncLine
-        /// What it announces.
+        /// The candidate that the line announces.
         var candidate: Candidate
         /// The buckets to send data of, with the priority they are sent at.
         var downloads: [BucketName: Priority]
     }
 
-    /// What to do next.
+    /// The next action of the session.
     enum Step: Equatable {
         /// Wait for a checkpoint that concerns the client, or any one after this one; prepare a line for it, and
         /// ``StateMachine/advance(to:)`` to it.
@@ -91,9 +91,9 @@ extension SyncSession {
             var buckets: [BucketName]
         }
 
-        /// What the connection is doing.
+        /// The states of a connection.
         enum State: Sendable {
-            /// Nothing can be sent for what was announced.
+            /// The announced data cannot be sent.
             ///
             /// Everything has been sent, or, with a checkpoint, that one could not be completed, and a later one that has
             /// reached the target has to make up for it.
@@ -137,7 +137,7 @@ extension SyncSession {
             }
         }
 
-        /// What a checkpoint must have reached to be announced.
+        /// The minimum that a checkpoint must have reached to be announced.
         private var target: OpID {
             switch state {
             case .waitingForCheckpoint(after: _, target: let target): target
@@ -188,7 +188,7 @@ extension SyncSession {
 
         /// Takes up a line, just before it is sent.
         ///
-        /// What was being sent for an earlier checkpoint is abandoned.
+        /// A download for an earlier checkpoint is abandoned.
         mutating func advance(to prepared: PreparedLine) {
             let candidate = prepared.candidate
             positions = Dictionary(
@@ -268,7 +268,7 @@ extension SyncSession {
 
         /// The checkpoint that is being sent cannot be read any more.
         ///
-        /// What is left is sent with the next one, which compaction has not passed.
+        /// The rest is sent with the next checkpoint, which compaction has not passed.
         mutating func abandonDownload() {
             guard case .downloading(let download) = state else { return }
             state = .waitingForCheckpoint(after: download.checkpoint, target: download.target)

@@ -7,8 +7,8 @@ package import PowerSyncAuth
 /// One sync stream: derives the lines for a client from the checkpoints of the storage
 /// (docs/service.md "Sync sessions").
 ///
-/// What to send is decided by ``StateMachine``; this type reads the storage for it and hands over what it asks to send.
-/// It does not know the transport. Of the token it takes the user and the payload that queries of the sync config read.
+/// ``StateMachine`` decides what is sent; this type reads the storage for it, and hands the lines over.
+/// A session does not depend on the transport. Of the token it takes the user and the payload that queries of the sync config read.
 ///
 /// A session is opened and run by one task after the other: ``open()`` makes the first line, so that a failure up to there
 /// can still become an HTTP error, then ``run(_:)`` sends everything else.
@@ -16,7 +16,7 @@ package struct SyncSession: Sendable {
     /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
     static let readAheadBytes = 2 * 1024 * 1024
 
-    /// How much the first data line of a connection may have, each one after it twice as much: 64 KiB.
+    /// The most bytes of the first data line of a connection: 64 KiB. Each later line may have twice as many as the one before.
     ///
     /// A client keeps nothing of a line that is cut. Over a link that ends again and again before a long line is through, it would
     /// get the same one each time; with short lines first, each connection brings it forward.
@@ -27,7 +27,7 @@ package struct SyncSession: Sendable {
     let environment: Environment
     private let stream: ActiveReplicationStream
     let encoding: Encoding
-    /// Whether each client gets a copy of a line, also of what several clients want.
+    /// Whether the transport copies each line, also a line of a shared run.
     let copiesLines: Bool
     let statistics: ClientStreamStatistics
     private let logger: Logger
@@ -35,7 +35,7 @@ package struct SyncSession: Sendable {
     private var resolver: BucketResolver
     private let subscription: CheckpointSubscription
     var batch: LineBatch
-    /// How long the next data line may be; see ``firstLineBytes``.
+    /// The most bytes of the next data line; see ``firstLineBytes``.
     private(set) var lineBytes = firstLineBytes
     /// The operations that the dispatcher has read for the checkpoint that is being sent, by bucket.
     ///
@@ -45,11 +45,11 @@ package struct SyncSession: Sendable {
     /// Creates a session.
     ///
     /// - Parameters:
-    ///   - request: What the client asks for.
-    ///   - token: Who the client is.
-    ///   - stream: What is served.
-    ///   - environment: What all sessions share.
-    ///   - encoding: How lines are encoded.
+    ///   - request: The request of the client.
+    ///   - token: The token of the client.
+    ///   - stream: The replication stream to serve.
+    ///   - environment: The environment of all sessions.
+    ///   - encoding: The encoding of lines.
     ///   - copiesLines: Whether a line is copied before it is written.
     ///   - statistics: Counts what is sent.
     ///   - logger: With the ids of the request.
