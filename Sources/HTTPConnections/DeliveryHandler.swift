@@ -2,9 +2,9 @@ package import NIOCore
 
 /// Back-pressure of a connection: lets a writer wait until the network has taken what was written.
 ///
-/// A channel that is writable accepts a write of any size at once, and keeps its buffer until the last byte has gone. A writer that
-/// limits the memory of unsent bytes waits until the buffer is empty, after a large write, or until the channel is writable again, which
-/// keeps the network busy while the next write is made.
+/// A channel that is writable accepts a write of any size at once, and keeps its buffer until the last byte has gone. A
+/// writer that limits the memory of unsent bytes waits until the buffer is empty, after a large write, or until the
+/// channel is writable again, which keeps the network busy while the next write is made.
 package final class DeliveryHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer

@@ -2,8 +2,8 @@ package import NIOCore
 
 /// Detects that the client of a connection has left, in any way.
 ///
-/// It is the first handler of each connection, behind that of TLS, whatever protocol is spoken later, so that no other handler can hold
-/// the events of the socket back:
+/// It is the first handler of each connection, behind that of TLS, whatever protocol is spoken later, so that no other
+/// handler can hold the events of the socket back:
 ///
 /// | what the client did | the event |
 /// | --- | --- |
@@ -12,11 +12,12 @@ package import NIOCore
 /// | reset the connection | it is closed: `channelInactive` |
 /// | vanished without a word | it is closed after a time-out of TCP; see ``SilentPeerLimits`` |
 ///
-/// A client that has closed its sending half could still read, but clients of event streams do not: proxies do so to pass on that
-/// their client has left.
+/// A client that has closed its sending half could still read, but clients of event streams do not: proxies do so to
+/// pass on that their client has left.
 ///
-/// The end of the input comes after the input. From ``whenClientLeaves(_:_:)`` on, everything that arrives is therefore read and
-/// discarded: the response that is written then is the last one of the connection, and requests behind it would hide the end.
+/// The end of the input comes after the input. From ``whenClientLeaves(_:_:)`` on, everything that arrives is therefore
+/// read and discarded: the response that is written then is the last one of the connection, and requests behind it
+/// would hide the end.
 package final class DepartureHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
 

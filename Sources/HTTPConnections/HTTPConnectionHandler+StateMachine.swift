@@ -13,9 +13,9 @@ extension HTTPConnectionHandler {
     ///   └─ idle            └──all answered──▶ the answer, then closing ──▶ closed
     /// ```
     ///
-    /// Requests are answered in their order, and not all at once: what concerns the connection waits until those before it have
-    /// been answered. The caller performs the action of each event, and calls ``timedOut()`` when ``wait`` has been the same
-    /// for too long.
+    /// Requests are answered in their order, and not all at once: what concerns the connection waits until those before
+    /// it have been answered. The caller performs the action of each event, and calls ``timedOut()`` when ``wait`` has
+    /// been the same for too long.
     struct StateMachine {
         /// Where the input is.
         enum Input: Equatable {
@@ -91,7 +91,8 @@ extension HTTPConnectionHandler {
         private var readsBodyBeforeClosing = false
         /// Whether the output was closed before the body of a request had arrived.
         private var isBodyCutOff = false
-        /// Whether the client speaks HTTP/1.0: it knows no chunks, and the end of an answer by the end of the connection.
+        /// Whether the client speaks HTTP/1.0: it knows no chunks, and the end of an answer by the end of the
+        /// connection.
         private(set) var isOfVersion1_0 = false
         /// Whether the client has been sent anything, which proves that a handshake of TLS is complete.
         private var hasWritten = false
@@ -168,8 +169,8 @@ extension HTTPConnectionHandler {
 
         /// A read is complete.
         ///
-        /// - Parameter isWithinRequest: Whether it has ended within a request: if that has no head yet, then within its head, also
-        ///   when the same read has brought the request before it.
+        /// - Parameter isWithinRequest: Whether it has ended within a request: if that has no head yet, then within its
+        ///   head, also when the same read has brought the request before it.
         mutating func readCompleted(isWithinRequest: Bool) {
             guard output == .open, isWithinRequest, case .rest = input else { return }
             input = .head
@@ -210,8 +211,8 @@ extension HTTPConnectionHandler {
 
         /// The head of a response is about to be written.
         ///
-        /// A connection that may end before the body of its request has arrived is not used again, and the client has to know
-        /// that: its next request would be lost.
+        /// A connection that may end before the body of its request has arrived is not used again, and the client has
+        /// to know that: its next request would be lost.
         ///
         /// - Returns: Whether the head has to say that the connection is closed after the response.
         mutating func responseBegan(_ head: HTTPResponseHead) -> Bool {
@@ -252,8 +253,8 @@ extension HTTPConnectionHandler {
 
         /// Ends the connection behind what was written.
         ///
-        /// Where nothing was written, the connection is closed at once: the end of the output may never get through, as a handler of TLS keeps
-        /// it until a handshake is complete that a stranger need not even begin.
+        /// Where nothing was written, the connection is closed at once: the end of the output may never get through, as
+        /// a handler of TLS keeps it until a handshake is complete that a stranger need not even begin.
         private mutating func closeOutput() -> Action {
             output = .closing
             if case .body = input { isBodyCutOff = true }

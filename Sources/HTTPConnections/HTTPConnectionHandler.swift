@@ -4,7 +4,8 @@ import NIOHTTP1
 
 /// Applies the time limits of a connection, refuses malformed requests, and upgrades the connection to WebSocket.
 ///
-/// It is between the parser of requests and the handlers that answer them. All decisions are those of its ``StateMachine``.
+/// It is between the parser of requests and the handlers that answer them. All decisions are those of its
+/// ``StateMachine``.
 final class HTTPConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -214,8 +215,8 @@ extension HTTPConnectionHandler {
 
     /// Lets the client have what was written, then throws away what it still sends until it closes its end.
     ///
-    /// ``StateMachine/Wait/close`` limits the latter. Closing the output of a channel whose input is closed would not wait for
-    /// what was written.
+    /// ``StateMachine/Wait/close`` limits the latter. Closing the output of a channel whose input is closed would not
+    /// wait for what was written.
     private func closeOutput(_ context: ChannelHandlerContext) {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         codec.flush(context).flatMap {

@@ -47,8 +47,10 @@ package struct UpgradableHTTPChannel<WebSocket: Sendable>: ServerChildChannel {
     ///   - responder: Answers HTTP requests.
     ///   - limits: Time, memory and number of connections.
     ///   - tls: The context for a connection that begins; `nil` for connections without TLS.
-    ///   - answer: Makes the body of a refusal; plain text by default. Called once for each refusal, on the event loop of its connection.
-    ///   - didCompress: Called on the event loop with the length of each compressed part of a response body, when that is written.
+    ///   - answer: Makes the body of a refusal; plain text by default. Called once for each refusal, on the event loop
+    ///     of its connection.
+    ///   - didCompress: Called on the event loop with the length of each compressed part of a response body, when that
+    ///     is written.
     ///   - upgrade: What becomes of WebSocket handshakes; `nil` when a request for one is answered by its route.
     package init(
         responder: @escaping HTTPChannelHandler.Responder,

@@ -7,8 +7,8 @@ package struct WebSocketUpgrade<Connection: Sendable>: Sendable {
     package struct Acceptance {
         /// The value of `Sec-WebSocket-Extensions` in the answer; `nil` for none.
         package var extensions: String?
-        /// Puts the handlers of the WebSocket in the place of the codec (``HTTPConnectionCodec/replace(with:_:)``), on the event loop,
-        /// when 101 has been written.
+        /// Puts the handlers of the WebSocket in the place of the codec (``HTTPConnectionCodec/replace(with:_:)``), on
+        /// the event loop, when 101 has been written.
         package var setUp: (ChannelHandlerContext, HTTPConnectionCodec) throws -> Connection
 
         /// Creates an answer.

@@ -3,8 +3,8 @@ import NIOConcurrencyHelpers
 
 /// Counts connections, so that there are never so many that the process runs out of file descriptors.
 ///
-/// Without descriptors nothing can be opened any more, not even the connection of a health check or a file of the storage, and
-/// accepting fails again and again at the price of a core.
+/// Without descriptors nothing can be opened any more, not even the connection of a health check or a file of the
+/// storage, and accepting fails again and again at the price of a core.
 package final class ConnectionCount: Sendable {
     /// The decision about a new connection.
     enum Admission: Equatable {

@@ -16,16 +16,16 @@ package struct HTTPConnectionLimits: Sendable {
     package var headTime = Duration.seconds(10)
     /// The time that a connection may be idle between two requests: 75 s.
     ///
-    /// Longer than the 60 s after which proxies give up their idle connections. If the server were first, a request could be
-    /// on its way to it at that moment.
+    /// Longer than the 60 s after which proxies give up their idle connections. If the server were first, a request
+    /// could be on its way to it at that moment.
     package var idleTime = Duration.seconds(75)
     /// The time for the client to close its end, after the server has closed its own: 2 s.
     ///
-    /// Meanwhile what it still sends is thrown away: a socket that is closed with unread bytes resets the connection, and the
-    /// client may lose the answer.
+    /// Meanwhile what it still sends is thrown away: a socket that is closed with unread bytes resets the connection,
+    /// and the client may lose the answer.
     package var closingTime = Duration.seconds(2)
-    /// The largest head of a request, and the most that is read of a body without a reader, or of a WebSocket before its client is
-    /// known: 64 KiB.
+    /// The largest head of a request, and the most that is read of a body without a reader, or of a WebSocket before
+    /// its client is known: 64 KiB.
     package var strangerLength = 64 * 1024
     /// The most fields of a head.
     package var fieldCount = 1000

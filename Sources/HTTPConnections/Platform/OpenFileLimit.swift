@@ -4,7 +4,7 @@ import Foundation
 package struct OpenFileLimit: Equatable {
     /// The number of files that the process may have open.
     var current: Int
-    /// The number to which the process may raise ``soft``.
+    /// The number to which the process may raise ``current``.
     var maximum: Int
 
     /// The limit of this process; `nil` if the system does not tell.

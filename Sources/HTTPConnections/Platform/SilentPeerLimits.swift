@@ -2,9 +2,9 @@ import NIOCore
 
 /// The time-outs of TCP for a peer that has vanished: a phone without network, a machine without power.
 ///
-/// Nothing arrives from such a peer, so only the system can tell: it asks an idle peer whether it is still there, and gives
-/// up a peer that does not confirm what it was sent. By default Linux takes two hours for the first, and a quarter of an hour
-/// for the second.
+/// Nothing arrives from such a peer, so only the system can tell: it asks an idle peer whether it is still there, and
+/// gives up a peer that does not confirm what it was sent. By default Linux takes two hours for the first, and a
+/// quarter of an hour for the second.
 enum SilentPeerLimits {
     /// After how many seconds without traffic a peer is asked.
     static let idleSeconds: SocketOptionValue = 30

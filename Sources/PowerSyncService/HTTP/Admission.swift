@@ -5,8 +5,8 @@ import ServiceLifecycle
 
 /// Admits clients of sync streams: over HTTP for a request, over WebSocket for a connection.
 ///
-/// A client needs, in this order: a slot of the semaphore of concurrent connections, a service that is not shutting down, a token that
-/// is valid, and a reservation among the streams of its user.
+/// A client needs, in this order: a slot of the semaphore of concurrent connections, a service that is not shutting
+/// down, a token that is valid, and a reservation among the streams of its user.
 struct Admission: Sendable {
     /// A client that was admitted.
     struct Client: Sendable {
@@ -35,8 +35,8 @@ struct Admission: Sendable {
     ///
     /// - Parameter authorization: Reads the client's `Authorization`, once there is a slot.
     /// - Returns: The client.
-    /// - Throws: `ConcurrencyQueue.Failure` without a slot, `ErrorEnvelope` with status 503 during a shutdown, `AuthorizationError`,
-    ///   `UserStreams.Overflow`, or what `authorization` throws. The slot is free again then.
+    /// - Throws: `ConcurrencyQueue.Failure` without a slot, `ErrorEnvelope` with status 503 during a shutdown,
+    ///   `AuthorizationError`, `UserStreams.Overflow`, or what `authorization` throws. The slot is free again then.
     func admit(_ authorization: () throws -> String?) async throws -> Client {
         let slot = try await connections.acquire()
         do {

@@ -8,7 +8,8 @@ import PowerSyncAuth
 /// Gives every request an id and one log line, counts its answer, and turns errors into responses
 /// (docs/protocol.md "Requests and responses").
 ///
-/// Probes and what went well are logged at `debug`. A stream has no line here: its own lines say when it begins and ends.
+/// Probes and what went well are logged at `debug`. A stream has no line here: its own lines say when it begins and
+/// ends.
 struct ErrorMiddleware: RouterMiddleware {
     typealias Context = ServiceRequestContext
 

@@ -8,8 +8,8 @@ import ServiceLifecycle
 /// `GET /sync/stream?probe=streaming`: two lines with a pause between them, for `powersync doctor`
 /// (docs/operating.md "Through the public address").
 ///
-/// It is on the path of the sync stream, because proxies treat paths differently, and its head is that of a stream. It needs no
-/// token and tells nothing; few may run at the same time.
+/// It is on the path of the sync stream, because proxies treat paths differently, and its head is that of a stream. It
+/// needs no token and tells nothing; few may run at the same time.
 extension ServiceRoutes {
     /// The pause between the two lines.
     static let probePause = Duration.seconds(1)

@@ -31,8 +31,8 @@ extension ServiceRoutes {
 
     /// Runs an operation whose success clients rely on, unless database files are gone or damaged.
     ///
-    /// ``DataFileWatch`` looks at the files each second. If the operation fails, they are looked at once more, because an error of a
-    /// database whose files have just gone says nothing of the kind.
+    /// ``DataFileWatch`` looks at the files each second. If the operation fails, they are looked at once more, because
+    /// an error of a database whose files have just gone says nothing of the kind.
     ///
     /// - Throws: ``ErrorEnvelope`` with status 503, or what `body` throws.
     func whileFilesAreWhole<Result>(_ body: () async throws -> Result) async throws -> Result {

@@ -9,8 +9,8 @@ import ServiceLifecycle
 
 /// Writes a sync stream for as long as its client, its token and the process last (docs/protocol.md "End of a stream").
 ///
-/// It owns two tasks, the session and the keepalives, which hand their lines to a ``LineQueue``. The latter also watch for a client
-/// that does not read to the end. The lines are written by the task that runs ``write(to:)``.
+/// It owns two tasks, the session and the keepalives, which hand their lines to a ``LineQueue``. The latter also watch
+/// for a client that does not read to the end. The lines are written by the task that runs ``write(to:)``.
 struct SyncStreamResponse: Sendable {
     /// Makes the lines; the first one is sent with the head.
     let opened: OpenedSyncStream
@@ -35,8 +35,8 @@ struct SyncStreamResponse: Sendable {
 
     /// Writes the stream until it ends.
     ///
-    /// - Throws: An error when the connection has to be closed without a proper end, which is what tells the client that
-    ///   the stream did not end by itself.
+    /// - Throws: An error when the connection has to be closed without a proper end, which is what tells the client
+    ///   that the stream did not end by itself.
     @concurrent
     func write(to writer: inout any ResponseBodyWriter) async throws {
         let lines = LineQueue()

@@ -5,8 +5,8 @@ import PowerSyncAuth
 
 /// The tokens of the admin API.
 ///
-/// Digests are compared instead of texts, and all of them whatever the first one says: how long it takes tells nothing about
-/// the tokens, not even their lengths.
+/// Digests are compared instead of texts, and all of them whatever the first one says: how long it takes tells nothing
+/// about the tokens, not even their lengths.
 struct AdminTokens: Sendable {
     private let digests: [[UInt8]]
 

@@ -31,7 +31,8 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var bytes: Int
         /// Transactions of the source.
         package var transactions: Int
-        /// Rows that were left out because they have no id, by table, since the process began; `nil` when there are none.
+        /// Rows that were left out because they have no id, by table, since the process began; `nil` when there are
+        /// none.
         package var rowsWithoutID: [String: Int]?
         /// The replication streams, in the order of their ids.
         package var streams: [Stream]

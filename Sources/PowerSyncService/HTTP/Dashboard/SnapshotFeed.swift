@@ -9,7 +9,8 @@ import ServiceLifecycle
 final class SnapshotFeed: Service {
     /// A subscriber of snapshots, which counts until it leaves.
     ///
-    /// The last reference to a watcher leaves, too: a response that is never written is dropped, and no code is left that could do it.
+    /// The last reference to a watcher leaves, too: a response that is never written is dropped, and no code is left
+    /// that could do it.
     final class Watcher: Sendable {
         private let feed: SnapshotFeed
         private let seen = NIOLockedValueBox<UInt64>(0)
@@ -39,8 +40,8 @@ final class SnapshotFeed: Service {
 
         /// Waits for a snapshot that this watcher has not seen; a slow watcher misses some.
         ///
-        /// - Returns: The snapshot as a server-sent event, or that there is none; `nil` after ``stop()``, and when the service
-        ///   ends.
+        /// - Returns: The snapshot as a server-sent event, or that there is none; `nil` after ``stop()``, and when the
+        ///   service ends.
         /// - Throws: `CancellationError` when the task is cancelled.
         func next() async throws -> ByteBuffer? {
             while true {

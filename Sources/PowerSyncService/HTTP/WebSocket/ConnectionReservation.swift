@@ -1,7 +1,8 @@
 import NIOConcurrencyHelpers
 import PowerSyncServiceCore
 
-/// The reservation of a WebSocket connection among the streams of its user: a connection without a stream counts as one stream.
+/// The reservation of a WebSocket connection among the streams of its user: a connection without a stream counts as one
+/// stream.
 final class ConnectionReservation: Sendable {
     private struct State {
         var reservation: UserStreams.Reservation?

@@ -19,8 +19,8 @@ struct WebSocketConnection: Sendable {
 
 /// Hands the events of a WebSocket over to a task; the last handler that sees anything of the connection.
 ///
-/// Behind it are those of HTTP, which cannot be removed because a task waits for more requests. They learn the end only.
-/// While the task does not take events, nothing is read.
+/// Behind it are those of HTTP, which cannot be removed because a task waits for more requests. They learn the end
+/// only. While the task does not take events, nothing is read.
 final class ResponderEventHandler: ChannelDuplexHandler {
     typealias InboundIn = ResponderEvent
     typealias OutboundIn = Never

@@ -7,7 +7,8 @@ import PowerSyncAuth
 import RSocket
 import ServiceLifecycle
 
-/// Answers one WebSocket connection: checks the token of its client, then runs its streams (docs/protocol.md "WebSocket").
+/// Answers one WebSocket connection: checks the token of its client, then runs its streams (docs/protocol.md
+/// "WebSocket").
 struct WebSocketSession: Sendable {
     /// The client of the connection.
     private struct Client: Sendable {

@@ -4,8 +4,8 @@ import ServiceLifecycle
 
 /// Tells sessions of the checkpoints that concern them (docs/service.md "Fan-out").
 ///
-/// One task of the process follows the storage, reads what a commit has changed, and wakes the sessions that have a changed bucket or
-/// lookup. Commits that come faster than that are taken together.
+/// One task of the process follows the storage, reads what a commit has changed, and wakes the sessions that have a
+/// changed bucket or lookup. Commits that come faster than that are taken together.
 package final class CheckpointDispatcher: Service {
     fileprivate struct State {
         var lastSession: UInt64 = 0
@@ -200,7 +200,8 @@ package final class CheckpointDispatcher: Service {
     /// - Parameters:
     ///   - stream: The replication stream that the session serves.
     ///   - userKey: The user whose write checkpoints the session announces.
-    /// - Returns: The registration, by which the session waits; finished at once when another replication stream is active already.
+    /// - Returns: The registration, by which the session waits; finished at once when another replication stream is
+    ///   active already.
     func subscribe(to stream: ActiveReplicationStream, userKey: String) -> CheckpointSubscription {
         let (session, replaced) = state.withLockedValue { state in
             state.lastSession += 1
@@ -270,9 +271,11 @@ package final class CheckpointDispatcher: Service {
 extension CheckpointDispatcher.State {
     /// Puts a session on the board of its stream, unless another one is active already.
     ///
-    /// Waiting sessions are not searched while the board stays the same: when all clients come back at once, thousands wait already.
+    /// Waiting sessions are not searched while the board stays the same: when all clients come back at once, thousands
+    /// wait already.
     ///
-    /// - Returns: When the stream has a new board, the sessions that wait for nothing any more, to be resumed without the lock.
+    /// - Returns: When the stream has a new board, the sessions that wait for nothing any more, to be resumed without
+    ///   the lock.
     fileprivate mutating func add(
         _ session: SessionID,
         to stream: ActiveReplicationStream,

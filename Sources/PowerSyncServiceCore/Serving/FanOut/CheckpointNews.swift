@@ -11,7 +11,8 @@ struct CommitChanges: Sendable {
     var operations: [BucketName: FreshOperations] = [:]
 }
 
-/// The newest checkpoint for a session, and what may have changed for its client since the checkpoint that the session took before.
+/// The newest checkpoint for a session, and what may have changed for its client since the checkpoint that the session
+/// took before.
 struct CheckpointNews: Sendable, Equatable {
     /// The newest checkpoint.
     ///

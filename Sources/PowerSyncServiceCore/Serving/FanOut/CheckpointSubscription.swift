@@ -1,7 +1,7 @@
 /// The registration of one session with the dispatcher.
 ///
-/// It ends by ``cancel()`` at the end of the session. The last reference to it cancels it, too, for a session that was opened and never
-/// run: its first line may lose the race against a time-out or the client's departure.
+/// It ends by ``cancel()`` at the end of the session. The last reference to it cancels it, too, for a session that was
+/// opened and never run: its first line may lose the race against a time-out or the client's departure.
 final class CheckpointSubscription: Sendable {
     private let dispatcher: CheckpointDispatcher
     private let session: SessionID
@@ -23,7 +23,8 @@ final class CheckpointSubscription: Sendable {
 
     /// Takes the news, if there are any.
     ///
-    /// If the buckets of the client may have changed, the session has to find them at the checkpoint, and then calls ``settle(_:)``.
+    /// If the buckets of the client may have changed, the session has to find them at the checkpoint, and then calls
+    /// ``settle(_:)``.
     func takeIfAvailable() -> CheckpointNews? { dispatcher.take(session) }
 
     /// Waits for news and takes them.
@@ -45,8 +46,8 @@ final class CheckpointSubscription: Sendable {
 
     /// Asks for any checkpoint after the given one, also one that does not concern the session.
     ///
-    /// The news that were taken before count as lost: the scope of the next ones is unknown. A write checkpoint may bring them at the
-    /// same checkpoint.
+    /// The news that were taken before count as lost: the scope of the next ones is unknown. A write checkpoint may
+    /// bring them at the same checkpoint.
     func awaitAny(after checkpoint: StorageCheckpoint) {
         dispatcher.awaitAny(session, after: checkpoint)
     }

@@ -9,11 +9,12 @@ import PowerSyncProtocol
 //                 ▲                                                        │ awaitAny(after:)
 //                 └───────────────── take ◄── overdue: any commit ◄────────┘
 //
-// While a session resolves, its buckets are not known: commits are kept as they are, and filtered when the session settles. No
-// commit is lost in between, because a session is on the board before it reads anything, and reads at the newest checkpoint.
+// While a session resolves, its buckets are not known: commits are kept as they are, and filtered when the session
+// settles. No commit is lost in between, because a session is on the board before it reads anything, and reads at the
+// newest checkpoint.
 //
-// A write checkpoint wakes a session in any state. One that is overdue, or has not settled since it took something, could
-// not use what it took: whatever wakes it, it is told that everything may have changed.
+// A write checkpoint wakes a session in any state. One that is overdue, or has not settled since it took something,
+// could not use what it took: whatever wakes it, it is told that everything may have changed.
 
 /// The state of the dispatcher for one stream: its sessions, and the changes that each has not taken yet; no I/O.
 struct DispatchBoard: Sendable {
@@ -102,8 +103,8 @@ struct DispatchBoard: Sendable {
 
     /// Takes the changes that a session has not taken.
     ///
-    /// If its buckets may have changed, it has to find them at the checkpoint and to ``settle(_:of:)``. If it cannot, or if
-    /// it asks for any checkpoint, the next scope is everything: the changes that it took are not kept.
+    /// If its buckets may have changed, it has to find them at the checkpoint and to ``settle(_:of:)``. If it cannot,
+    /// or if it asks for any checkpoint, the next scope is everything: the changes that it took are not kept.
     ///
     /// - Returns: `nil` when there is nothing.
     mutating func take(_ session: SessionID) -> CheckpointNews? {

@@ -1,17 +1,19 @@
 import NIOCore
 import PowerSyncProtocol
 
-/// The operations that one commit has added to a bucket, read ahead for the only session that has the bucket (docs/service.md "Fan-out").
+/// The operations that one commit has added to a bucket, read ahead for the only session that has the bucket
+/// (docs/service.md "Fan-out").
 ///
-/// The dispatcher reads them for many sessions at once, so that not each of them reads the storage for the same commit. They may be
-/// dropped at any time: a session that has none reads the storage. They count in ``LineMemory/fresh`` until the last reference to them
-/// goes away.
+/// The dispatcher reads them for many sessions at once, so that not each of them reads the storage for the same commit.
+/// They may be dropped at any time: a session that has none reads the storage. They count in ``LineMemory/fresh`` until
+/// the last reference to them goes away.
 final class FreshOperations: Sendable {
     /// The most bytes of texts that a commit may have for one bucket, and that are kept for one session: 64 KiB.
     ///
     /// For more bytes, the time of a read is a small part of the time to send them.
     static let maximumBytes = 64 * 1024
-    /// The most commits whose operations are kept for one bucket of a session; after more, they are sent together, in one line.
+    /// The most commits whose operations are kept for one bucket of a session; after more, they are sent together, in
+    /// one line.
     static let maximumCommits = 8
     /// The most that is read of one commit.
     static let limits: BucketDataLimits = {

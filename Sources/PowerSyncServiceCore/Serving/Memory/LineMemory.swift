@@ -11,12 +11,14 @@ import NIOConcurrencyHelpers
 ///
 /// The metric `powersync_held_bytes` has the bytes of each of them, as its `kind`.
 ///
-/// Lines of a client that reads nothing stay in memory. When sessions wait for room, the streams of clients that have taken nothing
-/// for ``patience`` are ended, those with the most bytes first. Their clients continue where they were when they connect again.
+/// Lines of a client that reads nothing stay in memory. When sessions wait for room, the streams of clients that have
+/// taken nothing for ``patience`` are ended, those with the most bytes first. Their clients continue where they were
+/// when they connect again.
 package final class LineMemory: Sendable {
     /// The unsent lines of one stream.
     ///
-    /// An account is closed by its last reference: lines outlive the session that has read them, in the queue of the response.
+    /// An account is closed by its last reference: lines outlive the session that has read them, in the queue of the
+    /// response.
     package final class Account: Sendable {
         private let memory: LineMemory
         private let id: UInt64
@@ -28,11 +30,12 @@ package final class LineMemory: Sendable {
 
         deinit { memory.close(id) }
 
-        /// Sets the closure that ends the stream when other sessions want its memory and the client has taken nothing for ``patience``.
+        /// Sets the closure that ends the stream when other sessions want its memory and the client has taken nothing
+        /// for ``patience``.
         ///
-        /// The closure is called once. The bytes of the stream then count as free for ``patience``. A closure that does not end the
-        /// stream calls this function again before it returns: then the bytes do not count as free, other streams are ended
-        /// as well, and the new closure may be called after ``patience``.
+        /// The closure is called once. The bytes of the stream then count as free for ``patience``. A closure that does
+        /// not end the stream calls this function again before it returns: then the bytes do not count as free, other
+        /// streams are ended as well, and the new closure may be called after ``patience``.
         ///
         /// - Parameter end: Ends the stream; it must not keep the account.
         package func whenStalled(_ end: @escaping @Sendable () -> Void) {

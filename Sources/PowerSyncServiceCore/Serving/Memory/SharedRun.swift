@@ -2,15 +2,15 @@ import NIOConcurrencyHelpers
 
 /// A run of operations that several sessions send; see ``SharedRuns``.
 ///
-/// While the run is kept for later sessions, it counts in ``LineMemory/shared``. Once it is dropped, it stays in memory for the streams
-/// that still send it, whose clients may have stopped reading, each at the run of another checkpoint. So it has an account of its own
-/// from then on: it counts once, however many streams send it, until the network has taken its last line from the last of them,
-/// or that stream has ended.
+/// While the run is kept for later sessions, it counts in ``LineMemory/shared``. Once it is dropped, it stays in memory
+/// for the streams that still send it, whose clients may have stopped reading, each at the run of another checkpoint.
+/// So it has an account of its own from then on: it counts once, however many streams send it, until the network has
+/// taken its last line from the last of them, or that stream has ended.
 final class SharedRun: Sendable {
     /// The registration of a stream that sends the run.
     ///
-    /// It ends with its last reference, which a batch of lines in the queue of the response holds: that is when the network has taken
-    /// the last line of the run, or the stream has ended.
+    /// It ends with its last reference, which a batch of lines in the queue of the response holds: that is when the
+    /// network has taken the last line of the run, or the stream has ended.
     final class Sender: Sendable {
         private let run: SharedRun
         private let account: LineMemory.Account

@@ -3,9 +3,9 @@ import PowerSyncProtocol
 
 /// Runs of operations that several sessions want, read and encoded once (docs/service.md "Fan-out").
 ///
-/// The first session that asks for a run makes it, those that ask meanwhile wait for it, and later ones find it for as long as it is
-/// kept: until the next checkpoint, and within ``LineMemory/shared``. A run that is not kept any longer counts in an account of its
-/// own while it is sent; see ``SharedRun``.
+/// The first session that asks for a run makes it, those that ask meanwhile wait for it, and later ones find it for as
+/// long as it is kept: until the next checkpoint, and within ``LineMemory/shared``. A run that is not kept any longer
+/// counts in an account of its own while it is sent; see ``SharedRun``.
 package final class SharedRuns: Sendable {
     /// The identity of a run: buckets, positions, checkpoint and encoding.
     struct Key: Hashable, Sendable {
@@ -71,8 +71,8 @@ package final class SharedRuns: Sendable {
     ///
     /// - Parameters:
     ///   - key: The identity of the run.
-    ///   - make: Makes the run; called by one session at a time. If it returns `nil`, because there is no room, or throws, the next session
-    ///     that waits for the run calls its own.
+    ///   - make: Makes the run; called by one session at a time. If it returns `nil`, because there is no room, or
+    ///     throws, the next session that waits for the run calls its own.
     /// - Returns: The run, whose bytes all sessions share; `nil` when there was no room to make it.
     /// - Throws: What `make` throws, or `CancellationError`.
     func run(

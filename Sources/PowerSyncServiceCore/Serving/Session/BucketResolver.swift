@@ -3,8 +3,9 @@ import PowerSyncSyncConfig
 
 /// Finds the buckets of one client at a checkpoint, with their checksums.
 ///
-/// Remembers the last result: buckets are looked up again only if a parameter lookup changed, and checksums are read only
-/// for buckets that are new, or changed and not read by the dispatcher (docs/sync-config.md "When buckets are found again").
+/// Remembers the last result: buckets are looked up again only if a parameter lookup changed, and checksums are read
+/// only for buckets that are new, or changed and not read by the dispatcher (docs/sync-config.md "When buckets are
+/// found again").
 struct BucketResolver: Sendable {
     /// The buckets of a client at a checkpoint.
     private struct Result {
@@ -47,7 +48,8 @@ struct BucketResolver: Sendable {
 
     /// The buckets at the checkpoint of some news.
     ///
-    /// After an error, ask the dispatcher for a checkpoint with an unknown scope: the changes of this one have been taken.
+    /// After an error, ask the dispatcher for a checkpoint with an unknown scope: the changes of this one have been
+    /// taken.
     ///
     /// - Throws: `BucketLimitError` when the client has too many, or an error of the storage.
     mutating func candidate(for news: CheckpointNews) async throws -> SyncSession.Candidate {

@@ -1,9 +1,10 @@
 import PowerSyncProtocol
 
-/// Counts the operations and bytes of a stream since its last log line about a checkpoint, and the time by activity since the announcement.
+/// Counts the operations and bytes of a stream since its last log line about a checkpoint, and the time by activity
+/// since the announcement.
 ///
-/// A stream has at most one such line a second. What a line leaves out is in the next one: the operations and bytes of all lines add
-/// up to what was sent.
+/// A stream has at most one such line a second. What a line leaves out is in the next one: the operations and bytes of
+/// all lines add up to what was sent.
 struct CheckpointStory {
     /// The contents of a line.
     struct Line: Equatable {

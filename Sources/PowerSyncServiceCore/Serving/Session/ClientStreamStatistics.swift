@@ -4,8 +4,8 @@ import NIOConcurrencyHelpers
 package import PowerSyncProtocol
 import Tracing
 
-/// Counts what one stream sends, and knows what it is doing: for its last log entry, for operators, and for the metrics of the
-/// process.
+/// Counts what one stream sends, and knows what it is doing: for its last log entry, for operators, and for the metrics
+/// of the process.
 package final class ClientStreamStatistics: Sendable {
     private struct Counts {
         var operations = OperationCounts()

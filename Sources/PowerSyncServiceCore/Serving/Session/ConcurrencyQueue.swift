@@ -4,13 +4,13 @@ import NIOConcurrencyHelpers
 ///
 /// Slots are handed over in the order in which tasks ask for them: a released slot wakes the one task that gets it.
 ///
-/// Work that ends in one function takes its slot by ``withSlot(_:)``. Work that goes on in the body of a response takes a slot by
-/// ``acquire()``, and releases it at the end of that body.
+/// Work that ends in one function takes its slot by ``withSlot(_:)``. Work that goes on in the body of a response takes
+/// a slot by ``acquire()``, and releases it at the end of that body.
 package final class ConcurrencyQueue: Sendable {
     /// One permit of the semaphore, which counts until it is released.
     ///
-    /// The last reference to a slot releases it, too: a slot that loses the race against a time-out, or the response that holds it and is
-    /// never written, is dropped, and no code is left that could release it.
+    /// The last reference to a slot releases it, too: a slot that loses the race against a time-out, or the response
+    /// that holds it and is never written, is dropped, and no code is left that could release it.
     package final class Slot: Sendable {
         private let queue: ConcurrencyQueue
         private let isReleased = NIOLockedValueBox(false)
@@ -95,7 +95,8 @@ package final class ConcurrencyQueue: Sendable {
 
     /// Runs a closure with a slot.
     ///
-    /// Like ``acquire()``, it runs on the actor of its caller, so that tasks of one actor wait in the order in which they ask.
+    /// Like ``acquire()``, it runs on the actor of its caller, so that tasks of one actor wait in the order in which
+    /// they ask.
     package nonisolated(nonsending) func withSlot<Result>(
         _ body: nonisolated(nonsending) () async throws -> Result
     ) async throws -> Result {

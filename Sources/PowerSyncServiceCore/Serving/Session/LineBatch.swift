@@ -34,7 +34,8 @@ struct LineBatch: Sendable {
     /// - Parameters:
     ///   - line: The line.
     ///   - isHeld: Whether the account counts the line.
-    ///   - sender: The registration with the shared run that the line is from; `nil` when only this session sends the line.
+    ///   - sender: The registration with the shared run that the line is from; `nil` when only this session sends the
+    ///     line.
     ///   - queue: Where lines go.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     mutating func add(

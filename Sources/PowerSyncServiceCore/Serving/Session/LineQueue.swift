@@ -3,8 +3,9 @@ package import NIOCore
 
 /// Hands encoded lines from the tasks of a stream to the one that writes the response.
 ///
-/// ``send(_:held:)`` gives back-pressure: it returns when the writer has taken the lines, and the writer takes lines when the network has
-/// accepted those before. Keepalives (``offer(_:isLast:)``) are written between two batches, without back-pressure.
+/// ``send(_:held:)`` gives back-pressure: it returns when the writer has taken the lines, and the writer takes lines
+/// when the network has accepted those before. Keepalives (``offer(_:isLast:)``) are written between two batches,
+/// without back-pressure.
 package final class LineQueue: Sendable {
     /// The reasons for the end of a queue.
     package enum End: Sendable {
@@ -188,7 +189,8 @@ package final class LineQueue: Sendable {
 
     /// Counts the lines that were taken before as accepted, releases their memory, and takes the next lines.
     ///
-    /// It is a function of its own, so that the lines that were taken before are not in memory during the wait for the next ones.
+    /// It is a function of its own, so that the lines that were taken before are not in memory during the wait for the
+    /// next ones.
     private func step() -> Next {
         let (next, isProgress, held) = state.withLockedValue { state in
             let isProgress = state.written < state.taken

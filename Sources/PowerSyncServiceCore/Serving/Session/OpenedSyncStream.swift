@@ -48,8 +48,8 @@ package struct OpenedSyncStream: Sendable {
     ///   - userAgent: The client's name for itself; for the log.
     ///   - environment: The environment of all sessions.
     ///   - logger: With the id of the request.
-    /// - Throws: ``UserStreams/Overflow``, ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, ``TooSlow``, `CancellationError`,
-    ///   or an error of the storage.
+    /// - Throws: ``UserStreams/Overflow``, ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`,
+    ///   ``TooSlow``, `CancellationError`, or an error of the storage.
     package init(
         _ request: StreamingSyncRequest,
         token: VerifiedToken,
@@ -152,8 +152,8 @@ package struct OpenedSyncStream: Sendable {
         }
     }
 
-    /// Sets the closure that is called, once, when other streams wait for memory and the client of this one has read nothing for
-    /// ``LineMemory/patience``.
+    /// Sets the closure that is called, once, when other streams wait for memory and the client of this one has read
+    /// nothing for ``LineMemory/patience``.
     ///
     /// - Parameter end: Ends the stream.
     package func whenStalled(_ end: @escaping @Sendable () -> Void) {

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 
-/// Reads the operations that a session sends: those that the dispatcher has read, those of a run that other sessions share, or those in
-/// the storage. The memory of all sessions together has a limit; see ``LineMemory``.
+/// Reads the operations that a session sends: those that the dispatcher has read, those of a run that other sessions
+/// share, or those in the storage. The memory of all sessions together has a limit; see ``LineMemory``.
 extension SyncSession {
     /// Where the operations of a bucket come from.
     enum Origin {
@@ -34,8 +34,8 @@ extension SyncSession {
 
     /// Reads operations and encodes them.
     ///
-    /// A shared run is in memory once, and does not count in the account of this session; see ``SharedRun``. While the session waits for
-    /// memory, it holds neither a slot of the semaphore for reads nor lines.
+    /// A shared run is in memory once, and does not count in the account of this session; see ``SharedRun``. While the
+    /// session waits for memory, it holds neither a slot of the semaphore for reads nor lines.
     ///
     /// - Returns: The lines, and the registration with the run that they are from, if that is shared.
     mutating func run(

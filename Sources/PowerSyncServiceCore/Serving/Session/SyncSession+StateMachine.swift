@@ -18,11 +18,12 @@ import PowerSyncSyncConfig
 //              │        │   (then a later checkpoint)      │
 //              └────────┴──────────────────────────────────┘
 //
-// Building a line is separate from taking it up: `prepareLine(for:)` changes nothing, and its result may be thrown away.
-// Positions are the truth of the connection, not of a line: what is sent late for line A counts for line B.
+// Building a line is separate from taking it up: `prepareLine(for:)` changes nothing, and its result may be thrown
+// away. Positions are the truth of the connection, not of a line: what is sent late for line A counts for line B.
 //
 // An operation that compaction has left in the place of a row names the later one that replaced the row, its target. A
-// client that gets it lacks the row until it has the target: nothing before that is completed, and no checkpoint announced.
+// client that gets it lacks the row until it has the target: nothing before that is completed, and no checkpoint
+// announced.
 
 extension SyncSession {
     /// The buckets of a client at one checkpoint, with their checksums, which could be announced.
@@ -95,8 +96,8 @@ extension SyncSession {
         enum State: Sendable {
             /// The announced data cannot be sent.
             ///
-            /// Everything has been sent, or, with a checkpoint, that one could not be completed, and a later one that has
-            /// reached the target has to make up for it.
+            /// Everything has been sent, or, with a checkpoint, that one could not be completed, and a later one that
+            /// has reached the target has to make up for it.
             case waitingForCheckpoint(after: StorageCheckpoint?, target: OpID)
             /// Data is being sent.
             case downloading(Download)
@@ -149,7 +150,8 @@ extension SyncSession {
 
         /// Builds the line that announces a checkpoint.
         ///
-        /// It is a whole one at the beginning, and when other subscriptions than before get nothing, which a diff cannot say.
+        /// It is a whole one at the beginning, and when other subscriptions than before get nothing, which a diff
+        /// cannot say.
         ///
         /// - Returns: `nil` when there is nothing to tell the client, or only a later checkpoint has all rows.
         func prepareLine(for candidate: Candidate) -> PreparedLine? {
@@ -212,10 +214,11 @@ extension SyncSession {
 
         // MARK: Data
 
-        /// Whether operations that came with news are all that is left to send of a bucket, before a line for them is taken up.
+        /// Whether operations that came with news are all that is left to send of a bucket, before a line for them is
+        /// taken up.
         ///
-        /// They are, if everything before them has been sent: all that the bucket had at the checkpoint of the last line, as
-        /// nothing was added between that and the first of them.
+        /// They are, if everything before them has been sent: all that the bucket had at the checkpoint of the last
+        /// line, as nothing was added between that and the first of them.
         func canSend(_ operations: [FreshOperations], of bucket: BucketName) -> Bool {
             guard let first = operations.first, !hasSkippedChanges, !pendingDownloads.contains(bucket) else {
                 return false

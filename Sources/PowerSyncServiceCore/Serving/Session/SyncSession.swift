@@ -7,19 +7,20 @@ package import PowerSyncAuth
 /// One sync stream: derives the lines for a client from the checkpoints of the storage
 /// (docs/service.md "Sync sessions").
 ///
-/// ``StateMachine`` decides what is sent; this type reads the storage for it, and hands the lines over.
-/// A session does not depend on the transport. Of the token it takes the user and the payload that queries of the sync config read.
+/// ``StateMachine`` decides what is sent; this type reads the storage for it, and hands the lines over. A session does
+/// not depend on the transport. Of the token it takes the user and the payload that queries of the sync config read.
 ///
-/// A session is opened and run by one task after the other: ``open()`` makes the first line, so that a failure up to there
-/// can still become an HTTP error, then ``run(_:)`` sends everything else.
+/// A session is opened and run by one task after the other: ``open()`` makes the first line, so that a failure up to
+/// there can still become an HTTP error, then ``run(_:)`` sends everything else.
 package struct SyncSession: Sendable {
     /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
     static let readAheadBytes = 2 * 1024 * 1024
 
-    /// The most bytes of the first data line of a connection: 64 KiB. Each later line may have twice as many as the one before.
+    /// The most bytes of the first data line of a connection: 64 KiB. Each later line may have twice as many as the one
+    /// before.
     ///
-    /// A client keeps nothing of a line that is cut. Over a link that ends again and again before a long line is through, it would
-    /// get the same one each time; with short lines first, each connection brings it forward.
+    /// A client keeps nothing of a line that is cut. Over a link that ends again and again before a long line is
+    /// through, it would get the same one each time; with short lines first, each connection brings it forward.
     static let firstLineBytes = 64 * 1024
 
     /// The account of this stream in ``Environment/memory``.
@@ -90,7 +91,8 @@ package struct SyncSession: Sendable {
 
     /// Makes the first line, for the current checkpoint.
     ///
-    /// Waits while the dispatcher is behind a checkpoint that another process has published: this client may have seen it already.
+    /// Waits while the dispatcher is behind a checkpoint that another process has published: this client may have seen
+    /// it already.
     ///
     /// - Returns: The encoded line; `nil` when another sync config became active in the meantime.
     /// - Throws: `BucketLimitError`, or an error of the storage.
@@ -184,7 +186,8 @@ package struct SyncSession: Sendable {
 
     /// Finds what could be announced.
     ///
-    /// - Returns: `nil` when compaction works on what a later checkpoint consists of: that one is there, or about to be.
+    /// - Returns: `nil` when compaction works on what a later checkpoint consists of: that one is there, or about to
+    ///   be.
     private mutating func candidate(for news: CheckpointNews) async throws -> Candidate? {
         let candidate: Candidate
         do {
@@ -281,8 +284,8 @@ package struct SyncSession: Sendable {
 
 // MARK: Logging
 
-/// The announcement of a checkpoint is logged at `debug`, because the names of buckets have the values of their parameters; that it is
-/// complete or invalidated at `info`. What the client does not get is a warning.
+/// The announcement of a checkpoint is logged at `debug`, because the names of buckets have the values of their
+/// parameters; that it is complete or invalidated at `info`. What the client does not get is a warning.
 extension SyncSession {
     /// Most bucket names in one log entry.
     private static let loggedBuckets = 20

@@ -1,11 +1,12 @@
 import NIOConcurrencyHelpers
 
-/// The registry of the open streams of the process: it limits the streams of each user, and lists all streams for operators.
+/// The registry of the open streams of the process: it limits the streams of each user, and lists all streams for
+/// operators.
 package final class UserStreams: Sendable {
     /// The lease of an open stream: the stream counts until it is released.
     ///
-    /// The last reference to a lease releases it, too. Opening a stream may lose a race, against a time-out or the client's departure;
-    /// its result is then dropped by the task group, and no code is left that could release it.
+    /// The last reference to a lease releases it, too. Opening a stream may lose a race, against a time-out or the
+    /// client's departure; its result is then dropped by the task group, and no code is left that could release it.
     package final class Lease: Sendable {
         /// Counts what the stream sends.
         package let statistics: ClientStreamStatistics
@@ -26,7 +27,8 @@ package final class UserStreams: Sendable {
 
     /// The lease of a stream that is not open yet: its request is still coming in.
     ///
-    /// It counts as a stream of its user until a stream takes it over or it is released, which its last reference does, too; see ``Lease``.
+    /// It counts as a stream of its user until a stream takes it over or it is released, which its last reference does,
+    /// too; see ``Lease``.
     package final class Reservation: Sendable {
         private let streams: UserStreams
         private let userID: String
@@ -77,7 +79,8 @@ package final class UserStreams: Sendable {
 
     fileprivate struct State {
         var lastID: UInt64 = 0
-        /// The streams of each user, by the bytes of the user's id: `String` is equal for ids that differ in their composition.
+        /// The streams of each user, by the bytes of the user's id: `String` is equal for ids that differ in their
+        /// composition.
         var counts: [[UInt8]: Int] = [:]
         var entries: [UInt64: Entry] = [:]
         /// The totals of ended streams.
