@@ -16,9 +16,9 @@ package struct SyncSession: Sendable {
     /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
     static let readAheadBytes = 2 * 1024 * 1024
 
-    /// The most bytes of the first data line of a connection: 64 KiB. Each later line may have twice as many as the one
-    /// before.
+    /// The most bytes of the first data line of a connection: 64 KiB.
     ///
+    /// Each later line may have twice as many as the one before.
     /// A client keeps nothing of a line that is cut. Over a link that ends again and again before a long line is
     /// through, it would get the same one each time; with short lines first, each connection brings it forward.
     static let firstLineBytes = 64 * 1024
