@@ -163,7 +163,11 @@ extension SyncService {
                 timeout: .seconds(30),
                 clock: timing.clock
             ),
-            userStreams: UserStreams(limit: limits.maxStreamsPerUser, now: { [timing] in timing.seconds }),
+            userStreams: UserStreams(
+                limit: limits.maxStreamsPerUser,
+                now: { [timing] in timing.seconds },
+                clock: timing.clock
+            ),
             limits: BucketLimits(
                 maximumBuckets: limits.maxBucketsPerConnection,
                 maximumParameterResults: limits.maxParameterQueryResults

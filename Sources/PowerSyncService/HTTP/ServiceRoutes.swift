@@ -62,7 +62,7 @@ struct ServiceRoutes: Sendable {
         let router = Router(context: ServiceRequestContext.self, options: [.autoGenerateHeadEndpoints])
         router.add(middleware: TracingMiddleware())
         router.add(middleware: CrossOriginMiddleware())
-        router.add(middleware: ErrorMiddleware { UUID().uuidString.lowercased() })
+        router.add(middleware: ErrorMiddleware(clock: sessions.timing.clock) { UUID().uuidString.lowercased() })
         router.add(middleware: ExpectedBodyMiddleware())
 
         router.post("sync/stream") { try await openStream($0, $1) }
@@ -92,7 +92,7 @@ struct ServiceRoutes: Sendable {
     /// The router of a process that serves no clients.
     func makeProbeRouter() -> Router<ServiceRequestContext> {
         let router = Router(context: ServiceRequestContext.self, options: [.autoGenerateHeadEndpoints])
-        router.add(middleware: ErrorMiddleware { UUID().uuidString.lowercased() })
+        router.add(middleware: ErrorMiddleware(clock: sessions.timing.clock) { UUID().uuidString.lowercased() })
         addProbes(to: router)
         return router
     }

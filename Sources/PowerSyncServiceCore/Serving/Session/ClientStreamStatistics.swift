@@ -53,14 +53,21 @@ package final class ClientStreamStatistics: Sendable {
 
     private let counts: NIOLockedValueBox<Counts>
     private let now: @Sendable () -> Double
+    private let clock: any Clock<Duration>
     /// Of the request for the stream, which has been answered when the stream is written.
     private let context = ServiceContext.current ?? .topLevel
 
     /// Creates the statistics of a stream that is being opened.
     ///
-    /// - Parameter now: The seconds since 1970.
-    package init(now: @escaping @Sendable () -> Double = { Timing().seconds }) {
+    /// - Parameters:
+    ///   - now: The seconds since 1970.
+    ///   - clock: Measures the duration of the stream.
+    package init(
+        now: @escaping @Sendable () -> Double = { Timing().seconds },
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
         self.now = now
+        self.clock = clock
         counts = NIOLockedValueBox(Counts(activeSince: now()))
     }
 
@@ -177,7 +184,7 @@ package final class ClientStreamStatistics: Sendable {
 
     /// A stream that has begun.
     package struct Beginning: Sendable {
-        fileprivate let time = ContinuousClock.now
+        fileprivate let stopwatch: Stopwatch
         fileprivate let work: TracedWork
     }
 
@@ -186,7 +193,7 @@ package final class ClientStreamStatistics: Sendable {
     /// - Returns: For ``didEnd(_:code:over:begun:logger:)``.
     package func didStart() -> Beginning {
         Self.connections.increment()
-        return Beginning(work: TracedWork(.stream, in: context))
+        return Beginning(stopwatch: Stopwatch(clock), work: TracedWork(.stream, in: context))
     }
 
     /// The stream has ended.
@@ -218,7 +225,7 @@ package final class ClientStreamStatistics: Sendable {
                 "move": .stringConvertible(counts.move),
                 "clear": .stringConvertible(counts.clear),
             ],
-            LogKey.streamDuration: .stringConvertible(Int((ContinuousClock.now - beginning.time) / .milliseconds(1))),
+            LogKey.streamDuration: .stringConvertible(Int(beginning.stopwatch.elapsed / .milliseconds(1))),
             LogKey.closeReason: "\(reason)",
         ]
         beginning.work.set("operations_synced", operationCount)

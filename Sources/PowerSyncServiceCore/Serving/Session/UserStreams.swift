@@ -89,6 +89,7 @@ package final class UserStreams: Sendable {
 
     private let limit: Int
     private let now: @Sendable () -> Double
+    private let clock: any Clock<Duration>
     private let state = NIOLockedValueBox(State())
 
     /// Creates a registry.
@@ -96,9 +97,15 @@ package final class UserStreams: Sendable {
     /// - Parameters:
     ///   - limit: The most streams of a user at the same time.
     ///   - now: The seconds since 1970.
-    package init(limit: Int, now: @escaping @Sendable () -> Double = { Timing().seconds }) {
+    ///   - clock: Measures the duration of streams.
+    package init(
+        limit: Int,
+        now: @escaping @Sendable () -> Double = { Timing().seconds },
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
         self.limit = limit
         self.now = now
+        self.clock = clock
     }
 
     /// The number of users that have streams or reservations.
@@ -155,7 +162,7 @@ package final class UserStreams: Sendable {
     /// - Returns: The lease of the stream.
     /// - Throws: ``Overflow`` when the user has as many streams as the limit allows.
     package func enter(_ client: StreamClient, with reservation: Reservation? = nil) throws(Overflow) -> Lease {
-        let statistics = ClientStreamStatistics(now: now)
+        let statistics = ClientStreamStatistics(now: now, clock: clock)
         let openedAt = now()
         let isReserved = reservation?.take() ?? false
         let id = state.withLockedValue { state -> UInt64? in
