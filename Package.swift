@@ -509,9 +509,9 @@ let package = Package(
                 "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
                 "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
                 "PowerSyncTesting", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
-                .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .logging, .metrics,
-                .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL,
-                .prometheus,
+                .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdCore, .hummingbirdTesting, .logging,
+                .metrics, .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression, .nioPosix,
+                .nioSSL, .prometheus,
             ]
         ),
         tests(

@@ -101,7 +101,9 @@ import Testing
         // What succeeds needs no look.
         #expect(try await routes.whileFilesAreWhole { 7 } == 7)
         let error = await #expect(throws: (any Error).self) {
-            try await routes.whileFilesAreWhole { throw DatabaseError(resultCode: .SQLITE_IOERR) }
+            try await routes.whileFilesAreWhole { () async throws -> Void in
+                throw DatabaseError(resultCode: .SQLITE_IOERR)
+            }
         }
         #expect(ErrorEnvelope(try #require(error)).httpStatus == (isGone ? 503 : 500))
         #expect(probes.has(.files) == isGone)

@@ -1,5 +1,6 @@
 import HTTPConnections
 import Hummingbird
+import HummingbirdCore
 import HummingbirdTesting
 import NIOHTTP1
 import PowerSyncProtocol
