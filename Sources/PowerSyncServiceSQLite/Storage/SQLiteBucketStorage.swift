@@ -39,7 +39,7 @@ package final class SQLiteBucketStorage: FileBacked {
     private let disk: DiskBarrier
     /// The streams that have a writer.
     let leases = NIOLockedValueBox<Set<ReplicationStreamID>>([])
-    /// What the names of slots begin with, if nobody says otherwise.
+    /// The default prefix of the names of slots.
     package static let defaultSlotPrefix = "powersync_"
 
     /// What the names of slots begin with.
