@@ -2,8 +2,8 @@ import PowerSyncServiceCore
 
 /// What processes that share a storage tell each other (docs/postgres-storage.md "Several processes").
 ///
-/// A notification is a text of less than 8000 bytes: empty for a checkpoint or a change of streams, else the user with a new write
-/// checkpoint, its position, and the key of its user, which is missing when it is too long or cannot be sent.
+/// A notification is a text of less than 8000 bytes. It is empty for a checkpoint or a change of streams. For a write checkpoint it
+/// has the process that has recorded it, its position, and the key of its user, which is missing when it is too long or cannot be sent.
 enum StorageNotification: Equatable {
     /// Checkpoints or streams are not what they were.
     case changed
