@@ -56,8 +56,10 @@ extension SyncService {
             report: { report, stream in signs.report(report, of: stream) },
             touch: { signs.touch() }
         )
-        let memory = LineMemory(limit: configuration.limits.maxReadAheadBytes, clock: timing.clock)
-        let dispatcher = CheckpointDispatcher(storage: storage, memory: memory)
+        let dispatcher = CheckpointDispatcher(
+            storage: storage,
+            memory: LineMemory(limit: configuration.limits.maxReadAheadBytes, clock: timing.clock)
+        )
         let follower = StorageFollower(storage: storage) { look in
             switch look {
             case .writeCheckpoint(let userKey, let position):
