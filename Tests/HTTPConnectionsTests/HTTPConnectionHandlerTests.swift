@@ -243,14 +243,16 @@ import TestSupport
         #expect(!large.channel.isActive)
     }
 
-    @Test(arguments: [
-        ("a body that is read", ["Content-Length: 65536"], "", false),
-        ("one byte more than is read", ["Content-Length: 65537"], "", true),
-        ("one byte more, of which one is there", ["Content-Length: 65537"], "x", false),
-        ("a length that is not known", ["Transfer-Encoding: chunked"], "", true),
-        ("a body without a length that is there", ["Transfer-Encoding: chunked"], "1\r\nx\r\n0\r\n\r\n", false),
-        ("no body", [], "", false),
-    ])
+    @Test(
+        arguments: [
+            ("a body that is read", ["Content-Length: 65536"], "", false),
+            ("one byte more than is read", ["Content-Length: 65537"], "", true),
+            ("one byte more, of which one is there", ["Content-Length: 65537"], "x", false),
+            ("a length that is not known", ["Transfer-Encoding: chunked"], "", true),
+            ("a body without a length that is there", ["Transfer-Encoding: chunked"], "1\r\nx\r\n0\r\n\r\n", false),
+            ("no body", [], "", false),
+        ] as [(String, [String], String, Bool)]
+    )
     func aResponseSaysThatItsConnectionEndsIfTheRestOfTheBodyMayNotBeRead(
         _ description: String,
         _ fields: [String],

@@ -105,7 +105,8 @@ import Testing
                 throw DatabaseError(resultCode: .SQLITE_IOERR)
             }
         }
-        #expect(ErrorEnvelope(try #require(error)).httpStatus == (isGone ? 503 : 500))
+        let envelope = ErrorEnvelope(try #require(error))
+        #expect(envelope.httpStatus == (isGone ? 503 : 500))
         #expect(probes.has(.files) == isGone)
     }
 
