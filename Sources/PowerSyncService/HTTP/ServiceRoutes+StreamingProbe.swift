@@ -12,7 +12,7 @@ import ServiceLifecycle
 /// needs no token and tells nothing; few may run at the same time.
 extension ServiceRoutes {
     /// The pause between the two lines.
-    static let probePause = Duration.seconds(1)
+    package static let probePause = Duration.seconds(1)
 
     /// Answers the probe; to other requests, the route does not exist.
     func probeStreaming(_ request: Request) async throws -> Response {

@@ -2,7 +2,8 @@ import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncTesting
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// A queue over a real database, storages in memory and a clock that stands still.
 ///

@@ -1,7 +1,8 @@
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite
 struct AttachmentContextTests {

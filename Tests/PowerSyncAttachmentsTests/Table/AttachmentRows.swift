@@ -3,7 +3,8 @@ import NIOConcurrencyHelpers
 import PowerSyncTesting
 import TestSupport
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// A database with an attachments table, a context over it, and a clock that stands still until a test sets it.
 final class AttachmentRows: Sendable {

@@ -1,7 +1,8 @@
 import NIOConcurrencyHelpers
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// The transactions of `saveFile` and `deleteFile`.
 @Suite

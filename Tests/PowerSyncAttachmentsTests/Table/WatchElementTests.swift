@@ -1,7 +1,8 @@
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// What an element of the watch does to the table.
 @Suite

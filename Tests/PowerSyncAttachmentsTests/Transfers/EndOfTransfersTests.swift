@@ -5,7 +5,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// What happens to transfers, and to what they have written, when somebody does not want them any more.
 @Suite("When transfers are ended", .timeLimit(.minutes(1))) struct EndOfTransfersTests {

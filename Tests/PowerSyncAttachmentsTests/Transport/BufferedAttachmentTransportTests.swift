@@ -3,7 +3,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite("A transport over a remote storage of whole files", .timeLimit(.minutes(1)))
 struct BufferedAttachmentTransportTests {

@@ -6,7 +6,8 @@ import PowerSyncNIO
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Connections that files go over, with SwiftNIO.
 @Suite(.timeLimit(.minutes(1))) struct FileConnectionTests {

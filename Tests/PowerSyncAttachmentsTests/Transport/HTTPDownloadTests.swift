@@ -6,7 +6,8 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite("A download over HTTP", .onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPDownloadTests {
     @Test(

@@ -4,7 +4,8 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite("An upload over HTTP", .onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPUploadTests {
     @Test("sends the exact bytes, their number and type, and the app's headers", arguments: [0, 1, 1_000_000])

@@ -3,7 +3,8 @@ import NIOCore
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// The file of a download, which several may want to write.
 @Suite("The file of a download", .timeLimit(.minutes(1))) struct PartialDownloadTests {

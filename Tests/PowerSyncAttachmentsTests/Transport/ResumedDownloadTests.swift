@@ -6,7 +6,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Downloads that go on where an earlier attempt stopped.
 @Suite("A resumed download", .onEachHTTPStack, .timeLimit(.minutes(1))) struct ResumedDownloadTests {

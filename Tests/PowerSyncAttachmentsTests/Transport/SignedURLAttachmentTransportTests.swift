@@ -5,7 +5,8 @@ import NIOHTTP1
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite("A transport with signed URLs", .onEachHTTPStack, .timeLimit(.minutes(1)))
 struct SignedURLAttachmentTransportTests {

@@ -7,7 +7,8 @@ import PowerSyncNIO
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Every connection of the attachments, with a peer that falls silent.
 @Suite("A silent peer of attachments", .onEachHTTPStack, .timeLimit(.minutes(2))) struct SilentConnectionTests {

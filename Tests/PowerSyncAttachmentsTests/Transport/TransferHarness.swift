@@ -7,7 +7,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// A transport, a server and a directory.
 struct TransferHarness {

@@ -2,7 +2,8 @@ import Foundation
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Rows compared with what is on the disk.
 @Suite(.timeLimit(.minutes(1)))

@@ -3,7 +3,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Instances of one file share what they share until the last one is gone.
 @Suite(.timeLimit(.minutes(1))) struct DatabaseGroupTests {

@@ -2,7 +2,7 @@ import Foundation
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct ActivityTests {
     private let harness = SyncHarness()

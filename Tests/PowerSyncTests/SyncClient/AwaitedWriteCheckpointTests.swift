@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// How the upload loop asks for a write checkpoint, and what it does when that does not come.
 @Suite(.timeLimit(.minutes(1))) struct AwaitedWriteCheckpointTests {

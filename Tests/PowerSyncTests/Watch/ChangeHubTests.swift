@@ -2,7 +2,7 @@ import GRDB
 import PowerSyncCore
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 extension ChangeListener {
     /// The changes since the last call, certain ones and possible ones.

@@ -6,7 +6,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite("When the version of a file is looked at", .timeLimit(.minutes(1))) struct ExternalCommitLooksTests {
     /// A database whose looks do not wait, unless a clock is given, and whose rounds of late looks are told.

@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What watches need of GRDB; last looked at in version 7.10.
 ///

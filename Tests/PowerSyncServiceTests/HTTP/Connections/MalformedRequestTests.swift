@@ -5,6 +5,7 @@ import HummingbirdTesting
 import NIOHTTP1
 import PowerSyncProtocol
 import Prometheus
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -1,0 +1,158 @@
+import Foundation
+import PowerSyncClient
+
+/// What a queue consists of, apart from what runs.
+struct AttachmentQueueParts: Sendable {
+    let db: any PowerSyncDatabaseProtocol
+    let service: AttachmentService
+    let localStorage: any LocalStorageAdapter
+    let logger: any LoggerProtocol
+    let engine: TransferEngine
+    let paths: AttachmentPaths
+    let table: SharedAttachmentTable
+    let tableName: String
+    let directory: String
+    let subdirectories: [String]
+    /// The time between two looks at the table without a reason; `nil` for none.
+    let interval: Duration?
+    let downloads: Bool
+    let archivesOnlyAfterFirstSync: Bool
+    let environment: AttachmentEnvironment
+    let references: @Sendable () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>
+
+    /// Saves files.
+    var saver: FileSaver {
+        FileSaver(
+            service: service,
+            localStorage: localStorage,
+            paths: paths,
+            table: table,
+            logger: logger,
+            filename: { AttachmentPaths.newFilename(id: $0, fileExtension: $1) }
+        )
+    }
+
+    /// Follows an element of the watch, and makes room in the cache if something was archived.
+    func process(_ items: [WatchedAttachmentItem], deliveredAt: Date) async throws {
+        let archives = !archivesOnlyAfterFirstSync || db.currentStatus.hasSynced == true
+        let summary = try await service.withContext { context in
+            try await context.process(
+                items,
+                filenames: { try await paths.filename(of: $0) },
+                deliveredAt: deliveredAt.millisecondsSince1970,
+                downloads: downloads,
+                archives: archives,
+                localUri: paths.path,
+                storage: localStorage
+            )
+        }
+        guard summary.archived > 0 else { return }
+        _ = try await service.withContext { try await engine.context.expire($0) }
+    }
+}
+
+// Upkeep.
+extension AttachmentQueueParts {
+    /// Creates the directories, and removes what interrupted writes have left there.
+    func prepareDirectories() async throws {
+        try await makeDirectories()
+        do {
+            // Not the parts of downloads: rows tell which are wanted, but not those of other queues in this directory.
+            let oneHourAgo = environment.now().addingTimeInterval(-3600)
+            try await localStorage.removeTemporaryFiles(path: directory, olderThan: oneHourAgo)
+        } catch {
+            try Task.checkCancellation()
+            log(.warning, "Temporary files could not be removed: \(error.localizedDescription)")
+        }
+    }
+
+    /// Creates the directories.
+    func makeDirectories() async throws {
+        try await localStorage.makeDir(path: directory)
+        for name in subdirectories {
+            try AttachmentPath.check(filename: name)
+            try await localStorage.makeDir(path: directory + "/" + name)
+        }
+    }
+
+    /// Compares all rows with the files on the disk and repairs them.
+    func verify() async throws {
+        try await service.withContext { context in
+            try await context.verify(downloads: downloads, localUri: paths.path, storage: localStorage)
+        }
+    }
+
+    /// Removes all archived attachments that the cache has no room for.
+    func expire() async throws {
+        var round = ExpiryRound()
+        repeat {
+            let failed = round.failed
+            round = try await service.withContext { try await engine.context.expire($0, besides: failed) }
+        } while !round.isComplete
+    }
+
+    /// Removes all rows and files.
+    ///
+    /// Once it has begun, a cancellation does not end it: files without rows would stay.
+    ///
+    /// - Parameter keepsDirectory: Whether the directory is needed afterwards.
+    /// - Throws: `CancellationError` before it has begun, or an error of the database or the storage.
+    func clear(keepsDirectory: Bool) async throws {
+        try await service.withContext { context in
+            try await Task.ignoringCancellation {
+                try await context.clearQueue()
+                try await localStorage.rmDir(path: directory)
+                if keepsDirectory { try await makeDirectories() }
+            }
+        }
+    }
+
+    /// Refuses directories that nobody wants to be emptied.
+    func checkMayBeEmptied() throws {
+        let path = URL(fileURLWithPath: directory).standardizedFileURL.path
+        guard !directory.isEmpty, path != "/", path != URL(fileURLWithPath: NSHomeDirectory()).standardizedFileURL.path
+        else {
+            throw PowerSyncAttachmentError.invalidPath("\(directory.debugDescription) will not be emptied")
+        }
+    }
+
+    /// Removes files that no row leads to, of this queue or of another one of this process and database.
+    ///
+    /// - Returns: How many.
+    func sweepOrphans(olderThan age: Duration) async throws -> Int {
+        let date = environment.now().addingTimeInterval(-(age / .seconds(1)))
+        return try await service.withContext { context in
+            let files = try await localStorage.files(path: directory, notChangedSince: date)
+            guard !files.isEmpty else { return 0 }
+            var search = OrphanSearch(among: files)
+            for row in try await fileLocations(in: context) {
+                if let path = row.localUri { search.keepStoredFile(at: path) }
+                guard let name = row.filename, let path = try? await paths.path(of: name) else { continue }
+                search.keepFile(at: path)
+                for part in AttachmentPath.downloadFiles(for: path) { search.keepFile(at: part) }
+            }
+            let orphans = try await search.orphans(in: localStorage)
+            for orphan in orphans { try await localStorage.deleteFile(filePath: orphan) }
+            return orphans.count
+        }
+    }
+
+    /// Where the files of all rows are: of this table, and of those of other queues, which may have the same directory.
+    private func fileLocations(in context: AttachmentContext) async throws -> [AttachmentStore.FileLocation] {
+        let (store, others) = (context.store, context.storesOfOtherQueues)
+        return try await db.readLock { context in
+            try store.fileLocations(in: context) + others.flatMap { try $0.locationsIfThere(in: context) }
+        }
+    }
+
+    /// Counts rows and bytes by state.
+    func stats() async throws -> AttachmentQueueStats {
+        let store = AttachmentStore(tableName: tableName)
+        return try await db.readLock { try store.stats(in: $0) }
+    }
+
+    /// Logs a message about attachments.
+    func log(_ severity: LogSeverity, _ message: String) {
+        logger.log(severity, message, tag: LogTag.attachments)
+    }
+}

@@ -1,0 +1,91 @@
+public import Foundation
+public import PowerSyncClient
+
+/// Transfers the attachments of a table: uploads, downloads and deletions.
+///
+/// An ``AttachmentQueue`` has one; apps that follow references by themselves can make their own.
+public actor SyncingService: SyncingServiceProtocol {
+    nonisolated let engine: TransferEngine
+
+    /// Creates a service that is stopped.
+    ///
+    /// - Parameters:
+    ///   - remoteStorage: Takes and gives files.
+    ///   - localStorage: Keeps the files on this device.
+    ///   - attachmentsService: The attachments table.
+    ///   - logger: Where messages go.
+    ///   - getLocalUri: Maps a file name to a path.
+    ///   - errorHandler: Decides whether a failed transfer is tried again; `nil` for always.
+    ///   - syncThrottle: The least time between two looks at the table, in seconds.
+    public init(
+        remoteStorage: any RemoteStorageAdapter,
+        localStorage: any LocalStorageAdapter,
+        attachmentsService: any AttachmentServiceProtocol,
+        logger: any LoggerProtocol,
+        getLocalUri: @Sendable @escaping (String) async -> String,
+        errorHandler: (any SyncErrorHandler)? = nil,
+        syncThrottle: TimeInterval = 5.0
+    ) {
+        let environment = AttachmentEnvironment()
+        self.init(
+            engine: TransferEngine(
+                context: TransferContext(
+                    transport: BufferedAttachmentTransport(remote: remoteStorage, local: localStorage),
+                    keepsPartialDownloads: false,
+                    localStorage: localStorage,
+                    service: attachmentsService,
+                    directory: nil,
+                    paths: AttachmentPaths(directory: nil, locate: getLocalUri),
+                    errorHandler: errorHandler,
+                    options: TransferOptions(throttle: ConnectOptions.duration(seconds: syncThrottle)),
+                    logger: logger,
+                    table: SharedAttachmentTable(),
+                    progress: TransferProgressHub(),
+                    clock: ElapsedClock(environment.clock),
+                    random: environment.random,
+                    isDatabaseClosed: { false }
+                )
+            )
+        )
+    }
+
+    init(engine: TransferEngine) {
+        self.engine = engine
+    }
+
+    /// Begins to transfer; a service that is started already starts again.
+    ///
+    /// - Parameter period: The seconds between two looks at the table without a reason; 0 or less for none.
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
+    public func startSync(period: TimeInterval) async throws {
+        try await engine.start(interval: period > 0 ? ConnectOptions.duration(seconds: period) : nil)
+    }
+
+    /// Ends the transfers.
+    ///
+    /// They can be started again.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
+    public func stopSync() async throws {
+        try engine.checkIsOpen()
+        await engine.stop()
+    }
+
+    /// Ends the transfers for good.
+    public func close() async throws {
+        await engine.close()
+    }
+
+    /// Looks at the table now; what failed is tried again at once.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
+    public func triggerSync() async throws {
+        try engine.checkIsOpen()
+        engine.fire(.hope)
+    }
+
+    /// Removes archived attachments that the cache has no room for, with their files, up to 1000.
+    public func deleteArchivedAttachments(_ context: AttachmentContext) async throws -> Bool {
+        try await engine.context.expire(context).isComplete
+    }
+}
