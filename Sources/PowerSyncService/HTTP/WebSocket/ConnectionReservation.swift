@@ -1,27 +1,29 @@
 import NIOConcurrencyHelpers
 import PowerSyncServiceCore
 
-/// The place of a WebSocket connection among the streams of its user: while it has no stream, it counts as one.
-final class ConnectionPlace: Sendable {
+/// The reservation of a WebSocket connection among the streams of its user: a connection without a stream counts as one
+/// stream.
+final class ConnectionReservation: Sendable {
     private struct State {
         var reservation: UserStreams.Reservation?
         var streams = 0
+        var isReleased = false
     }
 
     private let userStreams: UserStreams
     private let userID: String
     private let state: NIOLockedValueBox<State>
 
-    /// Keeps the place that a user has taken for a connection.
+    /// Takes over the reservation with which a client was admitted.
     init(_ reservation: UserStreams.Reservation, of userID: String, among userStreams: UserStreams) {
         self.userStreams = userStreams
         self.userID = userID
         state = NIOLockedValueBox(State(reservation: reservation))
     }
 
-    /// Runs a stream of the connection.
+    /// Runs a stream of the connection, and reserves again when it was the last one.
     ///
-    /// - Returns: Whether the connection still has a place. If not, it has no stream, and the user has opened others meanwhile.
+    /// - Returns: Whether the connection counts. If not, it has no stream, and the user has opened others meanwhile.
     func withStream(_ body: () async -> Void) async -> Bool {
         state.withLockedValue { $0.streams += 1 }
         await body()
@@ -33,17 +35,30 @@ final class ConnectionPlace: Sendable {
         guard let reservation = try? userStreams.reserve(userID) else {
             return state.withLockedValue { $0.streams > 0 || $0.reservation != nil }
         }
-        state.withLockedValue { state in
-            if state.reservation == nil { state.reservation = reservation }
+        let isTaken = state.withLockedValue { state in
+            guard state.reservation == nil, !state.isReleased else { return false }
+            state.reservation = reservation
+            return true
         }
+        if !isTaken { reservation.release() }
         return true
     }
 
-    /// Gives the place to a stream that is opened; `nil` when another one has it.
+    /// Gives the reservation to a stream that is opened; `nil` when another one has it.
     func take() -> UserStreams.Reservation? {
         state.withLockedValue { state in
             defer { state.reservation = nil }
             return state.reservation
         }
+    }
+
+    /// Releases the reservation; the connection has ended.
+    func release() {
+        let reservation = state.withLockedValue { state in
+            state.isReleased = true
+            defer { state.reservation = nil }
+            return state.reservation
+        }
+        reservation?.release()
     }
 }

@@ -8,80 +8,80 @@ import Testing
 @testable import PowerSyncServiceCore
 
 /// The memory for lines that clients have not read is limited over all streams (docs/service.md "Sync sessions").
-@Suite(.timeLimit(.minutes(1))) struct ReadAheadBudgetTests {
+@Suite(.timeLimit(.minutes(1))) struct LineMemoryTests {
     private let clock = TestClock()
 
-    /// A share whose stream could be ended, so that others wait with a timer.
-    private func share(of budget: ReadAheadBudget) -> ReadAheadBudget.Share {
-        let share = budget.share()
-        share.whenStalled {}
-        return share
+    /// An account whose stream could be ended, so that others wait with a timer.
+    private func account(of memory: LineMemory) -> LineMemory.Account {
+        let account = memory.openAccount()
+        account.whenStalled {}
+        return account
     }
 
     /// A task that waits for room, once it does.
-    private func waiter(_ budget: ReadAheadBudget) async throws -> Task<Void, any Error> {
-        let task = Task { try await budget.waitForRoom() }
-        try await clock.waitForTimer(of: ReadAheadBudget.patience)
+    private func waiter(_ memory: LineMemory) async throws -> Task<Void, any Error> {
+        let task = Task { try await memory.waitForRoom() }
+        try await clock.waitForTimer(of: LineMemory.patience)
         return task
     }
 
     @Test func thereIsRoomBelowTheLimit() async throws {
-        let budget = ReadAheadBudget(limit: 100, clock: clock)
-        let share = self.share(of: budget)
-        try await budget.waitForRoom()
-        share.add(99)
-        try await budget.waitForRoom()
-        share.add(1)
-        #expect(!budget.hasRoom)
-        let waiting = try await waiter(budget)
-        share.remove(1)
+        let memory = LineMemory(limit: 100, clock: clock)
+        let account = self.account(of: memory)
+        try await memory.waitForRoom()
+        account.add(99)
+        try await memory.waitForRoom()
+        account.add(1)
+        #expect(!memory.hasRoom)
+        let waiting = try await waiter(memory)
+        account.remove(1)
         try await waiting.value
-        #expect(budget.byteCount == 99)
+        #expect(memory.byteCount == 99)
     }
 
     @Test func aStreamThatEndsMakesRoom() async throws {
-        let budget = ReadAheadBudget(limit: 10, clock: clock)
-        var share: ReadAheadBudget.Share? = self.share(of: budget)
-        share?.add(1_000)
-        let waiting = try await waiter(budget)
-        share = nil
+        let memory = LineMemory(limit: 10, clock: clock)
+        var account: LineMemory.Account? = self.account(of: memory)
+        account?.add(1_000)
+        let waiting = try await waiter(memory)
+        account = nil
         try await waiting.value
-        #expect(budget.byteCount == 0)
+        #expect(memory.byteCount == 0)
     }
 
     @Test func whoWaitsCanBeCancelled() async throws {
-        let budget = ReadAheadBudget(limit: 1, clock: clock)
-        let share = self.share(of: budget)
-        share.add(1)
-        let waiting = try await waiter(budget)
+        let memory = LineMemory(limit: 1, clock: clock)
+        let account = self.account(of: memory)
+        account.add(1)
+        let waiting = try await waiter(memory)
         waiting.cancel()
         await #expect(throws: CancellationError.self) { try await waiting.value }
         #expect(clock.pendingTimers.isEmpty)
-        withExtendedLifetime(share) {}
+        withExtendedLifetime(account) {}
     }
 
     @Test func manyWhoWaitHaveOneTimer() async throws {
-        let budget = ReadAheadBudget(limit: 10, clock: clock)
-        let share = self.share(of: budget)
-        share.add(10)
-        let first = try await waiter(budget)
-        let others = (0..<100).map { _ in Task { try await budget.waitForRoom() } }
+        let memory = LineMemory(limit: 10, clock: clock)
+        let account = self.account(of: memory)
+        account.add(10)
+        let first = try await waiter(memory)
+        let others = (0..<100).map { _ in Task { try await memory.waitForRoom() } }
         for other in others.prefix(50) { other.cancel() }
         for other in others.prefix(50) { await #expect(throws: CancellationError.self) { try await other.value } }
-        #expect(clock.pendingTimers == [ReadAheadBudget.patience])
-        share.remove(1)
+        #expect(clock.pendingTimers == [LineMemory.patience])
+        account.remove(1)
         try await first.value
         for other in others.dropFirst(50) { try await other.value }
     }
 
     @Test func whoReadsForTheFirstTimeMeanwhileIsNotEnded() async throws {
-        let budget = ReadAheadBudget(limit: 10, clock: clock)
-        let (old, new, ended) = (budget.share(), budget.share(), NIOLockedValueBox<[String]>([]))
-        for (share, name) in [(old, "old"), (new, "new")] {
-            share.whenStalled { ended.withLockedValue { $0.append(name) } }
+        let memory = LineMemory(limit: 10, clock: clock)
+        let (old, new, ended) = (memory.openAccount(), memory.openAccount(), NIOLockedValueBox<[String]>([]))
+        for (account, name) in [(old, "old"), (new, "new")] {
+            account.whenStalled { ended.withLockedValue { $0.append(name) } }
         }
         old.add(10)
-        let waiting = try await waiter(budget)
+        let waiting = try await waiter(memory)
         clock.advance(by: .seconds(10))
         // A read that had begun.
         new.add(20)
@@ -94,31 +94,31 @@ import Testing
     }
 
     @Test func whoTakesNothingIsEndedAndOnlyAsManyAsNecessary() async throws {
-        let budget = ReadAheadBudget(limit: 100, clock: clock)
+        let memory = LineMemory(limit: 100, clock: clock)
         let ended = NIOLockedValueBox<[Int]>([])
-        let shares = [60, 20, 50, 70].enumerated().map { index, byteCount in
-            let share = budget.share()
-            share.add(byteCount)
-            share.whenStalled { ended.withLockedValue { $0.append(index) } }
-            return share
+        let accounts = [60, 20, 50, 70].enumerated().map { index, byteCount in
+            let account = memory.openAccount()
+            account.add(byteCount)
+            account.whenStalled { ended.withLockedValue { $0.append(index) } }
+            return account
         }
-        let waiting = try await waiter(budget)
+        let waiting = try await waiter(memory)
         clock.advance(by: .seconds(10))
         // The last one reads.
-        shares[3].remove(1)
+        accounts[3].remove(1)
         clock.advance(by: .seconds(20))
-        try await clock.waitForTimer(of: ReadAheadBudget.patience, count: 1)
+        try await clock.waitForTimer(of: LineMemory.patience, count: 1)
         #expect(ended.withLockedValue(\.self) == [0, 2])
         // Those who were told to end, and do not, are not told again.
-        clock.advance(by: ReadAheadBudget.patience)
-        try await clock.waitForTimer(of: ReadAheadBudget.patience, count: 1)
+        clock.advance(by: LineMemory.patience)
+        try await clock.waitForTimer(of: LineMemory.patience, count: 1)
         #expect(ended.withLockedValue(\.self) == [0, 2, 3, 1])
-        for share in shares { share.remove(20) }
-        shares[3].remove(49)
-        shares[2].remove(30)
+        for account in accounts { account.remove(20) }
+        accounts[3].remove(49)
+        accounts[2].remove(30)
         try await waiting.value
-        #expect(budget.byteCount == 40)
-        withExtendedLifetime(shares) {}
+        #expect(memory.byteCount == 40)
+        withExtendedLifetime(accounts) {}
     }
 
     // MARK: Sessions
@@ -141,24 +141,24 @@ import Testing
     }
 
     @Test func clientsThatDoNotReadTakeTheBudgetAndOneRead() async throws {
-        let budget = ReadAheadBudget(limit: 50_000, clock: clock)
+        let memory = LineMemory(limit: 50_000, clock: clock)
         // Who reads takes the room before the next one looks: otherwise all could read at once, and nobody would wait.
         let readers = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: .max)
-        try await SessionScenario.run(Self.config, dataReaders: readers, readAhead: budget) { scenario in
+        try await SessionScenario.run(Self.config, dataReaders: readers, memory: memory) { scenario in
             try await Self.fill(&scenario, users: 1...4, rows: 30)
             let first = try await scenario.client("u1")
             let second = try await scenario.client("u2")
             let third = try await scenario.client("u3")
             // Two have read for their clients, more than 60,000 bytes together; the third waits.
-            try await clock.waitForTimer(of: ReadAheadBudget.patience)
-            #expect((60_000...100_000).contains(budget.byteCount))
+            try await clock.waitForTimer(of: LineMemory.patience)
+            #expect((60_000...100_000).contains(memory.byteCount))
             var reader = try await scenario.client("u4")
             // The third takes the room that the first makes; the second has been silent for long enough then. Who has begun to
             // wait in the moment when time goes on waits for the next time.
             let time = Task { [clock] in
                 while true {
-                    clock.advance(by: ReadAheadBudget.patience)
-                    try await clock.waitForTimer(of: ReadAheadBudget.patience)
+                    clock.advance(by: LineMemory.patience)
+                    try await clock.waitForTimer(of: LineMemory.patience)
                 }
             }
             defer { time.cancel() }
@@ -169,12 +169,12 @@ import Testing
             await second.leave()
             await third.leave()
         }
-        #expect(budget.byteCount == 0)
+        #expect(memory.byteCount == 0)
     }
 
     @Test func aBudgetOfOneByteIsEnoughForThoseWhoRead() async throws {
-        let budget = ReadAheadBudget(limit: 1, clock: clock)
-        try await SessionScenario.run(Self.config, readAhead: budget) { scenario in
+        let memory = LineMemory(limit: 1, clock: clock)
+        try await SessionScenario.run(Self.config, memory: memory) { scenario in
             try await Self.fill(&scenario, users: 1...8, rows: 5)
             var opened: [(first: ByteBuffer, session: SyncSession)] = []
             for user in 1...8 {
@@ -193,7 +193,7 @@ import Testing
                 for try await lines in group { #expect(lines.last?.hasPrefix("complete") == true, "\(lines)") }
             }
         }
-        #expect(budget.byteCount == 0)
+        #expect(memory.byteCount == 0)
     }
 
     /// A client that has taken its rows, and nothing more.
@@ -208,47 +208,47 @@ import Testing
 
     /// The first one is alone, and counts; two that read what one more shares with them need no more room.
     @Test func whatIsSharedDoesNotCount() async throws {
-        let budget = ReadAheadBudget(limit: 7_000, clock: clock)
+        let memory = LineMemory(limit: 7_000, clock: clock)
         let config = Self.config.replacing(" WHERE owner = auth.user_id()", with: "")
-        try await SessionScenario.run(config, readAhead: budget) { scenario in
+        try await SessionScenario.run(config, memory: memory) { scenario in
             try await Self.fill(&scenario, users: 1...1, rows: 5)
             let silent = try await Self.silentClient(scenario)
-            #expect((5_000..<7_000).contains(budget.byteCount))
+            #expect((5_000..<7_000).contains(memory.byteCount))
             let other = try await scenario.client("u2")
             for user in ["u3", "u4"] {
                 var reader = try await scenario.client(user)
                 #expect(try await reader.untilComplete().last?.hasPrefix("complete") == true)
                 await reader.leave()
             }
-            #expect(budget.byteCount < 7_000)
+            #expect(memory.byteCount < 7_000)
             await silent.leave()
             await other.leave()
         }
-        #expect(budget.byteCount == 0)
+        #expect(memory.byteCount == 0)
     }
 
     @Test func whatIsSharedCountsForEachClientThatGetsACopyOfIt() async throws {
-        let budget = ReadAheadBudget(limit: 100_000, clock: clock)
+        let memory = LineMemory(limit: 100_000, clock: clock)
         let config = Self.config.replacing(" WHERE owner = auth.user_id()", with: "")
-        try await SessionScenario.run(config, readAhead: budget) { scenario in
+        try await SessionScenario.run(config, memory: memory) { scenario in
             scenario.copiesLines = true
             try await Self.fill(&scenario, users: 1...1, rows: 5)
             let first = try await Self.silentClient(scenario)
             let second = try await Self.silentClient(scenario, "u2")
             let third = try await Self.silentClient(scenario, "u3")
-            #expect((15_000..<21_000).contains(budget.byteCount))
+            #expect((15_000..<21_000).contains(memory.byteCount))
             await first.leave()
             await second.leave()
-            #expect((5_000..<7_000).contains(budget.byteCount))
+            #expect((5_000..<7_000).contains(memory.byteCount))
             await third.leave()
         }
-        #expect(budget.byteCount == 0)
+        #expect(memory.byteCount == 0)
     }
 
     @Test func whatIsSharedWaitsForRoom() async throws {
-        let budget = ReadAheadBudget(limit: 1, clock: clock)
+        let memory = LineMemory(limit: 1, clock: clock)
         let config = Self.config.replacing(" WHERE owner = auth.user_id()", with: "")
-        try await SessionScenario.run(config, readAhead: budget) { scenario in
+        try await SessionScenario.run(config, memory: memory) { scenario in
             try await Self.fill(&scenario, users: 1...1, rows: 5)
             let silent = try await Self.silentClient(scenario)
             var readers: [Task<[String], any Error>] = []
@@ -264,12 +264,12 @@ import Testing
                     }
                 )
             }
-            try await clock.waitForTimer(of: ReadAheadBudget.patience)
+            try await clock.waitForTimer(of: LineMemory.patience)
             await silent.leave()
             for reader in readers {
                 #expect(try await reader.value.last?.hasPrefix("complete") == true)
             }
         }
-        #expect(budget.byteCount == 0)
+        #expect(memory.byteCount == 0)
     }
 }
