@@ -233,7 +233,7 @@ extension SyncEngine {
         guard published == .complete else { return }
         status.showNoDownload()
         status.lastApplied = completion.checkpoint.writeCheckpoint
-        actions.append(.didCompleteSync(applied: status.lastApplied))
+        actions.append(.didCompleteSync)
     }
 
     /// Tells of the rows that constraints of the app refuse.

@@ -25,6 +25,8 @@ package struct SyncEngine: Sendable {
     package internal(set) var status = DownloadStatus()
     /// The status of the last ``SyncAction/updateStatus(_:)``.
     private var publishedStatus = DownloadStatus()
+    /// The number of the last ``SyncAction/heldBack(_:)``.
+    private var publishedHeldBack: OpID?
     /// The rows of `ps_buckets`.
     var buckets = BucketTable()
     /// How operations are found by key.
@@ -58,13 +60,6 @@ package struct SyncEngine: Sendable {
 
     /// Whether an iteration is running.
     package var isActive: Bool { machine.isActive }
-
-    /// Whether a validated checkpoint waits for ``SyncEvent/uploadCompleted``; otherwise that event does nothing, and a
-    /// driver can save the transaction.
-    package var hasPendingCheckpoint: Bool { machine.heldBackCheckpoint != nil }
-
-    /// The number of the validated checkpoint that local writes keep from being published.
-    package var heldBackCheckpoint: OpID? { machine.heldBackCheckpoint?.lastOpID }
 
     /// Handles events in one transaction.
     ///
@@ -103,6 +98,7 @@ package struct SyncEngine: Sendable {
                 if wasActive, !isActive { break }
             }
             publishStatus(&step.actions)
+            publishHeldBack(&step.actions)
             try buckets.flush(db)
             return step
         } catch {
@@ -146,7 +142,9 @@ package struct SyncEngine: Sendable {
     ) throws -> Bool {
         if case .line(let received) = event, case .data(let line) = received.line {
             // Progress is published once for a run of data lines.
-            return try store(line, byteCount: received.byteCount, db)
+            guard try store(line, byteCount: received.byteCount, db) else { return false }
+            lineHandled(isKeepalive: false, &actions)
+            return true
         }
         publishStatus(&actions)
         switch event {
@@ -162,6 +160,9 @@ package struct SyncEngine: Sendable {
             try endIteration(hideDisconnect: false, db, &actions)
         case .line(let received):
             guard try handle(received, db, now, &actions) else { return false }
+            publishStatus(&actions)
+            let isKeepalive = if case .keepalive = received.line { true } else { false }
+            lineHandled(isKeepalive: isKeepalive, &actions)
         case .tokenRefreshed:
             _ = try machine.requireIteration()
             actions.log(.debug, "Closing the stream because new credentials are available.")
@@ -170,6 +171,7 @@ package struct SyncEngine: Sendable {
             guard try retryHeldBackCheckpoint(db, now, &actions) else { return false }
         case .keepaliveAnswered:
             try checkSubscriptions(try machine.requireIteration(), db, now, &actions)
+            if isActive { actions.append(.lookAtUploads(.keepalive)) }
         case .subscriptionStored(let stream):
             _ = try machine.requireIteration()
             // As the row is now: what was handled since it was stored may have changed it.
@@ -181,6 +183,20 @@ package struct SyncEngine: Sendable {
         }
         publishStatus(&actions)
         return true
+    }
+
+    /// Adds an action for the upload queue when a line is a reason to look at it.
+    private mutating func lineHandled(isKeepalive: Bool, _ actions: inout [SyncAction]) {
+        guard let reason = machine.lineHandled(isKeepalive: isKeepalive) else { return }
+        actions.append(.lookAtUploads(reason))
+    }
+
+    /// Adds an action in front when another checkpoint than before is held back at the end of a step.
+    private mutating func publishHeldBack(_ actions: inout [SyncAction]) {
+        let heldBack = machine.heldBackCheckpoint?.lastOpID
+        guard heldBack != publishedHeldBack else { return }
+        publishedHeldBack = heldBack
+        actions.insert(.heldBack(heldBack), at: 0)
     }
 
     /// Adds an action for the status unless it is what was published last.
