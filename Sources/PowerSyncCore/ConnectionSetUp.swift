@@ -6,8 +6,6 @@ package enum ConnectionSetUp {
     static let writerCacheSize = 51_200
     /// The size to which the write-ahead log shrinks after a checkpoint, in bytes.
     static let journalSizeLimit = 6_291_456
-    /// How long a connection waits for another process, in seconds.
-    static let busyTimeout: Double = 30
 
     /// Sets what SQLite's own default is, whatever its build says.
     ///
@@ -26,7 +24,7 @@ package enum ConnectionSetUp {
     ///
     /// An encryption key must be set by a closure that was added earlier, since everything here reads the file.
     package static func apply(to configuration: inout Configuration) {
-        configuration.busyMode = .timeout(busyTimeout)
+        configuration.busyMode = .timeout(ConnectionState.busyTimeout)
         configuration.prepareDatabase { db in
             try prepare(db)
         }

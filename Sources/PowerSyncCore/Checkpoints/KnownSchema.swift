@@ -23,6 +23,8 @@ struct KnownSchema: Sendable {
     /// `nil` before somebody asks.
     private var foreignKeys: [ForeignKey]?
     private var regions: [ExactText: DatabaseRegion] = [:]
+    /// The statements that write to raw tables.
+    let rawTableStatements = RawTableStatements()
 
     /// Forgets everything if the schema is not the one that was asked about.
     mutating func revalidate(_ db: Database) throws {

@@ -16,7 +16,7 @@ enum RowDestination {
         if try schema.hasTable(dataTable, db) {
             self = .dataTable(try DataTableRows(dataTable, &schema, db))
         } else if let rawTable = rawTables.first(where: { ExactText($0.name) == ExactText(type) }) {
-            self = .rawTable(RawTableRows(rawTable, db))
+            self = .rawTable(RawTableRows(db, table: rawTable, statements: schema.rawTableStatements))
         } else {
             self = .dataTable(try DataTableRows(untyped: db, &schema))
         }

@@ -26,7 +26,8 @@ enum WaitingRows {
         guard !rawTables.isEmpty, try db.hasRows("ps_untyped"), try OplogIndexes.exist(db) else { return refused }
         try schema.revalidate(db)
         for rawTable in rawTables where try isWaitedFor(rawTable.name, &schema, db) {
-            guard let table = try? RawTableRows(rawTable, db).rowTable else { continue }
+            let rawRows = RawTableRows(db, table: rawTable, statements: schema.rawTableStatements)
+            guard let table = try? rawRows.rowTable else { continue }
             try db.execute(
                 sql: """
                     INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id)

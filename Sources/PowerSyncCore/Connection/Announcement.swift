@@ -24,12 +24,12 @@ package enum Announcement {
     ///
     /// Does nothing on a connection without our SQL functions: there the engine never writes.
     package static func add(_ observer: any AnnouncementObserver, _ db: Database) {
-        state(of: db)?.add(observer)
+        state(of: db)?.announcements.add(observer)
     }
 
     /// Removes an observer from a connection.
     package static func remove(_ observer: any AnnouncementObserver, _ db: Database) {
-        state(of: db)?.remove(observer)
+        state(of: db)?.announcements.remove(observer)
     }
 
     /// Tells all observers of a connection, GRDB's included, that tables were written to.
@@ -41,7 +41,7 @@ package enum Announcement {
     /// - Throws: GRDB's `DatabaseError`.
     package static func tell(_ tables: [String]?, in region: DatabaseRegion, _ db: Database) throws {
         guard let state = state(of: db) else { return try db.notifyChanges(in: region) }
-        try state.announce(tables, in: region, db)
+        try state.announcements.tell(db, tables: tables, region: region)
     }
 
     /// Whether SQLite has committed something of which GRDB has not told its observers.
@@ -49,7 +49,7 @@ package enum Announcement {
     /// Ask when a statement has failed, and may have been committed nevertheless, or before it is left.
     package static func hasUntoldCommit(_ db: Database) -> Bool {
         guard !db.isInsideTransaction, let state = state(of: db) else { return false }
-        return state.awaitsEndOfCommit
+        return state.announcements.awaitsEndOfCommit
     }
 
     /// Has `powersync_update_hooks` report tables of the engine that were written to where no hook sees it.
@@ -61,7 +61,7 @@ package enum Announcement {
     ///   - db: The writer, inside a transaction.
     /// - Throws: GRDB's `DatabaseError`.
     static func note(_ table: String, _ db: Database) throws {
-        try state(of: db)?.noteChanges(of: [table], db)
+        try state(of: db)?.announcements.note(db, tables: [table])
     }
 
     private static func state(of db: Database) -> ConnectionState? {

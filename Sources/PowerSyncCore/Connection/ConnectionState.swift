@@ -30,8 +30,6 @@ final class ConnectionState: @unchecked Sendable {
     private var committedRawTables: [ClientRawTable] = []
     /// How many rows of views the running statement of the app has changed.
     var viewChanges = ViewChanges()
-    /// The statements that write to raw tables.
-    var rawTableStatements = RawTableStatements()
     /// Whether the open transaction has removed what the database knew of earlier syncs; see ``SyncStateReset``.
     var didResetSyncState = false
     /// How many committed transactions have changed `ps_buckets` behind the back of a sync iteration.
@@ -39,8 +37,6 @@ final class ConnectionState: @unchecked Sendable {
     /// What an iteration knows of the table is out of date when the number is another one. Other connections are noticed by
     /// `PRAGMA data_version`, which does not see what its own connection does.
     private(set) var bucketsVersion = 0
-    /// What the recorder writes, as GRDB tells it, without and with a closed gate.
-    private var queueRegions: (entries: DatabaseRegion, entriesAndGate: DatabaseRegion)?
     /// The working memory of `powersync_diff`.
     let difference = JSONDifference()
     /// The working memory of the functions that write rows.
@@ -53,10 +49,13 @@ final class ConnectionState: @unchecked Sendable {
     let appStatements: AppStatements
     /// When the write-ahead log is to be emptied.
     var writeAheadLog = WriteAheadLog()
-    /// The tables that change, once `powersync_update_hooks('install')` was called.
-    var tableChanges: TableChanges?
-    /// Those who want to know the names of tables that are announced.
-    private var announcementObservers: [WeakObserver] = []
+    /// Who hears of tables that were written to where GRDB cannot see it.
+    let announcements = Announcements()
+    /// Whether SQLite tells when the connection closes; see ``ConnectionEnd``.
+    private var isEndAnnounced = false
+
+    /// How long a connection waits for another process, in seconds.
+    static let busyTimeout: Double = 30
 
     init(handle: OpaquePointer) {
         self.handle = handle
@@ -82,6 +81,13 @@ final class ConnectionState: @unchecked Sendable {
         return database
     }
 
+    /// Has ``closeStatements()`` called when the connection closes; call it before a statement is kept.
+    func announceEnd() {
+        guard !isEndAnnounced else { return }
+        isEndAnnounced = true
+        ConnectionEnd.announce(of: handle)
+    }
+
     /// Finalises all statements, so that the connection can be closed.
     func closeStatements() {
         appStatements.close()
@@ -104,86 +110,6 @@ final class ConnectionState: @unchecked Sendable {
     /// ``LocalData`` has changed `ps_buckets` in the open transaction.
     func didChangeBuckets(_ db: Database) {
         db.afterNextTransaction { [weak self] _ in self?.bucketsVersion += 1 }
-    }
-
-    /// Tells GRDB's observers about rows that the recorder wrote, which GRDB cannot see in the statement that fired a
-    /// trigger.
-    ///
-    /// Called when the transaction is about to be committed.
-    func announceQueueChanges() throws {
-        guard recorder.didAddEntries else { return }
-        let didCloseGate = recorder.didCloseGate
-        guard let database else {
-            tableChanges?.add(Self.entryTables)
-            if didCloseGate { tableChanges?.add(Self.gateTables) }
-            return
-        }
-        let regions = try queueRegions ?? Self.queueRegions(database)
-        queueRegions = regions
-        recorder.didAnnounceChanges()
-        try announce(
-            didCloseGate ? Self.entryTables + Self.gateTables : Self.entryTables,
-            in: didCloseGate ? regions.entriesAndGate : regions.entries,
-            database
-        )
-    }
-
-    private static let entryTables = ["ps_crud", "ps_tx"]
-    private static let gateTables = ["ps_kv"]
-
-    /// Tells all observers of tables that were written to where GRDB cannot see it.
-    ///
-    /// - Parameters:
-    ///   - tables: Their names; `nil` when any table may have been written to.
-    ///   - region: The same for GRDB.
-    ///   - db: This connection, inside a transaction.
-    /// - Throws: GRDB's `DatabaseError`.
-    func announce(_ tables: [String]?, in region: DatabaseRegion, _ db: Database) throws {
-        try noteChanges(of: tables, db)
-        let observers = announcementObservers.compactMap(\.observer)
-        observers.forEach { $0.willAnnounce(tables) }
-        defer { observers.forEach { $0.didAnnounce() } }
-        try db.notifyChanges(in: region)
-    }
-
-    /// Has `powersync_update_hooks` report tables that were written to where no hook sees it.
-    ///
-    /// - Parameters:
-    ///   - tables: Their names; `nil` when any table may have been written to: then all of them are reported.
-    ///   - db: This connection.
-    /// - Throws: GRDB's `DatabaseError`.
-    func noteChanges(of tables: [String]?, _ db: Database) throws {
-        guard let tableChanges else { return }
-        tableChanges.add(try tables ?? String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'"))
-    }
-
-    /// Whether an observer was told that a commit begins, and not how it ended.
-    var awaitsEndOfCommit: Bool { announcementObservers.contains { $0.observer?.awaitsEndOfCommit == true } }
-
-    /// Adds an observer without keeping it alive.
-    func add(_ observer: any AnnouncementObserver) {
-        announcementObservers.removeAll { $0.observer == nil }
-        announcementObservers.append(WeakObserver(observer: observer))
-    }
-
-    /// Removes an observer.
-    func remove(_ observer: any AnnouncementObserver) {
-        announcementObservers.removeAll { $0.observer == nil || $0.observer === observer }
-    }
-
-    private struct WeakObserver {
-        weak var observer: (any AnnouncementObserver)?
-    }
-
-    /// One column a table is enough for rows that are inserted, and takes GRDB less time than all columns.
-    private static func queueRegions(
-        _ db: Database
-    ) throws -> (entries: DatabaseRegion, entriesAndGate: DatabaseRegion) {
-        func region(_ table: String, _ column: String) throws -> DatabaseRegion {
-            try Table(table).select(Column(column)).databaseRegion(db)
-        }
-        let entries = try region("ps_crud", "id").union(region("ps_tx", "next_tx"))
-        return (entries, entries.union(try region("ps_kv", "value")))
     }
 
     deinit {

@@ -46,14 +46,14 @@ final class TableChanges {
 
     /// Begins to collect names; does nothing when that has begun already.
     static func install(on state: ConnectionState) throws {
-        guard state.tableChanges == nil else { return }
+        guard state.announcements.tableChanges == nil else { return }
         let changes = TableChanges()
         if let database = state.database {
             database.add(transactionObserver: Observer(changes), extent: .databaseLifetime)
         } else {
             try changes.installHooks(on: state.handle)
         }
-        state.tableChanges = changes
+        state.announcements.tableChanges = changes
     }
 
     /// Hears of changes from GRDB.

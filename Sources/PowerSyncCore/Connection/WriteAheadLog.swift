@@ -122,6 +122,6 @@ package struct WriteAheadLog {
     /// How long the connection waits for others, in milliseconds; the application may have changed it.
     private static func busyTimeout(_ handle: OpaquePointer) -> CInt {
         let text = try? PreparedStatement.firstText("PRAGMA busy_timeout", on: handle)
-        return text.flatMap { CInt($0) } ?? CInt(ConnectionSetUp.busyTimeout * 1_000)
+        return text.flatMap { CInt($0) } ?? CInt(ConnectionState.busyTimeout * 1_000)
     }
 }

@@ -1,3 +1,4 @@
+import GRDB
 import PowerSyncProtocol
 import PowerSyncSQLite
 
@@ -39,6 +40,9 @@ final class LocalWriteRecorder {
     private var rowsInTheWay = RowsInTheWay()
     /// The type and id of a row that is about to be replaced by the same values.
     private var unchangedRow: (type: [UInt8], id: [UInt8])?
+
+    /// What is written, as GRDB tells it, without and with a closed gate.
+    private var regions: (entries: DatabaseRegion, entriesAndGate: DatabaseRegion)?
 
     private let handle: OpaquePointer
     private let uniqueKeys: UniqueKeySearch
@@ -134,16 +138,39 @@ final class LocalWriteRecorder {
         uniqueKeys.forget()
     }
 
-    /// Whether the open transaction added entries.
-    var didAddEntries: Bool { transaction?.didAddEntries ?? false }
+    /// Tells observers about rows that the open transaction has written, which GRDB cannot see in the statement that fired a trigger.
+    ///
+    /// Called when the transaction is about to be committed.
+    ///
+    /// - Throws: GRDB's `DatabaseError`.
+    func announceChanges(_ state: ConnectionState) throws {
+        guard let transaction, transaction.didAddEntries else { return }
+        let tables = transaction.didCloseGate ? Self.entryTables + Self.gateTables : Self.entryTables
+        guard let database = state.database else {
+            state.announcements.tableChanges?.add(tables)
+            return
+        }
+        let regions = try regions ?? Self.regions(database)
+        self.regions = regions
+        self.transaction?.didAddEntries = false
+        self.transaction?.didCloseGate = false
+        try state.announcements.tell(
+            database,
+            tables: tables,
+            region: transaction.didCloseGate ? regions.entriesAndGate : regions.entries
+        )
+    }
 
-    /// Whether the open transaction closed the write gate.
-    var didCloseGate: Bool { transaction?.didCloseGate ?? false }
+    private static let entryTables = ["ps_crud", "ps_tx"]
+    private static let gateTables = ["ps_kv"]
 
-    /// The changes so far were announced.
-    func didAnnounceChanges() {
-        transaction?.didAddEntries = false
-        transaction?.didCloseGate = false
+    /// One column a table is enough for rows that are inserted, and takes GRDB less time than all columns.
+    private static func regions(_ db: Database) throws -> (entries: DatabaseRegion, entriesAndGate: DatabaseRegion) {
+        func region(_ table: String, _ column: String) throws -> DatabaseRegion {
+            try Table(table).select(Column(column)).databaseRegion(db)
+        }
+        let entries = try region("ps_crud", "id").union(region("ps_tx", "next_tx"))
+        return (entries, entries.union(try region("ps_kv", "value")))
     }
 
     // MARK: - Writes

@@ -85,7 +85,7 @@ enum QueueModule {
         module.xSync = { table in
             QueueModule.perform(table) { context in
                 try context.state.recorder.recordRemovedRows()
-                try context.state.announceQueueChanges()
+                try context.state.recorder.announceChanges(context.state)
             }
         }
         module.xCommit = { table in QueueModule.perform(table) { $0.state.recorder.end() } }

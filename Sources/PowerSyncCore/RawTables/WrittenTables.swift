@@ -19,18 +19,6 @@ enum WrittenTables: Equatable {
         }
         self = .tables(names.union(others))
     }
-
-    /// Tells GRDB's observers, before the transaction ends.
-    func announce(_ schema: inout KnownSchema, _ db: Database) throws {
-        switch self {
-        case .tables(let names):
-            for name in names {
-                try Announcement.tell([name.text], in: schema.region(of: name.text, db), db)
-            }
-        case .anything:
-            try Announcement.tell(nil, in: .fullDatabase, db)
-        }
-    }
 }
 
 // `EXPLAIN` lists the program of a statement, followed by those of the triggers and foreign key actions that it can run:

@@ -1,5 +1,5 @@
 package import GRDB
-package import PowerSyncProtocol
+import PowerSyncProtocol
 
 /// The client's side of the sync protocol: turns the lines of a service into rows (docs/client-sync.md "Iterations").
 ///

@@ -61,9 +61,9 @@ enum OplogIndexes {
     /// The rows are read, sorted and written in order, so pages are not used again, but SQLite sorts in as much memory as
     /// the cache may have, beside the cache.
     private static func withSmallCache(_ db: Database, _ body: () throws -> Void) throws {
-        let size = try Int.fetchOne(db, sql: "PRAGMA cache_size") ?? -ConnectionSetUp.writerCacheSize
+        let size = try Int.fetchOne(db, sql: "PRAGMA cache_size")
         try db.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
-        defer { try? db.execute(sql: "PRAGMA cache_size = \(size)") }
+        defer { if let size { try? db.execute(sql: "PRAGMA cache_size = \(size)") } }
         try body()
     }
 }

@@ -55,7 +55,7 @@ final class RowObjectWriter {
         _ purpose: Purpose,
         of table: SQLArgument?,
         names nameList: UnsafeRawBufferPointer,
-        values: FunctionCall.Arguments,
+        values: SQLArguments,
         _ doubleText: DoubleText,
         _ body: (UnsafeRawBufferPointer) -> Void
     ) throws {
