@@ -273,8 +273,10 @@ final class LocalWriteRecorder {
         data: UnsafeRawBufferPointer,
         oldValues: SQLArgument?
     ) throws {
+        let conflicts = try uniqueKeys.conflicts(type: type.bytes, id: id.bytes, data: data)
+        guard !conflicts.isEmpty else { return }
         let table = DataTable(name: type.string, isLocalOnly: false).internalName
-        for other in try uniqueKeys.conflicts(id: id.bytes, data: data, in: table) {
+        for other in conflicts {
             try other.withUnsafeBytes { other in
                 let query = try oldValues.flatMap { try PreparedStatement(preparing: $0.string, on: handle) }
                 try query?.bind(checkedText: other, at: 1, .inPlace)

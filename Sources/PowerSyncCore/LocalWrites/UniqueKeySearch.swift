@@ -8,8 +8,10 @@ final class UniqueKeySearch {
     private let readVersion: KeptStatement
     /// The schema's version for which ``statements`` are known.
     private var version: Int64?
-    /// For each table, by its name, one statement for each key.
-    private var statements: [ExactText: [KeptStatement]] = [:]
+    /// For each type, one statement for each key of its data table.
+    private var statements: [[UInt8]: [KeptStatement]] = [:]
+    /// The type that was asked for last, whose rows are mostly written one after the other.
+    private var last: (type: [UInt8], statements: [KeptStatement])?
 
     init(handle: OpaquePointer) {
         connection = handle
@@ -19,18 +21,18 @@ final class UniqueKeySearch {
     /// The ids of the rows that have a unique key of a row that is about to be stored, without its own.
     ///
     /// - Parameters:
+    ///   - type: The row's type, which names the data table.
     ///   - id: The row's id.
     ///   - data: The row as JSON.
-    ///   - table: The name of the data table in SQLite.
     /// - Returns: The ids, each once.
     /// - Throws: `DatabaseError`.
     func conflicts(
+        type: UnsafeRawBufferPointer,
         id: UnsafeRawBufferPointer,
-        data: UnsafeRawBufferPointer,
-        in table: String
+        data: UnsafeRawBufferPointer
     ) throws -> [[UInt8]] {
         var ids: [[UInt8]] = []
-        for statement in try statements(of: table) {
+        for statement in try statements(of: type) {
             let found: [UInt8]? = try statement.firstRow {
                 try $0.bind(checkedText: id, at: 1, .inPlace)
                 try $0.bind(checkedText: data, at: 2, .inPlace)
@@ -51,20 +53,32 @@ final class UniqueKeySearch {
     func close() {
         readVersion.close()
         version = nil
-        statements.values.joined().forEach { $0.close() }
-        statements = [:]
+        closeSearches()
     }
 
-    private func statements(of table: String) throws -> [KeptStatement] {
+    private func closeSearches() {
+        statements.values.joined().forEach { $0.close() }
+        statements = [:]
+        last = nil
+    }
+
+    private func statements(of type: UnsafeRawBufferPointer) throws -> [KeptStatement] {
         let version = try readVersion.run()
         if version != self.version {
-            statements.values.joined().forEach { $0.close() }
-            statements = [:]
+            closeSearches()
             self.version = version
         }
-        let name = ExactText(table)
-        if let known = statements[name] { return known }
-        let found = try UniqueKey.fetchAll(ofTable: table, on: connection).map { key in
+        if let last, last.type.equals(type) { return last.statements }
+        let type = Array(type)
+        let found = try statements[type] ?? prepare(type)
+        statements[type] = found
+        last = (type, found)
+        return found
+    }
+
+    private func prepare(_ type: [UInt8]) throws -> [KeptStatement] {
+        let table = DataTable(name: String(decoding: type, as: UTF8.self), isLocalOnly: false).internalName
+        return try UniqueKey.fetchAll(ofTable: table, on: connection).map { key in
             KeptStatement(
                 connection,
                 key.conflicts(
@@ -75,7 +89,5 @@ final class UniqueKeySearch {
                 )
             )
         }
-        statements[name] = found
-        return found
     }
 }

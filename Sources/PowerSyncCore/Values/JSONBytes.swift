@@ -16,7 +16,7 @@ struct JSONBytes {
 
     /// Whether these are the bytes.
     func equals(_ other: UnsafeRawBufferPointer) -> Bool {
-        bytes.count == other.count && bytes.withUnsafeBytes { $0.elementsEqual(other) }
+        bytes.equals(other)
     }
 
     mutating func removeAll() {

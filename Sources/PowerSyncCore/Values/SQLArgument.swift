@@ -45,22 +45,18 @@ struct SQLArgument {
         let type = sqlite3_value_type(value)
         guard type == sqlite3_value_type(other.value) else { return false }
         switch type {
-        case SQLITE_TEXT: return Self.equal(bytes, other.bytes)
+        case SQLITE_TEXT: return bytes.hasBytes(of: other.bytes)
         case SQLITE_INTEGER: return sqlite3_value_int64(value) == sqlite3_value_int64(other.value)
         case SQLITE_FLOAT:
             // There is no NaN in SQLite.
             return sqlite3_value_double(value) == sqlite3_value_double(other.value)
-        case SQLITE_BLOB: return Self.equal(blob, other.blob)
+        case SQLITE_BLOB: return blob.hasBytes(of: other.blob)
         default: return true
         }
     }
 
     private var blob: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(start: sqlite3_value_blob(value), count: Int(sqlite3_value_bytes(value)))
-    }
-
-    private static func equal(_ lhs: UnsafeRawBufferPointer, _ rhs: UnsafeRawBufferPointer) -> Bool {
-        lhs.count == rhs.count && lhs.elementsEqual(rhs)
     }
 
     /// A number as text: the digits of an integer, the shortest text of a real, `Infinity` or `-Infinity`.
