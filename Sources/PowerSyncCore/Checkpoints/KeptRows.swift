@@ -14,13 +14,21 @@ struct KeptRows {
 
     /// Reads the rows.
     ///
+    /// - Parameters:
+    ///   - db: The writer, inside a transaction.
+    ///   - schema: What is known of the file's tables.
+    ///   - isQueueEmpty: Whether the upload queue is known to be empty.
+    /// - Returns: The rows.
+    /// - Throws: `DatabaseError`.
     /// - Complexity: O(1) when there are none; O(length of the queue and number of parked writes).
-    static func fetch(_ schema: inout KnownSchema, _ db: Database) throws -> KeptRows {
+    static func fetch(_ db: Database, schema: inout KnownSchema, isQueueEmpty: Bool) throws -> KeptRows {
         var kept = KeptRows()
-        let entries = try PreparedStatement(db, sql: "SELECT id, tx_id, data FROM ps_crud")
-        while try entries.step() {
-            let write = QueuedWrite(currentRowOf: entries)
-            kept.waiting.insert(RowKey(type: Array(write.table.utf8), id: Array(write.rowID.utf8)))
+        if !isQueueEmpty {
+            let entries = try PreparedStatement(db, sql: "SELECT id, tx_id, data FROM ps_crud")
+            while try entries.step() {
+                let write = QueuedWrite(currentRowOf: entries)
+                kept.waiting.insert(RowKey(type: Array(write.table.utf8), id: Array(write.rowID.utf8)))
+            }
         }
         guard try schema.hasTable(ParkedWrites.table, db) else { return kept }
         let rows = try Row.fetchCursor(db.cachedStatement(sql: ParkedWrites.rowsSQL))

@@ -35,7 +35,7 @@ extension ClientSchema {
         // mending it.
         let savepoint = try Savepoint("powersync_waiting", db)
         do {
-            _ = try WaitingRows.publish(to: rawTables, &schema, db)
+            _ = try WaitingRows.publish(db, to: rawTables, schema: &schema)
         } catch  where db.isInsideTransaction {
             try savepoint.undo()
         }

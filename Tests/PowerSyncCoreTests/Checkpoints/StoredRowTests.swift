@@ -71,7 +71,13 @@ import Testing
             var schema = KnownSchema()
             try schema.revalidate(db)
             var kept = KeptRows()
-            return try RowPublisher.publish(.everything, except: &kept, rawTables: rawTables, &schema, db).unreadable
+            return try RowPublisher.publish(
+                db,
+                .everything,
+                except: &kept,
+                rawTables: rawTables,
+                schema: &schema
+            ).unreadable
         }
     }
 

@@ -144,7 +144,7 @@ import Testing
         let (a, both) = ([ids[0]], ids)
 
         // Nothing of this is kept, as if the transaction failed.
-        var access = scenario.engine.access
+        var access = scenario.engine.file.access
         let found = try scenario.write { db in
             try [a, a, both, both].map { try access.changedRows(of: $0, besides: [], db) }
         }
@@ -152,7 +152,7 @@ import Testing
         #expect(found == [[1...100], [], [7...7, 101...102], []])
 
         try scenario.receive(.part(1), .ops("a", .put(103, "50")))
-        access = scenario.engine.access
+        access = scenario.engine.file.access
         let changed = try scenario.write { try access.changedRows(of: a, besides: [], $0) }
         #expect(changed == [50...50])
     }

@@ -216,9 +216,9 @@ import Testing
         /// What is known after two more lines, of which the second one finds nothing changed.
         func keys(from opID: Int64) throws -> KeyDirectory {
             try scenario.receive(.ops("a", .put(opID, "\(opID)")))
-            let keys = try #require(scenario.engine.access.bulkLoad?.keys)
+            let keys = try #require(scenario.engine.file.access.bulkLoad?.keys)
             try scenario.receive(.ops("a", .put(opID + 1, "\(opID + 1)")))
-            let later = try #require(scenario.engine.access.bulkLoad?.keys)
+            let later = try #require(scenario.engine.file.access.bulkLoad?.keys)
             #expect(keys === later)
             return keys
         }

@@ -289,19 +289,19 @@ import Testing
     @Test("a completion looks into those buckets only that have got operations since the last one")
     func bucketsWithoutOperations() throws {
         let scenario = try SyncScenario.started()
-        #expect(scenario.engine.buckets.unappliedBucketIDs == nil)
+        #expect(scenario.engine.file.buckets.unappliedBucketIDs == nil)
         try scenario.receive(
             .cp(2, [.bucket("a"), .bucket("b"), .bucket("c")]),
             .ops("a", .put(1, "x")),
             .ops("b", .put(2, "y")),
             .done
         )
-        #expect(scenario.engine.buckets.unappliedBucketIDs == [])
+        #expect(scenario.engine.file.buckets.unappliedBucketIDs == [])
         let id = try #require(try scenario.bucket("id", of: "b"))
         // The second one is new and empty.
         try scenario.receive(.diff(3), .ops("b", .put(3, "z")), .ops("c"))
-        #expect(scenario.engine.buckets.unappliedBucketIDs == [id])
+        #expect(scenario.engine.file.buckets.unappliedBucketIDs == [id])
         try scenario.receive(.done)
-        #expect(scenario.engine.buckets.unappliedBucketIDs == [])
+        #expect(scenario.engine.file.buckets.unappliedBucketIDs == [])
     }
 }

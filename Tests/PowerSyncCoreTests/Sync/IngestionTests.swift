@@ -72,7 +72,7 @@ import Testing
         ]
         for (line, isEmpty) in lines {
             try scenario.receive(line)
-            #expect(scenario.engine.buckets.rows.map(\.isKnownEmpty) == [isEmpty])
+            #expect(scenario.engine.file.buckets.rows.map(\.isKnownEmpty) == [isEmpty])
         }
         #expect(try scenario.oplog.isEmpty)
     }
