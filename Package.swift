@@ -424,19 +424,19 @@ let package = Package(
         tests(
             "PowerSyncTests",
             [
-                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncClient", "PowerSyncCore",
-                "PowerSyncCoreTestSupport",
-                "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting",
-                "PowerSyncUpload", "PowerSyncURLSession", "RSocket", "TestSupport", .asyncHTTPClient, .grdb,
-                .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncAttachments", "PowerSyncClient",
+                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol",
+                "PowerSyncSQLite", "PowerSyncTesting", "PowerSyncUpload", "PowerSyncURLSession", "RSocket",
+                "TestSupport", .asyncHTTPClient, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioPosix,
             ]
         ),
         tests(
             "PowerSyncAttachmentsTests",
             [
                 "HTTPStackTestSupport", "PowerSync", "PowerSyncAttachments", "PowerSyncClient", "PowerSyncNIO",
-                "PowerSyncS3", "PowerSyncTesting", "TestSupport",
-                .asyncHTTPClient, .crypto, .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+                "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
+                .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ]
         ),
         // Uses the products as apps do, by what is public.
@@ -577,8 +577,7 @@ let package = Package(
             "PowerSyncLoadTests",
             [
                 "PowerSync", "PowerSyncClient", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto,
-                .nioConcurrencyHelpers,
-                .nioCore,
+                .nioConcurrencyHelpers, .nioCore,
             ]
         ),
         heavyTests(

@@ -13,7 +13,7 @@ extension ServiceConfiguration {
     /// - Parameter logger: For warnings.
     /// - Returns: The context.
     func moduleContext(logger: Logger) -> ModuleContext {
-        ModuleContext(defaultSchema: defaultSchema, slotPrefix: slotPrefix, logger: logger)
+        ModuleContext(defaultSchema: defaultSchema, handlePrefix: handlePrefix, logger: logger)
     }
 
     /// Checks that source and storage are two files: each write to the storage would be a change of the source.
@@ -107,7 +107,7 @@ extension ServiceConfiguration {
     }
 
     /// What the names of streams begin with in the source.
-    var slotPrefix: String { source.module.slotPrefix }
+    var handlePrefix: String { source.module.handlePrefix }
 
     /// Opens the storage to compact it, also while a service uses it.
     ///

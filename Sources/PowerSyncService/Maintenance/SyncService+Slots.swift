@@ -45,10 +45,10 @@ extension SyncService {
         guard let slots = try await source.slots() else { return nil }
         let maintenance = configuration.storage.module.maintenance
         return try await configuration.maintaining {
-            let needed = try await maintenance.slotNames()
+            let needed = try await maintenance.sourceHandles()
             return SlotReport(
                 source: source.description,
-                prefix: source.slotPrefix,
+                prefix: source.handlePrefix,
                 storage: maintenance.place,
                 hasStorage: try await maintenance.isThere(),
                 entries: slots.map { SlotReport.Entry(slot: $0, isNeeded: needed.contains($0.name)) }

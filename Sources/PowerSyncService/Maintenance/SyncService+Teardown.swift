@@ -20,7 +20,7 @@ extension SyncService {
     package static func teardownPlan(of configuration: ServiceConfiguration) async throws -> TeardownPlan {
         let maintenance = configuration.storage.module.maintenance
         return try await configuration.maintaining {
-            configuration.teardownPlan(try await maintenance.slotNames(), maintenance)
+            configuration.teardownPlan(try await maintenance.sourceHandles(), maintenance)
         }
     }
 

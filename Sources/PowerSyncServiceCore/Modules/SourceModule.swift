@@ -36,8 +36,8 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// The schema of tables that a sync config names without one.
     var defaultSchema: String { get }
 
-    /// The beginning of the names that streams have in the source.
-    var slotPrefix: String { get }
+    /// What the handles of streams begin with (``ReplicationStream/sourceHandle``): it tells them from those of other services.
+    var handlePrefix: String { get }
 
     /// The database files on this machine; empty for a server.
     var files: [DatabaseFile] { get }
@@ -90,7 +90,7 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// - Returns: One sentence; `nil` when the source can.
     func refusal(of pattern: TablePattern) -> String?
 
-    /// What the source keeps at its server for streams, with names that begin with ``slotPrefix``.
+    /// What the source keeps at its server for streams, with names that begin with ``handlePrefix``.
     ///
     /// - Returns: The slots in the order of their names; `nil` for a source that keeps nothing at a server.
     /// - Throws: ``SourceUnreachable``, or ``ServiceError``.

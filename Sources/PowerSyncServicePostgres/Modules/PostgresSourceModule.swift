@@ -19,7 +19,7 @@ package struct PostgresSourceModule: SourceModule {
 
     package var description: String { settings.description }
     package var defaultSchema: String { PostgresSource.defaultSchema }
-    package var slotPrefix: String { settings.slotNamePrefix }
+    package var handlePrefix: String { settings.slotNamePrefix }
     package var files: [DatabaseFile] { [] }
     package var secrets: [String] { settings.secrets }
     package var host: String? { settings.keywords?["host"] }

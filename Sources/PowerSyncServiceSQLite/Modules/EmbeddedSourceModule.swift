@@ -27,7 +27,7 @@ package struct EmbeddedSourceModule: SourceModule {
 
     package var description: String { "embedded source \(path)" }
     package var defaultSchema: String { "main" }
-    package var slotPrefix: String { SQLiteBucketStorage.defaultSlotPrefix }
+    package var handlePrefix: String { SQLiteBucketStorage.defaultHandlePrefix }
     package var files: [DatabaseFile] { [DatabaseFile(sqlite: path)] }
     package var secrets: [String] { [] }
     package var host: String? { nil }

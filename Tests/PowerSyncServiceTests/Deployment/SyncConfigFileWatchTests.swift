@@ -59,7 +59,7 @@ import Testing
                 let stream = ReplicationStream(
                     id: ReplicationStreamID(rawValue: 1),
                     state: .processing,
-                    slotName: "slot",
+                    sourceHandle: "slot",
                     content: content.text,
                     plan: .empty,
                     isSnapshotDone: false

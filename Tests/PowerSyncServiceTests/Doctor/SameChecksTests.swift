@@ -70,7 +70,7 @@ import Testing
         let stream = ReplicationStream(
             id: ReplicationStreamID(rawValue: 1),
             state: .processing,
-            slotName: "none",
+            sourceHandle: "none",
             content: Self.syncConfig,
             plan: try plan(Self.syncConfig),
             isSnapshotDone: false

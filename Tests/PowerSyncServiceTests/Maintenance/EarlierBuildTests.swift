@@ -65,17 +65,18 @@ import Testing
         )
     }
 
-    /// The build before had version 1, too, under another mark.
-    @Test func aFileWithTheMarkOfTheBuildBeforeIsRefused() async throws {
+    /// Builds before had version 1, too, under other marks.
+    @Test(arguments: ["0x50534253", "0x5053424B"])
+    func aFileWithTheMarkOfABuildBeforeIsRefused(mark: String) async throws {
         try await EarlierBuild.write(path, version: 1)
-        try await write("PRAGMA application_id = 0x50534253")
+        try await write("PRAGMA application_id = \(mark)")
         try await expectRefusal(
             """
             The bucket storage at \(path) was written by an earlier build, and this one cannot use it: run powersync teardown; \
             then everything is copied from the source again.
             """
         )
-        #expect(try await maintenance.slotNames() == ["s1", "s2"])
+        #expect(try await maintenance.sourceHandles() == ["s1", "s2"])
     }
 
     @Test(arguments: ["", "PRAGMA user_version = 1", "PRAGMA user_version = 1; PRAGMA application_id = 7"])
@@ -120,7 +121,7 @@ import Testing
             let marks = try await DatabaseQueue(path: file).read { db in
                 try ["application_id", "user_version"].map { try Int64.fetchOne(db, sql: "PRAGMA \($0)") }
             }
-            #expect(marks == [0x5053_424B, 1])
+            #expect(marks == [0x5053_4248, 1])
         }
     }
 

@@ -32,7 +32,7 @@ struct ModelSourceModule: SourceModule {
 
     var description: String { "model of \(tables.joined(separator: ", "))" }
     var defaultSchema: String { "main" }
-    var slotPrefix: String { "model_" }
+    var handlePrefix: String { "model_" }
     var files: [DatabaseFile] { [] }
     var secrets: [String] { [] }
     var host: String? { nil }

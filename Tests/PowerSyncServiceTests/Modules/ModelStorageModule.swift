@@ -41,14 +41,14 @@ struct ModelStorageModule: StorageModule {
 
         func version() async throws -> StorageVersion { StorageVersion(found: 1, current: 1, steps: []) }
 
-        func slotNames() async throws -> Set<String> { Set(try storage.streams().map(\.slotName)) }
+        func sourceHandles() async throws -> Set<String> { Set(try storage.streams().map(\.sourceHandle)) }
 
         func checkOpening(migrates: Bool) async throws {}
 
         func migrate() async throws {}
 
         func erase(afterReleasing release: (Set<String>) async throws -> Void) async throws {
-            try await release(try await slotNames())
+            try await release(try await sourceHandles())
         }
     }
 }
