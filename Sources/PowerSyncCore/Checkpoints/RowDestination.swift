@@ -194,7 +194,7 @@ struct DataTableRows {
 
     /// Whether a row is there.
     func contains(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
-        let find = try find.prepared()
+        let find = try self.find.prepared()
         try find.bind(checkedText: id, at: 1, .inPlace)
         if table == nil { try find.bind(checkedText: type, at: 2, .inPlace) }
         defer { find.reset() }

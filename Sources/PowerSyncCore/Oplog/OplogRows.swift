@@ -88,7 +88,7 @@ struct OplogRows {
         let (match, others) = try matches(bucket: row.bucket, key: key)
         if let match, others.isEmpty, match.hasIdentity(identity) {
             superseded(match.hash)
-            let update = try update.prepared()
+            let update = try self.update.prepared()
             update.bind(match.rowID, at: 1)
             update.bind(row.opID.rawValue, at: 2)
             try update.bind(checkedText: row.data, at: 3, .inPlace)
@@ -113,7 +113,8 @@ struct OplogRows {
     /// Deletes rows whose identity may be another one than that of the operation: keys are ambiguous, the row `b/c` of type `a`
     /// has the same as the row `c` of type `a/b`.
     private func remove(_ match: Match, _ others: [Match], _ superseded: (Checksum) -> Void) throws {
-        let (recordRow, delete) = (try recordRow.prepared(), try delete.prepared())
+        let recordRow = try self.recordRow.prepared()
+        let delete = try self.delete.prepared()
         for match in CollectionOfOne(match) + others {
             superseded(match.hash)
             recordRow.bind(match.rowID, at: 1)
@@ -124,7 +125,7 @@ struct OplogRows {
     }
 
     private func write(_ row: Row, identity: Identity?, key: UnsafeRawBufferPointer?) throws {
-        let insert = try insert.prepared()
+        let insert = try self.insert.prepared()
         insert.bind(row.bucket, at: 1)
         insert.bind(row.opID.rawValue, at: 2)
         try insert.bind(checkedText: key, at: 3, .inPlace)

@@ -15,9 +15,9 @@ import Testing
         let operations = Self.buckets.enumerated().map { SyncLine.ops($1, .put(Int64($0 + 1), "row\($0)")) }
         try scenario.send(([.cp(10, first)] + operations + [.done]).map { .line($0) })
         // What is learned of the tables is kept from here on.
-        let changes: [[SyncEvent]] = [11, 12].map { opID in
+        let changes: [[SyncEvent]] = ([11, 12] as [Int64]).map { opID in
             [
-                .line(.diff(opID, [.bucket("b3", count: Int64(opID - 9))])), .line(.ops("b3", .put(opID, "row3"))),
+                .line(.diff(opID, [.bucket("b3", count: opID - 9)])), .line(.ops("b3", .put(opID, "row3"))),
                 .line(.done),
             ]
         }

@@ -291,7 +291,7 @@ extension [SyncAction] {
 
     /// The actions by name, for comparing sequences; without ``wishes``.
     var kinds: [String] {
-        compactMap { action in
+        compactMap { action -> String? in
             switch action {
             case .log(let message): "log \(message.severity)"
             case .establishStream: "establish"
@@ -306,7 +306,7 @@ extension [SyncAction] {
 
     /// What the engine says of the upload queue, and of the checkpoint that waits for it.
     var wishes: [String] {
-        compactMap { action in
+        compactMap { action -> String? in
             switch action {
             case .heldBack(let checkpoint?): "held back \(checkpoint.rawValue)"
             case .heldBack(nil): "none held back"
