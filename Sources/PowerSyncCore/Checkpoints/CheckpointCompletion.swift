@@ -148,12 +148,8 @@ struct CheckpointCompletion {
     ///
     /// Usually there is nothing in it; a DELETE without condition would write its page nevertheless.
     private static func forgetUpdatedRows(_ db: Database) throws {
-        guard try hasUpdatedRows(db) else { return }
+        guard try db.hasRows("ps_updated_rows") else { return }
         try db.cachedStatement(sql: "DELETE FROM ps_updated_rows").execute()
-    }
-
-    private static func hasUpdatedRows(_ db: Database) throws -> Bool {
-        try Bool.fetchOne(db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ps_updated_rows)")) ?? false
     }
 
     /// Whether operations that a partial completion does not cover may have taken the place of published ones, or whether
@@ -163,7 +159,7 @@ struct CheckpointCompletion {
         _ covered: [TrackedCheckpoint.Bucket],
         _ buckets: BucketTable
     ) throws -> Bool {
-        if try buckets.storedPublishedOp > .zero || Self.hasUpdatedRows(db) { return true }
+        if try buckets.storedPublishedOp > .zero || db.hasRows("ps_updated_rows") { return true }
         let covered = Set(covered.map(\.slot))
         return buckets.rows.indices.contains { slot in
             let row = buckets[slot]

@@ -68,16 +68,15 @@ package enum LocalWriteGate {
     ///
     /// The target must have been seen, and the upload queue must be empty (insert-only writes set no target).
     package static func isOpen(_ db: Database) throws -> Bool {
-        let statement = try db.cachedStatement(
-            sql: """
-                SELECT NOT EXISTS (SELECT 1 FROM ps_crud) AND coalesce((
-                    SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'target_checkpoint_request_id'
-                ) <= coalesce((
-                    SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'last_seen_checkpoint_request_id'
-                ), 0), TRUE)
-                """
-        )
-        return try Bool.fetchOne(statement) == true
+        try db.firstInteger(
+            """
+            SELECT NOT EXISTS (SELECT 1 FROM ps_crud) AND coalesce((
+                SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'target_checkpoint_request_id'
+            ) <= coalesce((
+                SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'last_seen_checkpoint_request_id'
+            ), 0), TRUE)
+            """
+        ) == 1
     }
 
     /// What to hand to ``acknowledge(_:ifSequenceIs:_:)`` after asking the service for a write checkpoint.

@@ -36,7 +36,7 @@ import Testing
             "FROM ps_crud",
             "PRAGMA main.schema_version", "PRAGMA temp.schema_version",
             "WITH changed", "REPLACE INTO",
-            "FROM ps_updated_rows",
+            "EXISTS (SELECT 1 FROM \"ps_updated_rows\")",
             "UPDATE ps_sync_state",
             // The position of all buckets, and what one of them holds.
             "UPDATE ps_buckets", "UPDATE ps_buckets",
