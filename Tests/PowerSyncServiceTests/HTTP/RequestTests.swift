@@ -1,5 +1,7 @@
 import Foundation
+import NIOCore
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 import TestSupport
@@ -230,6 +232,7 @@ import TestSupport
             let body = #"{"x":""# + String(repeating: "x", count: ServiceRoutes.bodyLimit) + #""}"#
             let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: body)
             #expect(reply.status == 413)
+            #expect(reply.headers["connection"] == "close")
         }
         try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
             let body = #"{"user_id":""# + String(repeating: "x", count: ServiceRoutes.strangerBodyLimit) + #""}"#
@@ -237,6 +240,21 @@ import TestSupport
             #expect(reply.status == 413)
             let path = "/sync/checkpoint-request"
             #expect(try await scenario.send("POST", path, token: try scenario.token(), body: body).status == 413)
+        }
+    }
+
+    @Test func aClientThatSendsAllOfABodyBeforeItReadsGetsTheAnswerToIt() async throws {
+        try await Scenario.run { scenario in
+            let length = 16 * ServiceRoutes.bodyLimit
+            let fields = [
+                "Authorization: Token \(try scenario.token())", "Content-Type: application/json",
+                "Content-Length: \(length)",
+            ]
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                try await connection.send(RawRequests.request("POST /sync/stream", fields))
+                try await connection.send(ByteBuffer(repeating: UInt8(ascii: "x"), count: length))
+                #expect(RawRequests.statuses(of: try await connection.textUntilClosed()) == ["413"])
+            }
         }
     }
 
