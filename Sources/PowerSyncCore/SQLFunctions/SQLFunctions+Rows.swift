@@ -39,7 +39,7 @@ extension SQLFunctions {
             },
             ScalarFunction(name: "powersync_changed", argumentCount: 2, options: .innocuous) { call in
                 let count = call[1].integer
-                call.state.viewChanges.add(count, of: call[0].string)
+                call.state.viewChanges.add(count, of: call[0].bytes)
                 call.result(count)
             },
         ]
@@ -54,6 +54,8 @@ extension SQLFunctions {
         guard call.count > nameIndex else {
             throw LocalDatabaseError.invalidArgument("expected names and values", cause: "\(call.count) arguments")
         }
+        // Numbers may need a statement, which is kept.
+        call.state.announceEnd()
         try call.state.rowObject.withObject(
             purpose,
             of: nameIndex > 0 ? call[0] : nil,

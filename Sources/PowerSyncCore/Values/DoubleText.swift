@@ -27,14 +27,11 @@ final class DoubleText {
         var readable: String? = "0.0"
     }
 
-    private let handle: OpaquePointer
     private let read: KeptStatement
-    private var isCloseAnnounced = false
     /// Texts of doubles, each at the place that the bits of the double name.
     private var remembered = [Remembered](repeating: Remembered(), count: 256)
 
     init(handle: OpaquePointer) {
-        self.handle = handle
         read = KeptStatement(handle, "SELECT CAST(?1 AS REAL)")
     }
 
@@ -88,10 +85,6 @@ final class DoubleText {
     }
 
     private func firstReadable(_ value: Double, _ shortest: String) -> String {
-        if !isCloseAnnounced {
-            isCloseAnnounced = true
-            ConnectionEnd.announce(of: handle)
-        }
         if isRead(shortest, as: value) { return shortest }
         let longer = (17...20).lazy.map { String(format: "%.\($0 - 1)e", value) }
         return longer.first { self.isRead($0, as: value) } ?? shortest
