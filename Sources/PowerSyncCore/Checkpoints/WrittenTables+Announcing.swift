@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 extension WrittenTables {
     /// Tells GRDB's observers, before the transaction ends.
