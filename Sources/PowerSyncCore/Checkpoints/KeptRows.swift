@@ -30,7 +30,7 @@ struct KeptRows {
                 kept.waiting.insert(RowKey(type: Array(write.table.utf8), id: Array(write.rowID.utf8)))
             }
         }
-        guard try schema.hasTable(ParkedWrites.table, db) else { return kept }
+        guard try schema.hasTable(db, named: ParkedWrites.table) else { return kept }
         let rows = try Row.fetchCursor(db.cachedStatement(sql: ParkedWrites.rowsSQL))
         while let row = try rows.next() {
             let (type, id): (String, String) =

@@ -72,7 +72,7 @@ struct RowPublisher {
             try publisher.publish(&schema)
             kept = publisher.kept
             // GRDB does not see statements that are stepped by hand.
-            try publisher.written.announce(&schema, db)
+            try publisher.written.announce(db, schema: &schema)
             return Outcome(unreadable: publisher.unreadable, setAside: publisher.setAside)
         }
     }
@@ -285,10 +285,10 @@ extension RowPublisher {
         if let current, current.type.elementsEqual(type) { return current.destination }
         noteWritten()
         let destination = try RowDestination(
+            db,
             type: String(decoding: type, as: UTF8.self),
             rawTables: rawTables,
-            &schema,
-            db
+            schema: &schema
         )
         current = (Array(type), destination)
         currentParent = nil

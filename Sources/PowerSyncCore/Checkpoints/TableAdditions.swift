@@ -11,7 +11,7 @@ struct TableAdditions: Sendable {
     let hasUpdateTrigger: Bool
 
     /// Asks SQLite, whose programs name the triggers that a statement fires; those of table diffs do not count.
-    init(to table: String, _ db: Database) throws {
+    init(_ db: Database, to table: String) throws {
         hasUniqueIndex =
             try Bool.fetchOne(
                 db.cachedStatement(

@@ -23,7 +23,7 @@ package enum LocalWriteGate {
     /// - Throws: ``LocalDatabaseError`` when `target` is negative.
     package static func setTarget(_ target: WriteCheckpoint, _ db: Database) throws {
         guard target.rawValue >= 0 else {
-            throw LocalDatabaseError.invalidArgument("write checkpoint \(target) is negative")
+            throw LocalDatabaseError.invalidArgument("write checkpoint \(targetKey) is negative")
         }
         if target.rawValue == 0 {
             try KeyValueStore.remove(.targetWriteCheckpoint, db)
@@ -68,16 +68,16 @@ package enum LocalWriteGate {
     ///
     /// The target must have been seen, and the upload queue must be empty (insert-only writes set no target).
     package static func isOpen(_ db: Database) throws -> Bool {
-        try db.firstInteger(
-            """
-            SELECT NOT EXISTS (SELECT 1 FROM ps_crud) AND coalesce((
-                SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'target_checkpoint_request_id'
-            ) <= coalesce((
-                SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = 'last_seen_checkpoint_request_id'
-            ), 0), TRUE)
-            """
-        ) == 1
+        try db.firstInteger(openness) == 1
     }
+
+    private static let openness = """
+        SELECT NOT EXISTS (SELECT 1 FROM ps_crud) AND coalesce((
+            SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = '\(targetKey)'
+        ) <= coalesce((
+            SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = '\(lastSeenKey)'
+        ), 0), TRUE)
+        """
 
     /// What to hand to ``acknowledge(_:ifSequenceIs:_:)`` after asking the service for a write checkpoint.
     ///
@@ -147,8 +147,27 @@ package enum LocalWriteGate {
     ///
     /// Forgets which write checkpoints were seen: one from before the write cannot acknowledge it.
     package static func close(_ db: Database) throws {
-        try setTarget(pendingTarget, db)
-        try KeyValueStore.remove(.lastSeenWriteCheckpoint, db)
-        try KeyValueStore.remove(.lastAppliedWriteCheckpoint, db)
+        try db.cachedStatement(sql: setPendingTarget).execute()
+        try db.cachedStatement(sql: forgetSeen).execute()
     }
+
+    // For ``close(_:)``, and for ``LocalWriteRecorder``, which has statements of its own.
+
+    /// Whether the gate is as ``close(_:)`` leaves it.
+    static let isClosed = """
+        SELECT EXISTS (SELECT 1 FROM ps_kv WHERE key = '\(targetKey)' AND value IS \(pendingTarget.rawValue))
+        AND NOT EXISTS (SELECT 1 FROM ps_kv WHERE key = '\(lastSeenKey)')
+        AND NOT EXISTS (SELECT 1 FROM ps_kv WHERE key = '\(lastAppliedKey)')
+        """
+    /// Makes ``pendingTarget`` the target.
+    static let setPendingTarget = """
+        INSERT INTO ps_kv(key, value) VALUES ('\(targetKey)', \(pendingTarget.rawValue))
+        ON CONFLICT(key) DO UPDATE SET value = excluded.value
+        """
+    /// Forgets which write checkpoints were seen and published.
+    static let forgetSeen = "DELETE FROM ps_kv WHERE key IN ('\(lastSeenKey)', '\(lastAppliedKey)')"
+
+    private static let targetKey = KeyValueStore.Key.targetWriteCheckpoint.rawValue
+    private static let lastSeenKey = KeyValueStore.Key.lastSeenWriteCheckpoint.rawValue
+    private static let lastAppliedKey = KeyValueStore.Key.lastAppliedWriteCheckpoint.rawValue
 }

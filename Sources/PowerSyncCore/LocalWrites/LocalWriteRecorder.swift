@@ -66,28 +66,9 @@ final class LocalWriteRecorder {
         storeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = max(next_tx, ?1 + 1) WHERE id = 1")
         addEntry = KeptStatement(handle, "INSERT INTO ps_crud(tx_id, data) VALUES (?1, ?2)")
         markRow = KeptStatement(handle, "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) VALUES (?1, ?2)")
-        readGate = KeptStatement(
-            handle,
-            """
-            SELECT EXISTS (SELECT 1 FROM ps_kv WHERE key = 'target_checkpoint_request_id' AND value IS \(Int64.max))
-            AND NOT EXISTS (SELECT 1 FROM ps_kv WHERE key = 'last_seen_checkpoint_request_id')
-            AND NOT EXISTS (SELECT 1 FROM ps_kv WHERE key = 'last_applied_checkpoint_request_id')
-            """
-        )
-        setTarget = KeptStatement(
-            handle,
-            """
-            INSERT INTO ps_kv(key, value) VALUES ('target_checkpoint_request_id', \(Int64.max))
-            ON CONFLICT(key) DO UPDATE SET value = excluded.value
-            """
-        )
-        forgetSeen = KeptStatement(
-            handle,
-            """
-            DELETE FROM ps_kv
-            WHERE key IN ('last_seen_checkpoint_request_id', 'last_applied_checkpoint_request_id')
-            """
-        )
+        readGate = KeptStatement(handle, LocalWriteGate.isClosed)
+        setTarget = KeptStatement(handle, LocalWriteGate.setPendingTarget)
+        forgetSeen = KeptStatement(handle, LocalWriteGate.forgetSeen)
     }
 
     /// Finalises the statements, so that the connection can be closed.

@@ -83,7 +83,7 @@ import Testing
             let written = try WrittenTables(of: example.sql, db)
             #expect(written == expected)
             var schema = KnownSchema()
-            try written.announce(&schema, db)
+            try written.announce(db, schema: &schema)
         }
     }
 
