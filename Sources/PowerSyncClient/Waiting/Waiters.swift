@@ -1,0 +1,107 @@
+import NIOConcurrencyHelpers
+
+/// The tasks that wait for something of a state that is kept under a lock, in the order of their coming.
+///
+/// ```swift
+/// struct State: Sendable {
+///     var isOpen = false
+///     var waiters = Waiters<Void>()
+/// }
+/// let state = NIOLockedValueBox(State())
+///
+/// // Waits:
+/// try await state.wait(in: \.waiters) { $0.isOpen ? .success(()) : nil }
+/// // Ends all waits, outside of the lock:
+/// let waiters = state.withLockedValue { state in
+///     state.isOpen = true
+///     return state.waiters.takeAll()
+/// }
+/// for waiter in waiters { waiter.resume() }
+/// ```
+struct Waiters<Element: Sendable>: Sendable {
+    /// A task that waits; to be resumed once, outside of the lock.
+    typealias Waiter = CheckedContinuation<Element, any Error>
+
+    private var lastID: UInt64 = 0
+    private var waiting: [(id: UInt64, waiter: Waiter)] = []
+
+    /// Whether no task waits.
+    var isEmpty: Bool { waiting.isEmpty }
+
+    /// Takes the task out that has waited longest.
+    mutating func takeFirst() -> Waiter? {
+        waiting.isEmpty ? nil : waiting.removeFirst().waiter
+    }
+
+    /// Takes all tasks out.
+    mutating func takeAll() -> [Waiter] {
+        defer { waiting = [] }
+        return waiting.map(\.waiter)
+    }
+
+    fileprivate mutating func nextID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    fileprivate mutating func append(_ waiter: Waiter, id: UInt64) {
+        waiting.append((id, waiter))
+    }
+
+    fileprivate mutating func remove(id: UInt64) -> Waiter? {
+        waiting.firstIndex { $0.id == id }.map { waiting.remove(at: $0).waiter }
+    }
+}
+
+extension NIOLockedValueBox where Value: Sendable {
+    /// Waits until another task takes this one out of the waiters and resumes it.
+    ///
+    /// - Parameters:
+    ///   - waiters: Where the state keeps the tasks that wait.
+    ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
+    ///   - whenWaiting: Called when the task has to wait, outside of the lock.
+    /// - Returns: What `outcome` or the other task says.
+    /// - Throws: What `outcome` or the other task says, or `CancellationError`, also in a task that was cancelled before.
+    func wait<Element: Sendable>(
+        in waiters: WritableKeyPath<Value, Waiters<Element>> & Sendable,
+        _ outcome: (inout Value) -> Result<Element, any Error>?,
+        whenWaiting: () -> Void = {}
+    ) async throws -> Element {
+        let id = withLockedValue { $0[keyPath: waiters].nextID() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (waiter: Waiters<Element>.Waiter) in
+                let result = withLockedValue { state -> Result<Element, any Error>? in
+                    // Checked under the lock: a cancellation after this point finds the waiter.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if let result = outcome(&state) { return result }
+                    state[keyPath: waiters].append(waiter, id: id)
+                    return nil
+                }
+                if let result { waiter.resume(with: result) } else { whenWaiting() }
+            }
+        } onCancel: {
+            withLockedValue { $0[keyPath: waiters].remove(id: id) }?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Waits as ``wait(in:_:whenWaiting:)`` does, even if the task is cancelled.
+    ///
+    /// - Parameters:
+    ///   - waiters: Where the state keeps the tasks that wait.
+    ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
+    func waitIgnoringCancellation(
+        in waiters: WritableKeyPath<Value, Waiters<Void>> & Sendable,
+        _ outcome: (inout Value) -> Result<Void, any Error>?
+    ) async {
+        // Only a cancellation would throw.
+        try? await withCheckedThrowingContinuation { (waiter: Waiters<Void>.Waiter) in
+            let result = withLockedValue { state -> Result<Void, any Error>? in
+                if let result = outcome(&state) { return result }
+                let id = state[keyPath: waiters].nextID()
+                state[keyPath: waiters].append(waiter, id: id)
+                return nil
+            }
+            if let result { waiter.resume(with: result) }
+        }
+    }
+}
