@@ -4,7 +4,7 @@ import NIOConcurrencyHelpers
 ///
 /// Turns are granted in the order of asking; the task that unlocks hands the lock to the one that has waited longest.
 package final class AsyncLock: Sendable {
-    private struct State: Sendable {
+    private struct State: WaitedState {
         var isHeld = false
         var waiters = Waiters<Void>()
 
@@ -26,7 +26,7 @@ package final class AsyncLock: Sendable {
     /// - Throws: `CancellationError` when the task is cancelled while it waits; the body has not run then. Else what the
     ///   body throws.
     package func withLock<T>(_ body: () async throws -> T) async throws -> T {
-        try await state.wait(in: \.waiters) { $0.take() }
+        try await state.wait { $0.take() }
         defer { unlock() }
         return try await body()
     }
@@ -35,7 +35,7 @@ package final class AsyncLock: Sendable {
     ///
     /// - Throws: What the body throws.
     package func withLockIgnoringCancellation<T>(_ body: () async throws -> T) async rethrows -> T {
-        await state.waitIgnoringCancellation(in: \.waiters) { $0.take() }
+        await state.waitIgnoringCancellation { $0.take() }
         defer { unlock() }
         return try await body()
     }

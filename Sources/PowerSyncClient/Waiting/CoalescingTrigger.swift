@@ -4,7 +4,7 @@ import NIOConcurrencyHelpers
 ///
 /// Reasons are ordered: of several the greatest counts.
 package final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
-    private struct State: Sendable {
+    private struct State: WaitedState {
         var pending: Reason?
         var waiters = Waiters<Reason>()
 
@@ -41,7 +41,7 @@ package final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
     /// - Returns: The greatest reason since the last call.
     /// - Throws: `CancellationError`
     package func wait() async throws -> Reason {
-        try await state.wait(in: \.waiters) { state in
+        try await state.wait { state in
             precondition(state.waiters.isEmpty, "Two tasks wait for one trigger")
             return state.take().map { .success($0) }
         }

@@ -3,14 +3,14 @@ import NIOConcurrencyHelpers
 /// The tasks that wait for something of a state that is kept under a lock, in the order of their coming.
 ///
 /// ```swift
-/// struct State: Sendable {
+/// struct State: WaitedState {
 ///     var isOpen = false
 ///     var waiters = Waiters<Void>()
 /// }
 /// let state = NIOLockedValueBox(State())
 ///
 /// // Waits:
-/// try await state.wait(in: \.waiters) { $0.isOpen ? .success(()) : nil }
+/// try await state.wait { $0.isOpen ? .success(()) : nil }
 /// // Ends all waits, outside of the lock:
 /// let waiters = state.withLockedValue { state in
 ///     state.isOpen = true
@@ -53,52 +53,54 @@ struct Waiters<Element: Sendable>: Sendable {
     }
 }
 
-extension NIOLockedValueBox where Value: Sendable {
+/// A state under a lock that tasks wait for.
+protocol WaitedState: Sendable {
+    /// What a task gets that has waited.
+    associatedtype Element: Sendable
+    /// The tasks that wait.
+    var waiters: Waiters<Element> { get set }
+}
+
+extension NIOLockedValueBox where Value: WaitedState {
     /// Waits until another task takes this one out of the waiters and resumes it.
     ///
     /// - Parameters:
-    ///   - waiters: Where the state keeps the tasks that wait.
     ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
     ///   - whenWaiting: Called when the task has to wait, outside of the lock.
     /// - Returns: What `outcome` or the other task says.
     /// - Throws: What `outcome` or the other task says, or `CancellationError`, also in a task that was cancelled before.
-    func wait<Element: Sendable>(
-        in waiters: WritableKeyPath<Value, Waiters<Element>> & Sendable,
-        _ outcome: (inout Value) -> Result<Element, any Error>?,
+    func wait(
+        _ outcome: (inout Value) -> Result<Value.Element, any Error>?,
         whenWaiting: () -> Void = {}
-    ) async throws -> Element {
-        let id = withLockedValue { $0[keyPath: waiters].nextID() }
+    ) async throws -> Value.Element {
+        let id = withLockedValue { $0.waiters.nextID() }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (waiter: Waiters<Element>.Waiter) in
-                let result = withLockedValue { state -> Result<Element, any Error>? in
+            try await withCheckedThrowingContinuation { (waiter: Waiters<Value.Element>.Waiter) in
+                let result = withLockedValue { state -> Result<Value.Element, any Error>? in
                     // Checked under the lock: a cancellation after this point finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if let result = outcome(&state) { return result }
-                    state[keyPath: waiters].append(waiter, id: id)
+                    state.waiters.append(waiter, id: id)
                     return nil
                 }
                 if let result { waiter.resume(with: result) } else { whenWaiting() }
             }
         } onCancel: {
-            withLockedValue { $0[keyPath: waiters].remove(id: id) }?.resume(throwing: CancellationError())
+            withLockedValue { $0.waiters.remove(id: id) }?.resume(throwing: CancellationError())
         }
     }
 
-    /// Waits as ``wait(in:_:whenWaiting:)`` does, even if the task is cancelled.
+    /// Waits as ``wait(_:whenWaiting:)`` does, even if the task is cancelled.
     ///
-    /// - Parameters:
-    ///   - waiters: Where the state keeps the tasks that wait.
-    ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
-    func waitIgnoringCancellation(
-        in waiters: WritableKeyPath<Value, Waiters<Void>> & Sendable,
-        _ outcome: (inout Value) -> Result<Void, any Error>?
-    ) async {
+    /// - Parameter outcome: Called once, under the lock: the outcome, or `nil` to wait.
+    func waitIgnoringCancellation(_ outcome: (inout Value) -> Result<Void, any Error>?) async
+    where Value.Element == Void {
         // Only a cancellation would throw.
         try? await withCheckedThrowingContinuation { (waiter: Waiters<Void>.Waiter) in
             let result = withLockedValue { state -> Result<Void, any Error>? in
                 if let result = outcome(&state) { return result }
-                let id = state[keyPath: waiters].nextID()
-                state[keyPath: waiters].append(waiter, id: id)
+                let id = state.waiters.nextID()
+                state.waiters.append(waiter, id: id)
                 return nil
             }
             if let result { waiter.resume(with: result) }

@@ -28,7 +28,7 @@ final class CheckpointRequests: Sendable {
         case ended
     }
 
-    private struct State: Sendable {
+    private struct State: WaitedState {
         var counter = Counter.pending
         /// Requests that wait for the counter: none unless it is pending.
         var waiters = Waiters<Void>()
@@ -80,7 +80,7 @@ final class CheckpointRequests: Sendable {
 
     /// Waits for the counter to be agreed on.
     private func ready() async throws {
-        try await state.wait(in: \.waiters) { state in
+        try await state.wait { state in
             switch state.counter {
             case .pending: nil
             case .ready: .success(())

@@ -150,7 +150,7 @@ final class ConnectorCalls: Sendable {
 
 /// A result that one task waits for.
 private final class Answer<Value: Sendable>: Sendable {
-    private struct State: Sendable {
+    private struct State: WaitedState {
         var result: Result<Value, any Error>?
         var waiters = Waiters<Value>()
     }
@@ -172,6 +172,6 @@ private final class Answer<Value: Sendable>: Sendable {
     ///
     /// - Throws: The error of the result, or `CancellationError`: the result is ignored then.
     func value() async throws -> Value {
-        try await state.wait(in: \.waiters) { $0.result }
+        try await state.wait { $0.result }
     }
 }
