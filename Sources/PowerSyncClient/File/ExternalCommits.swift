@@ -28,7 +28,7 @@ final class ExternalCommits: Sendable {
 
     private let log: FileWatch?
     private let pool: PoolCommits?
-    private let changes: ChangeHub
+    private let changes: ChangeTracker
     private let logger: any LoggerProtocol
     private let clock: any Clock<Duration>
     /// What the writer said last.
@@ -53,7 +53,7 @@ final class ExternalCommits: Sendable {
     init?(
         location: DatabaseLocation,
         pool: PoolCommits? = nil,
-        changes: ChangeHub,
+        changes: ChangeTracker,
         logger: any LoggerProtocol,
         clock: any Clock<Duration>,
         watch: (String) -> FileWatch? = { FileWatch(path: $0) }

@@ -21,8 +21,8 @@ final class LocalDatabase: Sendable {
     let logger: any LoggerProtocol
     /// Measures the throttle of watches and delays between attempts to open.
     let clock: any Clock<Duration>
-    /// Who hears of commits.
-    let changes = ChangeHub()
+    /// Tells listeners of commits.
+    let changes = ChangeTracker()
     /// Hears of transactions that remove what the database knows of earlier syncs.
     let syncState: SyncStateObserver
 
