@@ -50,7 +50,7 @@ final class ConnectionState: @unchecked Sendable {
     /// What the upload queue knows about the open transaction, and its statements.
     let recorder: LocalWriteRecorder
     /// The statements of the app that are kept prepared.
-    let appStatements: AppStatements
+    let appStatements = AppStatements()
     /// When the write-ahead log is to be emptied.
     var writeAheadLog = WriteAheadLog()
     /// The tables that change, once `powersync_update_hooks('install')` was called.
@@ -62,7 +62,6 @@ final class ConnectionState: @unchecked Sendable {
         self.handle = handle
         doubleText = DoubleText(handle: handle)
         recorder = LocalWriteRecorder(handle: handle)
-        appStatements = AppStatements(handle: handle)
         let key = UInt(bitPattern: handle)
         Self.registry.withLockedValue { $0[key] = WeakReference(state: self) }
     }
@@ -70,6 +69,7 @@ final class ConnectionState: @unchecked Sendable {
     /// Makes GRDB's view of the connection known.
     func attach(_ database: Database) {
         self.database = database
+        doubleText.database = database
     }
 
     /// GRDB's view of the connection.
@@ -80,13 +80,6 @@ final class ConnectionState: @unchecked Sendable {
             )
         }
         return database
-    }
-
-    /// Finalises all statements, so that the connection can be closed.
-    func closeStatements() {
-        appStatements.close()
-        recorder.close()
-        doubleText.close()
     }
 
     /// A schema was applied in the open transaction.
