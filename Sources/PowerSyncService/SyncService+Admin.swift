@@ -81,13 +81,13 @@ extension SyncService {
 
 extension ServiceConfiguration {
     /// The source, without secrets.
-    var sourceDescription: String { source.module.description }
+    package var sourceDescription: String { source.module.description }
 
     /// The endpoint of a service with this configuration, for programs on the same machine.
     package var localURL: String { BoundAddress(host: host, port: port, isEncrypted: tls != nil).url }
 
     /// The bytes that the files of the storage take; `nil` for one that has none.
-    var storageSize: Int64? {
+    package var storageSize: Int64? {
         let files = storage.module.files
         guard !files.isEmpty else { return nil }
         return files.flatMap(\.allPaths).reduce(0) { size, path in

@@ -1,10 +1,10 @@
-import HTTPConnections
+package import HTTPConnections
 public import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import PowerSyncSyncConfig
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 public import ServiceLifecycle
 
 /// A sync service: replicates a source into buckets, and serves them to clients over HTTP.
@@ -72,7 +72,7 @@ public final class SyncService: Service {
     }
 
     /// Creates a service with its own time, randomness and limits of connections.
-    init(
+    package init(
         configuration: ServiceConfiguration,
         logger: Logger,
         timing: Timing,

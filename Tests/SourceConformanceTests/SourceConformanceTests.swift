@@ -218,7 +218,8 @@ import TestSupport
         } throws: {
             isOutdated($0)
         }
-        await #expect { _ = try await tested.source.rows(of: table, keys: [["a"]], showing: nil) } throws: {
+        guard let reading = tested.source.rowReading else { return }
+        await #expect { _ = try await reading.rows(of: table, keys: [["a"]], showing: nil) } throws: {
             isOutdated($0)
         }
     }

@@ -98,11 +98,12 @@ struct SourceFollower {
             for change in changes { apply(change.row, oldKey: change.oldKey, of: table) }
         case .partialUpdates(let updates, let relationID):
             let table = try #require(tables.first { $0.descriptor.relationID == relationID }).descriptor
+            let reading = try #require(tested.source.rowReading)
             for update in updates {
-                let present = try await tested.source.rows(
+                let present = try await reading.rows(
                     of: table,
                     keys: [update.sourceKey ?? table.key(of: update.row)],
-                    showing: update.transaction
+                    showing: update.moment
                 )
                 barrier = max(barrier ?? position.lsn, present.position.lsn)
                 let row = present.rows.first.map { row in

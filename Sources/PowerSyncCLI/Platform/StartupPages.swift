@@ -4,6 +4,10 @@ import Foundation
 ///
 /// A start touches most of a program once, and what was touched counts as memory of the process until the system is short of it. What
 /// is used again comes from the page cache, where it stays.
+///
+/// Measured with an idle service over SQLite, 10 s after it was ready: resident memory is 42 MiB instead of 80 for a debug build, of
+/// which parts of files are 32 instead of 71. The system would take these pages back when it needs them: it is the number that is
+/// wrong without this. `scripts/test-dist` holds that of the command for servers to 30 MiB.
 enum StartupPages {
     /// Gives them back, on Linux.
     static func release() {

@@ -331,6 +331,10 @@ extension PowerSyncError {
         .uploadQueueStalled,
         "Delaying due to previously encountered CRUD item."
     )
+    static let writesWereCleared = refused(
+        .cleared,
+        "The writes cannot be completed: disconnectAndClear() has removed them from the upload queue since they were read"
+    )
     static let rejectionOfOthers = refused(
         .invalidArgument,
         "Only writes that are being completed can be rejected: another batch or transaction has them."

@@ -17,7 +17,8 @@ public import Foundation
 /// Later versions may have more codes.
 public struct PowerSyncErrorCode: Error, Hashable, Sendable {
     private enum Reason: String, Sendable {
-        case alreadyRunning, cannotOpen, closed, connected, connectorFailed, disconnected, fileInUse, invalidArgument
+        case alreadyRunning, cannotOpen, cleared, closed, connected, connectorFailed, disconnected, fileInUse,
+            invalidArgument
         case invalidContext, invalidData, invalidSchema, noRow, notSupported, schemaReplaced, syncedByAnother,
             syncFailed
         case uploadQueueStalled
@@ -33,6 +34,8 @@ public struct PowerSyncErrorCode: Error, Hashable, Sendable {
     public static let alreadyRunning = PowerSyncErrorCode(.alreadyRunning)
     /// The database cannot be opened as asked: a folder, a pool or a key does not do.
     public static let cannotOpen = PowerSyncErrorCode(.cannotOpen)
+    /// ``PowerSyncDatabaseProtocol/disconnectAndClear(clearLocal:soft:)`` has removed the writes that were to be completed.
+    public static let cleared = PowerSyncErrorCode(.cleared)
     /// The database is closed, or was closed while the operation waited.
     public static let closed = PowerSyncErrorCode(.closed)
     /// The database is connected: call ``PowerSyncDatabaseProtocol/disconnect()`` before.

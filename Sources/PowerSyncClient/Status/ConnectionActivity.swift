@@ -35,36 +35,20 @@ public struct ConnectionActivity: Sendable {
     }
 }
 
-/// A status that knows what its connection waits for, and which checkpoints were applied.
-///
-/// A protocol of its own, because apps conform types of theirs to ``SyncStatusData``.
-protocol ActivityReporting {
-    /// What the connection waits for.
-    var connectionActivity: ConnectionActivity { get }
-    /// The greatest write checkpoint, or checkpoint request, that a complete checkpoint has repeated since the data was cleared.
-    var appliedCheckpoint: WriteCheckpoint? { get }
-}
-
-/// A status whose activity can be followed.
-protocol ActivityFollowing {
-    /// The activities from now on, the newest only.
-    func followActivities() -> AsyncStream<ConnectionActivity>
-}
-
 extension SyncStatusData {
     /// What the connection waits for.
     ///
     /// Changes of the activity alone make no element of ``SyncStatus/asFlow()``; an element has the activity of the moment
     /// when it was made. Use ``SyncStatus/activities()`` to follow it. A status that is not of this SDK waits for nothing.
     public var activity: ConnectionActivity {
-        (self as? any ActivityReporting)?.connectionActivity ?? ConnectionActivity()
+        ownSnapshot?.connectionActivity ?? ConnectionActivity()
     }
 
     /// The number of the newest checkpoint request that a complete checkpoint has answered in this process; `nil` before one has.
     ///
     /// With ``CheckpointMode/legacy`` it is the service's number of a write checkpoint. A status that is not of this SDK has none.
     public var lastAppliedCheckpointRequestId: Int64? {
-        (self as? any ActivityReporting)?.appliedCheckpoint?.rawValue
+        ownSnapshot?.applied?.rawValue
     }
 }
 
@@ -76,13 +60,13 @@ extension SyncStatus {
     ///
     /// - Returns: The activities, for one consumer.
     public func activities() -> AsyncStream<ConnectionActivity> {
-        guard let status = self as? any ActivityFollowing else {
+        guard let status = self as? LiveSyncStatus else {
             return AsyncStream { continuation in
                 continuation.yield(activity)
                 continuation.finish()
             }
         }
-        return status.followActivities()
+        return status.newestActivities()
     }
 }
 

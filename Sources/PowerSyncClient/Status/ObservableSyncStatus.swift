@@ -11,38 +11,22 @@ public import Observation
 @Observable
 public final class ObservableSyncStatus {
     private var snapshot: SyncStatusSnapshot
-    /// What the connection waits for.
-    public private(set) var activity: ConnectionActivity
     /// Copies changes until the status ends or this object goes away.
     @ObservationIgnored private var following: Task<Void, Never>?
-    /// Copies changes of the activity, which are not elements of the status, as long.
-    @ObservationIgnored private var followingActivity: Task<Void, Never>?
 
-    init(
-        following subscription: StatusSubscription,
-        activities: AsyncStream<ConnectionActivity>,
-        from snapshot: SyncStatusSnapshot
-    ) {
+    init(following statuses: AsyncStream<SyncStatusSnapshot>, from snapshot: SyncStatusSnapshot) {
         self.snapshot = snapshot
-        activity = snapshot.activity
-        // A property that returns at once has to leave somebody behind; `deinit` cancels the task.
+        // A property that returns at once has to leave a task behind; `deinit` cancels it.
         following = Task { [weak self] in
-            while let snapshot = await subscription.next() {
+            for await snapshot in statuses {
                 guard let self else { return }
                 self.snapshot = snapshot
-            }
-        }
-        followingActivity = Task { [weak self] in
-            for await activity in activities {
-                guard let self else { return }
-                self.activity = activity
             }
         }
     }
 
     deinit {
         following?.cancel()
-        followingActivity?.cancel()
     }
 
     /// The status of a database; without one, that of a database that was never opened.
@@ -55,6 +39,8 @@ public final class ObservableSyncStatus {
 
     private static let unopened = LiveSyncStatus().observable
 
+    /// What the connection waits for.
+    public var activity: ConnectionActivity { snapshot.connectionActivity }
     /// Whether the sync stream is open.
     public var connected: Bool { snapshot.connected }
     /// Whether the client is opening the sync stream.

@@ -20,14 +20,6 @@ public struct SetAsideRow: Sendable, Hashable {
     public let reason: String
 }
 
-/// A status that knows which rows were set aside.
-///
-/// A protocol of its own, because apps conform types of theirs to ``SyncStatusData``.
-protocol SetAsideReporting {
-    /// The rows that were set aside.
-    var reportedSetAsideRows: [SetAsideRow] { get }
-}
-
 extension SyncStatusData {
     /// The synced rows that the local database refuses, in the order of table and id.
     ///
@@ -35,16 +27,7 @@ extension SyncStatusData {
     ///
     /// - Complexity: O(*n* log *n*) in the number of rows.
     public var setAsideRows: [SetAsideRow] {
-        (self as? any SetAsideReporting)?.reportedSetAsideRows ?? []
+        let rows = ownSnapshot?.download.setAside.rows ?? []
+        return rows.map { SetAsideRow(table: $0.table, id: $0.id, reason: $0.reason) }
     }
-}
-
-extension SyncStatusSnapshot: SetAsideReporting {
-    var reportedSetAsideRows: [SetAsideRow] {
-        download.setAside.rows.map { SetAsideRow(table: $0.table, id: $0.id, reason: $0.reason) }
-    }
-}
-
-extension LiveSyncStatus: SetAsideReporting {
-    var reportedSetAsideRows: [SetAsideRow] { snapshot.reportedSetAsideRows }
 }

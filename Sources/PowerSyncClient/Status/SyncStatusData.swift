@@ -40,9 +40,10 @@ public protocol SyncStatusData: Sendable {
 
 /// The status of a database: a live object whose properties always read the newest state.
 public protocol SyncStatus: SyncStatusData, Sendable {
-    /// The states from now on: the present one, then one element for every change, in order.
+    /// The states from now on: the present one, then the newest one after changes, in order.
     ///
-    /// Elements are immutable. A consumer that leaves more than 1000 elements unread misses the oldest of them.
+    /// Elements are immutable. Changes that follow each other before the consumer takes an element are one element, so that a consumer
+    /// that is slow gets the newest state and not those in between.
     func asFlow() -> AsyncStream<any SyncStatusData>
 
     /// The status for SwiftUI and the Observation framework. The same object on every call.

@@ -14,10 +14,23 @@ package struct SyncStatusSnapshot: Sendable {
     package var lastDownloadError: (any Error)?
     /// The error of the last upload attempt.
     package var lastUploadError: (any Error)?
-    /// What the two loops wait for.
+    /// What the connection waits for.
     ///
     /// A change of it alone is not an element of the status.
-    var activityState = ConnectionActivity.StateMachine()
+    var connectionActivity = ConnectionActivity()
+    /// The number of elements of the status so far.
+    var elements: UInt64 = 0
+    /// The number of changes of the activity so far.
+    var activities: UInt64 = 0
+
+    /// What a change has changed.
+    struct News: OptionSet {
+        let rawValue: UInt8
+        /// Anything but the activity.
+        static let element = News(rawValue: 1)
+        /// The activity.
+        static let activity = News(rawValue: 2)
+    }
 
     /// Creates the status of a database that has not been opened.
     package init() {}
@@ -65,9 +78,13 @@ extension SyncStatusSnapshot: SyncStatusData {
     }
 }
 
-extension SyncStatusSnapshot: ActivityReporting {
-    var connectionActivity: ConnectionActivity { activityState.activity }
-    var appliedCheckpoint: WriteCheckpoint? { applied }
+extension SyncStatusData {
+    /// The newest state, if this is a status of this SDK.
+    ///
+    /// Apps conform types of theirs to this protocol, which show nothing beyond its requirements.
+    var ownSnapshot: SyncStatusSnapshot? {
+        self as? SyncStatusSnapshot ?? (self as? LiveSyncStatus)?.snapshot
+    }
 }
 
 extension SyncStatusSnapshot: CustomStringConvertible {

@@ -130,7 +130,7 @@ package enum UploadQueue {
 
     /// Removes uploaded entries from the head of the queue, and moves the write gate.
     ///
-    /// Call it inside a write transaction.
+    /// Call it inside a write transaction. When there is nothing to remove, the gate stays: the same entries were completed before.
     ///
     /// - Parameters:
     ///   - id: The last entry to remove. Everything before it goes too.
@@ -140,6 +140,7 @@ package enum UploadQueue {
     /// - Throws: ``LocalDatabaseError`` when the write checkpoint is negative.
     package static func complete(through id: Int64, writeCheckpoint: WriteCheckpoint?, _ db: Database) throws {
         try db.cachedStatement(sql: "DELETE FROM ps_crud WHERE id <= ?").execute(arguments: [id])
+        guard db.changesCount > 0 else { return }
         // Without a target only insert-only writes were uploaded, which no checkpoint will ever acknowledge.
         guard try LocalWriteGate.target(db) != nil else { return }
         if let writeCheckpoint, try firstID(db) == nil {

@@ -29,7 +29,7 @@ public struct SyncConfigDeployment: Sendable, Hashable {
     /// The number of the replication stream, which is a part of the names of its buckets.
     public let streamID: Int64
     /// The name of the stream in the source: that of its slot in PostgreSQL.
-    public let slotName: String
+    public let sourceHandle: String
     /// Findings that did not prevent it, one a line: `sync.yaml:4:12: warning: … [code]`.
     public let warnings: [String]
 
@@ -42,7 +42,7 @@ public struct SyncConfigDeployment: Sendable, Hashable {
             case .rolledBack: .rolledBack
             }
         streamID = deployment.stream.id.rawValue
-        slotName = deployment.stream.slotName
+        sourceHandle = deployment.stream.sourceHandle
         warnings = deployment.warnings.map(\.description)
     }
 }

@@ -12,7 +12,7 @@ import ServiceLifecycle
 /// token and tells nothing; few may run at the same time.
 extension ServiceRoutes {
     /// How much later the second line is sent.
-    static let probePause = Duration.seconds(1)
+    package static let probePause = Duration.seconds(1)
 
     /// Answers the probe; to other requests, the route does not exist.
     func probeStreaming(_ request: Request) async throws -> Response {

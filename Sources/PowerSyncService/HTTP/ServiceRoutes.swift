@@ -10,7 +10,7 @@ import PowerSyncAuth
 ///
 /// A request passes its queue (429), the token (401), its parameters (400, 413, 415), and then the handler. The token
 /// comes before the body, so that nothing is read from strangers.
-struct ServiceRoutes: Sendable {
+package struct ServiceRoutes: Sendable {
     /// The longest body of `POST /dev/write`, in bytes: 16 MiB.
     static let writeBodyLimit = 16 * 1024 * 1024
     /// The longest body of other requests, in bytes: 1 MiB.

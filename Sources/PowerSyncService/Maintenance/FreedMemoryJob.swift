@@ -5,6 +5,9 @@ import ServiceLifecycle
 ///
 /// What 10,000 clients needed who were there for a minute would stay with the process for ever otherwise, and memory that is
 /// used in turn by streams that come and go would look as if it grew for hours; see ``FreedMemory``.
+///
+/// Measured with 1,000 streams of 300 rows at the same time: they take 96 MiB of anonymous memory, of which 26 are left a minute after
+/// their end, and 98 without this job. Before the first stream it is 9 MiB.
 struct FreedMemoryJob: Service {
     /// The time between two looks.
     static let interval = Duration.seconds(60)

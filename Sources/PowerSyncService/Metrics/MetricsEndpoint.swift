@@ -1,7 +1,7 @@
 import HTTPConnections
 import Hummingbird
 package import Logging
-import NIOCore
+package import NIOCore
 package import Prometheus
 import ServiceLifecycle
 
@@ -85,7 +85,7 @@ package struct MetricsEndpoint: Service {
     }
 
     /// The error for a port that cannot be listened on.
-    static func portError(_ port: Int, _ error: IOError) -> ServiceError {
+    package static func portError(_ port: Int, _ error: IOError) -> ServiceError {
         ServiceError(
             .portInUse,
             "port \(port) is not free; metrics need one of their own",

@@ -44,7 +44,7 @@ package struct RetainedLogJob: Service {
     private struct Gauges: Sendable {
         private struct Key: Hashable {
             var label: String
-            var slotName: String
+            var handle: String
         }
 
         let factory: any MetricsFactory
@@ -59,8 +59,8 @@ package struct RetainedLogJob: Service {
             for log in logs {
                 for (label, bytes) in [(unacknowledged, log.unacknowledgedBytes), (retained, log.retainedBytes)] {
                     guard let bytes else { continue }
-                    let key = Key(label: label, slotName: log.slotName)
-                    let dimensions = [("slot", log.slotName)]
+                    let key = Key(label: label, handle: log.handle)
+                    let dimensions = [("slot", log.handle)]
                     let gauge =
                         known.removeValue(forKey: key)
                         ?? Gauge(label: label, dimensions: dimensions, factory: factory)

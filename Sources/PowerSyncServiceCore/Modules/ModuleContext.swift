@@ -4,15 +4,15 @@ package import Logging
 package struct ModuleContext: Sendable {
     /// The schema of tables that a sync config names without one: that of the source, also for the storage.
     package var defaultSchema: String
-    /// The beginning of the names that streams have in the source.
-    package var slotPrefix: String
+    /// What the handles of streams begin with (``SourceModule/handlePrefix``).
+    package var handlePrefix: String
     /// Gets warnings.
     package var logger: Logger
 
     /// Creates a context.
-    package init(defaultSchema: String, slotPrefix: String, logger: Logger) {
+    package init(defaultSchema: String, handlePrefix: String, logger: Logger) {
         self.defaultSchema = defaultSchema
-        self.slotPrefix = slotPrefix
+        self.handlePrefix = handlePrefix
         self.logger = logger
     }
 }

@@ -67,22 +67,18 @@ struct ReplicatedSource: ReplicationSource {
 
     func markedHead() async throws -> SourcePosition { try await waiting { try await source.markedHead() } }
 
-    func require(_ position: LSN?, in slotName: String) { source.require(position, in: slotName) }
+    func require(_ position: LSN?, in handle: String) { source.require(position, in: handle) }
 
     func emitMarker() async throws {
         try await waiting { try await source.emitMarker() }
     }
 
     func prepareStream(
-        _ slotName: String,
+        _ handle: String,
         resumingAfter position: SourcePosition?,
         reached: LSN?
     ) async throws -> SourcePosition {
-        try await waiting { try await source.prepareStream(slotName, resumingAfter: position, reached: reached) }
-    }
-
-    func changes(from earlier: SourceTableDescriptor, to now: SourceTableDescriptor) -> [String] {
-        source.changes(from: earlier, to: now)
+        try await waiting { try await source.prepareStream(handle, resumingAfter: position, reached: reached) }
     }
 
     func warn(about stream: ReplicationStream) async throws {
@@ -103,22 +99,12 @@ struct ReplicatedSource: ReplicationSource {
         Rows(source: self, reader: try await waiting { try await source.snapshot(of: table, after: key) })
     }
 
-    func checkRetention(for slotName: String) async throws {
-        try await waiting { try await source.checkRetention(for: slotName) }
+    func checkRetention(for handle: String) async throws {
+        try await waiting { try await source.checkRetention(for: handle) }
     }
-
-    func rows(
-        of table: SourceTableDescriptor,
-        keys: [[SQLValue]],
-        showing transaction: UInt64?
-    ) async throws -> PresentRows {
-        try await waiting { try await source.rows(of: table, keys: keys, showing: transaction) }
-    }
-
-    func releaseRows() async throws { try await waiting { try await source.releaseRows() } }
 
     func withChanges<Result>(
-        of slotName: String,
+        of handle: String,
         after position: SourcePosition,
         tables: [SourceTable],
         plan: SyncPlan,
@@ -127,7 +113,7 @@ struct ReplicatedSource: ReplicationSource {
         // Of the storage as likely as not: it comes back through the source, and is none of its errors.
         var bodyError: (any Error)?
         do {
-            return try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan) { reader in
+            return try await source.withChanges(of: handle, after: position, tables: tables, plan: plan) { reader in
                 var changes: any ChangeReader = Changes(reader: reader)
                 do {
                     return try await body(&changes)
@@ -141,20 +127,20 @@ struct ReplicatedSource: ReplicationSource {
         }
     }
 
-    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
-        source.wantsAcknowledgement(of: lsn, by: slotName)
+    func wantsAcknowledgement(of lsn: LSN, by handle: String) -> Bool {
+        source.wantsAcknowledgement(of: lsn, by: handle)
     }
 
-    func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
-        source.wantsLastAcknowledgement(of: lsn, by: slotName)
+    func wantsLastAcknowledgement(of lsn: LSN, by handle: String) -> Bool {
+        source.wantsLastAcknowledgement(of: lsn, by: handle)
     }
 
-    func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
-        try await waiting { try await source.acknowledge(position, of: slotName) }
+    func acknowledge(_ position: DurablePosition, of handle: String) async throws {
+        try await waiting { try await source.acknowledge(position, of: handle) }
     }
 
-    func dropStream(_ slotName: String) async throws {
-        try await waiting { try await source.dropStream(slotName) }
+    func dropStream(_ handle: String) async throws {
+        try await waiting { try await source.dropStream(handle) }
     }
 
     func uninstall() async throws { try await waiting { try await source.uninstall() } }
@@ -164,6 +150,7 @@ struct ReplicatedSource: ReplicationSource {
     var described: (any DescribedSource)? { source.described }
     var writable: (any WritableSource)? { source.writable }
     var retainedLog: (any LogRetainingSource)? { source.retainedLog }
+    var rowReading: (any RowReadingSource)? { source.rowReading.map { RowReading(source: self, reading: $0) } }
     var fileBacked: (any FileBacked)? { source.fileBacked }
 
     // MARK: Readers
@@ -176,6 +163,21 @@ struct ReplicatedSource: ReplicationSource {
             let source = source
             return try await source.waiting { try await reader.next() }
         }
+    }
+
+    private struct RowReading: RowReadingSource {
+        let source: ReplicatedSource
+        let reading: any RowReadingSource
+
+        func rows(
+            of table: SourceTableDescriptor,
+            keys: [[SQLValue]],
+            showing moment: SourceMoment?
+        ) async throws -> PresentRows {
+            try await source.waiting { try await reading.rows(of: table, keys: keys, showing: moment) }
+        }
+
+        func releaseRows() async throws { try await source.waiting { try await reading.releaseRows() } }
     }
 
     private struct Changes: ChangeReader {

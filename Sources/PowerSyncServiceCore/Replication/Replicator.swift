@@ -211,7 +211,7 @@ package struct Replicator: Service {
     }
 
     private func delete(_ stream: ReplicationStream) async throws {
-        try await source.dropStream(stream.slotName)
+        try await source.dropStream(stream.sourceHandle)
         try await storage.deleteData(of: stream.id)
         logger.notice(
             "A replaced stream has been deleted",

@@ -7,14 +7,14 @@ extension StreamReplicator {
     func acknowledge(with writer: inout any BucketStorageWriter, progress: inout Progress) async throws {
         progress.isUnacknowledged = false
         guard let durable = try await writer.makeDurable() else { return }
-        try await source.acknowledge(durable, of: stream.slotName)
+        try await source.acknowledge(durable, of: stream.sourceHandle)
     }
 
     /// Tells the source of the last checkpoint, after which nothing has come for a while.
     func acknowledgeLast(with writer: inout any BucketStorageWriter, progress: inout Progress) async throws {
         guard progress.isUnacknowledged else { return }
         progress.isUnacknowledged = false
-        guard source.wantsLastAcknowledgement(of: progress.position.lsn, by: stream.slotName) else { return }
+        guard source.wantsLastAcknowledgement(of: progress.position.lsn, by: stream.sourceHandle) else { return }
         try await acknowledge(with: &writer, progress: &progress)
     }
 
@@ -27,9 +27,9 @@ extension StreamReplicator {
             try? await firstOf {
                 var writer = last.writer
                 guard let durable = try await writer.makeDurable(),
-                    source.wantsLastAcknowledgement(of: durable.position.lsn, by: stream.slotName)
+                    source.wantsLastAcknowledgement(of: durable.position.lsn, by: stream.sourceHandle)
                 else { return }
-                try await source.acknowledge(durable, of: stream.slotName)
+                try await source.acknowledge(durable, of: stream.sourceHandle)
             } or: {
                 try await Task.sleep(for: Self.lastPatience)
             }

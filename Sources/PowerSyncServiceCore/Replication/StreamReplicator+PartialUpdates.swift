@@ -20,6 +20,12 @@ extension StreamReplicator {
         with writer: inout any BucketStorageWriter,
         progress: inout Progress
     ) async throws {
+        guard let reading = source.rowReading else {
+            throw ReplicationSourceError(
+                .unavailable,
+                "The source leaves out cells of \(table.descriptor.name), and its rows cannot be read by their keys."
+            )
+        }
         let identity = table.descriptor.identity.map(\.name)
         func key(of row: SourceRow) -> [SQLValue] { identity.map { row[$0] ?? .null } }
 
@@ -29,10 +35,10 @@ extension StreamReplicator {
         while !rest.isEmpty {
             let batch = rest.prefix(maximumRows)
             let keys = Set(batch.map { $0.sourceKey ?? key(of: $0.row) })
-            let present = try await source.rows(
+            let present = try await reading.rows(
                 of: table.descriptor,
                 keys: Array(keys),
-                showing: batch.first?.transaction
+                showing: batch.first?.moment
             )
             guard present.position.history == progress.position.history else {
                 throw ReplicationSourceError(

@@ -19,7 +19,7 @@ extension StreamReplicator {
         _ writer: inout any BucketStorageWriter,
         progress: inout Progress
     ) async throws -> FoundTables {
-        let history = progress.position.history
+        let followed = progress.position
         var tables = FoundTables(described: try await source.tables(for: stream.plan))
         var kept: Set<String> = []
         var obstacles: [TableObstacle] = []
@@ -27,7 +27,7 @@ extension StreamReplicator {
             var resolved = try await writer.resolveTable(descriptor)
             if resolved.table.isSnapshotDone, !resolved.outdated.isEmpty {
                 // It was left out in the meantime in another form, and its changes were not followed.
-                try await remove([resolved.table] + resolved.outdated, for: tables.described, from: &writer, history)
+                try await remove([resolved.table] + resolved.outdated, for: tables.described, from: &writer, followed)
                 resolved = try await writer.resolveTable(descriptor)
             }
             guard !resolved.table.isSnapshotDone, let obstacle = try await source.obstacle(to: descriptor) else {
@@ -46,7 +46,7 @@ extension StreamReplicator {
         }
         leaveOut(obstacles, progress: &progress)
         let dropped = writer.sourceTables.filter { !kept.contains($0.id) }
-        try await remove(dropped, for: tables.described, from: &writer, history)
+        try await remove(dropped, for: tables.described, from: &writer, followed)
         return tables
     }
 
@@ -81,13 +81,13 @@ extension StreamReplicator {
         _ dropped: [SourceTable],
         for described: [SourceTableDescriptor] = [],
         from writer: inout any BucketStorageWriter,
-        _ history: SourceHistory
+        _ followed: SourcePosition
     ) async throws {
         // They are gone now, and the stream may be long before: what took them away may have put their rows elsewhere.
-        if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(of: history)) }
+        if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(after: followed)) }
         for outdated in dropped {
             let changes = described.filter { $0.name == outdated.descriptor.name }
-                .flatMap { source.changes(from: outdated.descriptor, to: $0) }
+                .flatMap { $0.changes(since: outdated.descriptor) }
             var metadata: Logger.Metadata = [LogKey.table: "\(outdated.descriptor.name)"]
             if !changes.isEmpty { metadata[LogKey.changed] = "\(changes.joined(separator: ", "))" }
             logger.notice(
@@ -104,7 +104,7 @@ extension StreamReplicator {
     func copy(
         _ tables: [SourceTable],
         with writer: inout any BucketStorageWriter,
-        history: SourceHistory
+        followed: SourcePosition
     ) async throws {
         let missing = tables.filter { !$0.isSnapshotDone }
         for table in missing {
@@ -118,7 +118,7 @@ extension StreamReplicator {
                 }
             } catch let error as ReplicationSourceError where error.code == .tableUnavailable {
                 // It is left out when the tables are looked at again, and the part of it that was copied is not shown.
-                try await remove([table], from: &writer, history)
+                try await remove([table], from: &writer, followed)
                 throw ReplicationSourceError(
                     .tablesChanged,
                     error.message,
@@ -127,26 +127,27 @@ extension StreamReplicator {
                 )
             }
             // Changes made while the table was copied are in the change stream up to this position.
-            try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(of: history))
+            try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(after: followed))
             logger.notice(
                 "A table of the source has been copied",
                 metadata: [LogKey.table: "\(table.descriptor.name)", LogKey.rows: .stringConvertible(rows)]
             )
         }
         if !missing.isEmpty || !stream.isSnapshotDone {
-            try await writer.markSnapshotDone(noCheckpointBefore: try await head(of: history))
+            try await writer.markSnapshotDone(noCheckpointBefore: try await head(after: followed))
         }
     }
 
     /// The position of the source, which must still be of the history that the stream follows.
-    private func head(of history: SourceHistory) async throws -> LSN {
+    private func head(after followed: SourcePosition) async throws -> LSN {
         let head = try await source.markedHead()
-        guard head.history == history else {
+        guard head.history == followed.history else {
             throw ReplicationSourceError(
                 .historyLost,
                 "The source was replaced or restored while its tables were read: they are copied again."
             )
         }
+        try checkForm(of: head.lsn, after: followed.lsn)
         return head.lsn
     }
 
@@ -161,7 +162,7 @@ extension StreamReplicator {
             rejections.report(try await writer.save(chunk.rows.map { .insert($0) }, of: table, mode: .snapshot))
             writer.recordSnapshotProgress(chunk.lastKey, of: table)
             rows += chunk.rows.count
-            try await source.checkRetention(for: stream.slotName)
+            try await source.checkRetention(for: stream.sourceHandle)
             statistics.didCopy(chunk.rows)
             touch()
             (read, reader) = try await next

@@ -101,11 +101,11 @@ struct StreamReplicator {
         // As those do who are asked for a write checkpoint: if the source has gone back, all find it by the same position.
         _ = try await source.head(having: try await storage.publishedPosition())
         let position = try await source.prepareStream(
-            stream.slotName,
+            stream.sourceHandle,
             resumingAfter: writer.resumePosition,
             reached: writer.reachedLSN
         )
-        source.require(writer.storedLSN, in: stream.slotName)
+        source.require(writer.storedLSN, in: stream.sourceHandle)
         if writer.resumePosition == nil { try await writer.setResumePosition(position) }
 
         let database = try await storage.database()
@@ -116,7 +116,7 @@ struct StreamReplicator {
             do {
                 try await source.warn(about: stream)
                 let tables = try await resolveTables(&writer, progress: &progress)
-                try await copy(tables.read, with: &writer, history: position.history)
+                try await copy(tables.read, with: &writer, followed: position)
                 if let outcome = try await follow(tables, with: &writer, progress: &progress) { return outcome }
             } catch let error as ReplicationSourceError where error.code == .tablesChanged {
                 // Rows of the old tables that are saved but not flushed belong to a transaction that is read again.
@@ -172,7 +172,7 @@ struct StreamReplicator {
     ) async throws -> Outcome? {
         let byRelation = Dictionary(uniqueKeysWithValues: tables.read.map { ($0.descriptor.relationID, $0) })
         return try await source.withChanges(
-            of: stream.slotName,
+            of: stream.sourceHandle,
             after: progress.position,
             tables: writer.sourceTables.filter { table in tables.read.contains { $0.id == table.id } },
             plan: stream.plan
@@ -266,11 +266,23 @@ struct StreamReplicator {
         return (try await reader.next(), reader)
     }
 
+    /// Makes sure that two positions of the source have an order: all that is published rests on it.
+    ///
+    /// - Throws: ``ReplicationSourceError`` with code `unavailable`, for a source with a fault.
+    func checkForm(of lsn: LSN, after known: LSN) throws {
+        guard !lsn.hasForm(of: known) else { return }
+        throw ReplicationSourceError(
+            .unavailable,
+            "The source gives positions that have no order, \(known) and \(lsn): this is a fault of the service."
+        )
+    }
+
     private func commit(
         _ lsn: LSN,
         with writer: inout any BucketStorageWriter,
         progress: inout Progress
     ) async throws -> Outcome? {
+        try checkForm(of: lsn, after: progress.position.lsn)
         let result: CommitResult
         // Before: it may be cancelled after it has stored everything.
         progress.isUnacknowledged = true
@@ -286,7 +298,7 @@ struct StreamReplicator {
         progress.position.lsn = lsn
         if progress.hasPassedRows(by: lsn) {
             progress.readAt = nil
-            try await source.releaseRows()
+            try await source.rowReading?.releaseRows()
         }
         statistics.didCommit()
         // What gives nothing new is as good as published.
@@ -301,7 +313,7 @@ struct StreamReplicator {
         )
         // Only what is published may be forgotten: a blocked commit is repeated from the last checkpoint on. And only what
         // a power failure does not take back.
-        if source.wantsAcknowledgement(of: lsn, by: stream.slotName) {
+        if source.wantsAcknowledgement(of: lsn, by: stream.sourceHandle) {
             try await acknowledge(with: &writer, progress: &progress)
         }
         guard !progress.isActive else { return nil }

@@ -19,16 +19,16 @@ package protocol DescribedSource: ReplicationSource {
 
     /// What the source keeps of its log for a stream.
     ///
-    /// - Parameter slotName: The name of the stream in the source.
-    /// - Returns: `nil` for a source that keeps no log for its readers, and when there is no such slot.
+    /// - Parameter handle: What the source keeps the stream under.
+    /// - Returns: `nil` for a source that keeps no log for its readers, and when it does not know the handle.
     /// - Throws: An error of the source.
-    func logRetention(for slotName: String) async throws -> LogRetention?
+    func logRetention(for handle: String) async throws -> LogRetention?
 }
 
 extension DescribedSource {
     package func findings(for plan: SyncPlan) async throws -> [Finding] { [] }
 
-    package func logRetention(for slotName: String) async throws -> LogRetention? { nil }
+    package func logRetention(for handle: String) async throws -> LogRetention? { nil }
 }
 
 /// What a source keeps of its log for a stream that has not read all of it.
@@ -67,12 +67,15 @@ package struct DescribedTable: Sendable, Hashable {
         package var type: String
         /// What clients get: `text`, `integer`, `real`, `blob` or `numeric`.
         package var clientType: String
+        /// What rows have besides `NULL`; `nil` for a column that holds anything.
+        package var values: SourceSchema.ColumnType.Values?
 
         /// Creates a column.
-        package init(name: String, type: String, clientType: String) {
+        package init(name: String, type: String, clientType: String, values: SourceSchema.ColumnType.Values?) {
             self.name = name
             self.type = type
             self.clientType = clientType
+            self.values = values
         }
     }
 
@@ -96,25 +99,14 @@ extension SourceSchema {
                 Table(
                     name: table.name,
                     columns: table.columns.map(\.name),
-                    types: Dictionary(table.columns.map { ($0.name, ColumnType($0)) }) { first, _ in first }
-                        .compactMapValues(\.self)
+                    types: Dictionary(
+                        table.columns.map { column in
+                            (column.name, column.values.map { ColumnType(declaration: column.type, values: $0) })
+                        }
+                    ) { first, _ in first }.compactMapValues(\.self)
                 )
             },
             defaultSchema: defaultSchema
         )
-    }
-}
-
-extension SourceSchema.ColumnType {
-    /// The type of a column whose values are known.
-    fileprivate init?(_ column: DescribedTable.Column) {
-        switch column.clientType {
-        case "integer" where column.type == "boolean": self.init(declaration: column.type, values: .boolean)
-        case "integer", "real": self.init(declaration: column.type, values: .number)
-        case "text": self.init(declaration: column.type, values: .text)
-        case "blob" where column.type == "bytea": self.init(declaration: column.type, values: .bytes)
-        // A column of SQLite that holds anything.
-        default: return nil
-        }
     }
 }

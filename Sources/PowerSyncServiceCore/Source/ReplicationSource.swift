@@ -30,7 +30,7 @@ package protocol ReplicationSource: Sendable {
     /// Makes the source keep its history for a stream (PostgreSQL: the replication slot). Precedes every snapshot.
     ///
     /// - Parameters:
-    ///   - slotName: The name of the stream in the source.
+    ///   - handle: What the source keeps the stream under (``ReplicationStream/sourceHandle``).
     ///   - position: From where changes are needed; `nil` for a stream that has not begun.
     ///   - reached: A later position of the same history that the source is known to have had, if there is one.
     /// - Returns: `position`, or the one from which history is kept now.
@@ -38,7 +38,7 @@ package protocol ReplicationSource: Sendable {
     ///   `position` are no longer available, or what the source has before it is not what it had;
     ///   ``ReplicationSourceError/Code/retentionExceeded`` when this process has prepared the stream before.
     func prepareStream(
-        _ slotName: String,
+        _ handle: String,
         resumingAfter position: SourcePosition?,
         reached: LSN?
     ) async throws -> SourcePosition
@@ -50,19 +50,14 @@ package protocol ReplicationSource: Sendable {
     ///
     /// - Parameters:
     ///   - position: A position of ``markedHead()``, or of a ``SourceMessage/begin(_:committedAt:)``; `nil` for none.
-    ///   - slotName: A prepared stream.
-    func require(_ position: LSN?, in slotName: String)
+    ///   - handle: A prepared stream.
+    func require(_ position: LSN?, in handle: String)
 
     /// The database whose log is read; `nil` when no storage can be in it.
     func database() async throws -> DatabaseID?
 
     /// The tables that can be replicated and that a plan reads, in a stable order.
     func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor]
-
-    /// What has made a table another one than it was, so that it is copied again.
-    ///
-    /// - Returns: Names for the log; none when the source cannot tell.
-    func changes(from earlier: SourceTableDescriptor, to now: SourceTableDescriptor) -> [String]
 
     /// Says once what keeps rows that a stream reads from being synced, or may do so one day: what
     /// `powersync test-connection` says.
@@ -94,35 +89,14 @@ package protocol ReplicationSource: Sendable {
 
     /// Makes sure that what a stream needs is still kept: called between the chunks of a copy, which may take hours.
     ///
-    /// - Parameter slotName: A prepared stream.
+    /// - Parameter handle: A prepared stream.
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/retentionExceeded`` when the copy is in vain.
-    func checkRetention(for slotName: String) async throws
-
-    /// Reads rows as they are now, or a moment ago.
-    ///
-    /// - Parameters:
-    ///   - table: A descriptor from ``tables(for:)``.
-    ///   - keys: Values of the identity columns, from rows or ``PartialUpdate/sourceKey``; each is looked up exactly.
-    ///   - transaction: What the answer has to show (``PartialUpdate/transaction``); of the state that shows one transaction,
-    ///     rows may be read for others that it shows, too. `nil` for the newest state.
-    /// - Returns: The rows that exist; of many large ones, some: ``PresentRows/isComplete``.
-    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
-    ///   outdated.
-    func rows(
-        of table: SourceTableDescriptor,
-        keys: [[SQLValue]],
-        showing transaction: UInt64?
-    ) async throws -> PresentRows
-
-    /// Lets go of the state that rows were read of: the stream has passed it.
-    ///
-    /// - Throws: An error of the source.
-    func releaseRows() async throws
+    func checkRetention(for handle: String) async throws
 
     /// Reads the change stream for as long as `body` runs.
     ///
     /// - Parameters:
-    ///   - slotName: A prepared stream.
+    ///   - handle: A prepared stream.
     ///   - position: The position to continue after.
     ///   - tables: The tables to deliver, with what the last chunk of their copies said; changes of others are left out.
     ///   - plan: What the tables are read for: the reader notices other tables that it reads.
@@ -131,7 +105,7 @@ package protocol ReplicationSource: Sendable {
     /// - Throws: ``ReplicationSourceError``, with ``ReplicationSourceError/Code/historyLost`` when `position` is not of
     ///   the source's history, or what `body` throws.
     func withChanges<Result>(
-        of slotName: String,
+        of handle: String,
         after position: SourcePosition,
         tables: [SourceTable],
         plan: SyncPlan,
@@ -144,23 +118,23 @@ package protocol ReplicationSource: Sendable {
     ///
     /// - Parameters:
     ///   - lsn: The position that could be acknowledged.
-    ///   - slotName: The stream.
+    ///   - handle: The stream.
     /// - Returns: Whether ``acknowledge(_:of:)`` should follow.
-    func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
+    func wantsAcknowledgement(of lsn: LSN, by handle: String) -> Bool
 
     /// Whether the source has something to gain from an acknowledgement after which nothing more comes for a while, or no more at all.
-    func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool
+    func wantsLastAcknowledgement(of lsn: LSN, by handle: String) -> Bool
 
     /// Allows the source to forget what a stream has durably stored.
     ///
     /// - Parameters:
     ///   - position: A position that the storage has on disk.
-    ///   - slotName: The stream.
+    ///   - handle: The stream.
     /// - Throws: An error of the source.
-    func acknowledge(_ position: DurablePosition, of slotName: String) async throws
+    func acknowledge(_ position: DurablePosition, of handle: String) async throws
 
     /// Makes the source forget a stream. Does nothing for an unknown one.
-    func dropStream(_ slotName: String) async throws
+    func dropStream(_ handle: String) async throws
 
     /// Takes away what was added to the source for its streams, if none is left.
     func uninstall() async throws
@@ -179,6 +153,9 @@ package protocol ReplicationSource: Sendable {
     /// Tells what a server keeps of its log for the service; `nil` for a source without a server that keeps one.
     var retainedLog: (any LogRetainingSource)? { get }
 
+    /// Reads rows by their keys; `nil` for a source whose changes are always complete (``SourceMessage/partialUpdates(_:relationID:)``).
+    var rowReading: (any RowReadingSource)? { get }
+
     /// Looks after the files of the source; `nil` for a source without files on this machine.
     var fileBacked: (any FileBacked)? { get }
 }
@@ -193,10 +170,7 @@ extension ReplicationSource {
     package func markedHead() async throws -> SourcePosition { try await head() }
 
     /// Does nothing, for sources that are asked for all positions when a stream is prepared.
-    package func require(_ position: LSN?, in slotName: String) {}
-
-    /// Tells nothing, for sources whose tables change in one way only.
-    package func changes(from earlier: SourceTableDescriptor, to now: SourceTableDescriptor) -> [String] { [] }
+    package func require(_ position: LSN?, in handle: String) {}
 
     /// Does nothing, for sources that say it elsewhere.
     package func warn(about stream: ReplicationStream) async throws {}
@@ -205,13 +179,10 @@ extension ReplicationSource {
     package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? { nil }
 
     /// No, for sources that nobody waits for.
-    package func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool { false }
+    package func wantsLastAcknowledgement(of lsn: LSN, by handle: String) -> Bool { false }
 
     /// Does nothing, for sources that keep everything.
-    package func checkRetention(for slotName: String) async throws {}
-
-    /// Does nothing, for sources that read rows as they are now.
-    package func releaseRows() async throws {}
+    package func checkRetention(for handle: String) async throws {}
 }
 
 /// A table being copied.
@@ -240,31 +211,6 @@ package struct SnapshotChunk: Sendable {
     package init(rows: [SourceRow], lastKey: SnapshotKey) {
         self.rows = rows
         self.lastKey = lastKey
-    }
-}
-
-/// Rows that were asked for by their keys.
-package struct PresentRows: Sendable {
-    /// An answer should end with the row that makes it larger than this.
-    package static let maximumBytes = SnapshotChunk.maximumBytes
-
-    /// Those that exist, in no particular order.
-    package var rows: [SourceRow]
-    /// Whether these are all.
-    ///
-    /// If not, the rest did not fit, and nothing is known of keys without a row. The answer for one key is always complete.
-    package var isComplete: Bool
-    /// A position at which the source had exactly these of the rows: not before the last change of any of them.
-    ///
-    /// The change stream may not have reached it yet. No checkpoint before it may contain the rows, so the earlier it is,
-    /// the better.
-    package var position: SourcePosition
-
-    /// Creates an answer.
-    package init(_ rows: [SourceRow], isComplete: Bool, at position: SourcePosition) {
-        self.rows = rows
-        self.isComplete = isComplete
-        self.position = position
     }
 }
 

@@ -49,7 +49,7 @@ package struct SourceChange: Sendable {
 
 /// A changed row of which the change stream leaves out cells: they are large, and the change has left them as they were.
 ///
-/// Whoever follows the stream asks the source for the row (``ReplicationSource/rows(of:keys:showing:)``). It is never stored without
+/// Whoever follows the stream asks the source for the row (``RowReadingSource/rows(of:keys:showing:)``). It is never stored without
 /// these cells.
 package struct PartialUpdate: Sendable {
     /// The row after the change, without the cells that are left out; all identity columns are there.
@@ -58,20 +58,20 @@ package struct PartialUpdate: Sendable {
     package var oldKey: [SQLValue]?
     /// The identity after the change in the source's own form, if that is another one than in `row`.
     package var sourceKey: [SQLValue]?
-    /// Its transaction, in the source's own numbers.
-    package var transaction: UInt64?
+    /// When its transaction took effect; `nil` for a source that shows each state from the moment on when it delivers it.
+    package var moment: SourceMoment?
 
     /// Creates an update.
     package init(
         _ row: SourceRow,
         oldKey: [SQLValue]? = nil,
         sourceKey: [SQLValue]? = nil,
-        transaction: UInt64? = nil
+        moment: SourceMoment? = nil
     ) {
         self.row = row
         self.oldKey = oldKey
         self.sourceKey = sourceKey
-        self.transaction = transaction
+        self.moment = moment
     }
 }
 
@@ -81,7 +81,7 @@ package enum SourceMessage: Sendable {
     case changes([SourceChange], relationID: String)
     /// Changes as in ``changes(_:relationID:)`` that the source does not know completely; all of one transaction.
     ///
-    /// A source of which such changes may never cease delivers a boundary before their transaction: when that is beyond what was
+    /// Only of a source that has ``ReplicationSource/rowReading``. One of which such changes may never cease delivers a boundary before their transaction: when that is beyond what was
     /// read of rows before, a checkpoint can be made there.
     case partialUpdates([PartialUpdate], relationID: String)
     /// All rows of a table were removed at once.

@@ -20,9 +20,14 @@ struct PublishedTable {
     var uniqueIndex: String?
     /// Whether there is a primary key, and the table is told not to use it.
     var ignoresPrimaryKey: Bool
+    /// The names of the generated columns of the identity that the publication leaves out, with commas, if the server refuses
+    /// updates and deletes because of them: from PostgreSQL 18 on.
+    var refusedColumns: String?
+    /// Whether one of these is virtual: a publication cannot have it.
+    var refusesVirtualColumns: Bool
 
     init(_ position: Int, _ row: [String?]) throws(PostgresCatalogError) {
-        guard row.count == 12, let schema = row[0], let name = row[1], let kind = row[2] else {
+        guard row.count == 14, let schema = row[0], let name = row[1], let kind = row[2] else {
             throw PostgresCatalogError(query: "tables", row: position, column: "the number of columns")
         }
         self.name = SourceTableName(schema: schema, name: name)
@@ -37,6 +42,8 @@ struct PublishedTable {
         unreplicatedKey = row[9]
         uniqueIndex = row[10]
         ignoresPrimaryKey = row[11] == "t"
+        refusedColumns = row[12]
+        refusesVirtualColumns = row[13] == "t"
     }
 
     /// The name for statements.
@@ -74,12 +81,23 @@ extension PostgresCheck {
                   AND (NOT a.attnotnull OR NOT \(PostgresPublication.publishes("a", "t"))))
             ORDER BY i.indnkeyatts, k.relname LIMIT 1),
           c.relreplident = 'n'
-            AND EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary)
+            AND EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary),
+          g.names, g.has_virtual
         FROM pg_catalog.pg_class c
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
         LEFT JOIN LATERAL (SELECT true AS is_published, m.attributes, m.has_generated FROM pg_catalog.pg_publication p
           CROSS JOIN LATERAL (\(PostgresPublication.membership(serverVersion: serverVersion))) m
           WHERE p.pubname = $1) t ON c.relkind = 'r' AND c.relpersistence = 'p'
+        LEFT JOIN LATERAL (
+          SELECT pg_catalog.string_agg(a.attname, ', ' ORDER BY a.attnum) AS names,
+            bool_or(a.attgenerated = 'v') AS has_virtual
+          FROM pg_catalog.pg_attribute a
+          WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> ''
+            AND (c.relreplident = 'f' OR EXISTS (
+              SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid
+                AND (c.relreplident = 'd' AND i.indisprimary OR c.relreplident = 'i' AND i.indisreplident)
+                AND a.attnum = ANY((i.indkey::int2[])[0:i.indnkeyatts - 1])))
+            AND NOT \(PostgresPublication.publishes("a", "t"))) g ON t.is_published AND \(serverVersion >= 180_000)
         WHERE c.relkind IN ('r', 'p', 'v', 'm', 'f')
           AND n.nspname <> 'information_schema' AND left(n.nspname, 3) <> 'pg_'
         ORDER BY n.nspname, c.relname
@@ -124,8 +142,9 @@ extension PostgresCheck {
 
     /// What the publication does to a table that no sync config reads, as far as one is known.
     private func otherTableFinding(_ table: PublishedTable, isKnownUnread: Bool) -> Finding? {
-        guard table.isPublished, table.kind == "r", !table.isUnlogged, !table.isTemporary, !table.hasIdentity else {
-            return nil
+        guard table.isPublished, table.kind == "r", !table.isUnlogged, !table.isTemporary else { return nil }
+        guard !table.hasIdentity else {
+            return refusalFinding(table, rest: isKnownUnread ? " The sync config does not read it." : "")
         }
         return .warning(
             """
@@ -215,15 +234,47 @@ extension PostgresCheck {
                 )
             )
         }
-        if let columns = table.unreplicatedKey { findings.append(unreplicatedKeyFinding(table, columns)) }
+        if let columns = table.unreplicatedKey {
+            findings.append(unreplicatedKeyFinding(table, columns))
+        } else if let finding = refusalFinding(table) {
+            findings.append(finding)
+        }
         return findings
     }
 
+    /// That the server refuses changes of the rows, because it could not publish all of their identity.
+    private func refusalFinding(_ table: PublishedTable, rest: String = "") -> Finding? {
+        guard let columns = table.refusedColumns else { return nil }
+        var ways: [String] = []
+        if !table.refusesVirtualColumns {
+            ways.append(
+                "ALTER PUBLICATION \(PostgresIdentifier.quoted(publication)) SET (publish_generated_columns = stored);"
+            )
+        }
+        let alter = "ALTER TABLE \(table.sqlName)"
+        if let index = table.uniqueIndex {
+            ways.append("\(alter) REPLICA IDENTITY USING INDEX \(PostgresIdentifier.quoted(index));")
+        } else {
+            ways.append(
+                "\(alter) ADD PRIMARY KEY (…); with columns that are not generated, and \(alter) REPLICA IDENTITY DEFAULT;"
+            )
+        }
+        return .warning(
+            """
+            The replica identity of \(table.name) has generated columns that publication \(publication) leaves out (\(columns)): from \
+            PostgreSQL 18 on, the server refuses everybody's updates and deletes of its rows.\(rest)
+            """,
+            ways.joined(separator: " or ")
+        )
+    }
+
     private func unreplicatedKeyFinding(_ table: PublishedTable, _ columns: String) -> Finding {
-        .leftOut(
+        let refusal =
+            table.refusedColumns == nil ? "" : ", and the server refuses everybody's updates and deletes of them"
+        return .leftOut(
             """
             The replica identity of \(table.name) has columns that are not replicated (\(columns)): they are generated, or the \
-            publication leaves them out. Its rows are not synced.
+            publication leaves them out. Its rows are not synced\(refusal).
             """,
             """
             ALTER TABLE \(table.sqlName) REPLICA IDENTITY USING INDEX …; with a unique index of other columns. For a generated \

@@ -33,20 +33,23 @@ enum PostgresRelations {
             }
             let name = SourceTableName(schema: schema, name: table)
             if tables.last?.name != name { tables.append(DescribedTable(name: name, columns: [])) }
-            tables[tables.count - 1].columns.append(
-                .init(name: column, type: type, clientType: clientType(of: type))
-            )
+            tables[tables.count - 1].columns.append(DescribedTable.Column(name: column, postgresType: type))
         }
         return tables
     }
+}
 
-    /// What values of a type become (docs/postgres.md "Types").
-    private static func clientType(of type: String) -> String {
-        switch type {
-        case "smallint", "integer", "bigint", "boolean", "oid": "integer"
-        case "real", "double precision": "real"
-        case "bytea": "blob"
-        default: "text"
-        }
+extension DescribedTable.Column {
+    /// A column with what values of its type become (docs/postgres.md "Types").
+    init(name: String, postgresType type: String) {
+        let (clientType, values): (String, SourceSchema.ColumnType.Values) =
+            switch type {
+            case "boolean": ("integer", .boolean)
+            case "smallint", "integer", "bigint", "oid": ("integer", .number)
+            case "real", "double precision": ("real", .number)
+            case "bytea": ("blob", .bytes)
+            default: ("text", .text)
+            }
+        self.init(name: name, type: type, clientType: clientType, values: values)
     }
 }

@@ -44,7 +44,7 @@ package struct PostgresStorageModule: StorageModule {
         var storage = PostgresBucketStorage.Settings(connection: try settings.connectionString())
         storage.schema = schema
         storage.maximumConnections = settings.maximumPoolSize
-        storage.slotPrefix = context.slotPrefix
+        storage.handlePrefix = context.handlePrefix
         storage.defaultTableSchema = context.defaultSchema
         do {
             return try await PostgresBucketStorage.open(

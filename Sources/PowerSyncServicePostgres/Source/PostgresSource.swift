@@ -143,7 +143,7 @@ package final class PostgresSource: Sendable {
     /// - Returns: The table.
     /// - Throws: ``ReplicationSourceError`` with code `tablesChanged`.
     func check(_ table: SourceTableDescriptor, _ connection: PostgresConnection) async throws -> PostgresTable {
-        guard let (oid, _, options) = table.postgres else { throw outdated(table) }
+        guard let oid = table.oid, let options = table.valueOptions else { throw outdated(table) }
         // One that this process has not described is another one.
         let columns = readColumns.withLockedValue { $0[table] } ?? nil
         let found = try await catalogue(.init(oid), reading: { _ in columns }, connection)
@@ -170,7 +170,7 @@ package final class PostgresSource: Sendable {
         return RowDecoder(
             table,
             types.withLockedValue { $0 },
-            descriptor.postgres?.options ?? SourceValueOptions()
+            descriptor.valueOptions ?? SourceValueOptions()
         ) { [weak self] table, column, problem in
             self?.report(problem, table, column)
         }

@@ -19,7 +19,7 @@ extension PostgresBucketStorage: StreamTableStorage {
         return streams
     }
 
-    package func makeSlotName() -> String { settings.slotPrefix + makeID() }
+    package func makeSourceHandle() -> String { settings.handlePrefix + makeID() }
 
     package func readStreams<Value: Sendable>(
         _ activity: String,

@@ -18,8 +18,8 @@ package final class PostgresBucketStorage: Sendable {
         package var schema = PostgresBucketStorage.defaultSchema
         /// The most connections for reading; writers have their own.
         package var maximumConnections = 8
-        /// What the names of slots begin with.
-        package var slotPrefix = "powersync_"
+        /// What the handles of streams begin with.
+        package var handlePrefix = "powersync_"
         /// The schema of tables that a plan names without one: that of the source.
         package var defaultTableSchema = "public"
 
@@ -49,7 +49,7 @@ package final class PostgresBucketStorage: Sendable {
     package let feed: CheckpointFeed
     /// Tells the time for diagnostics.
     let now: @Sendable () -> Date
-    /// Makes ids of source tables and names of slots.
+    /// Makes ids of source tables and handles of streams.
     let makeID: @Sendable () -> String
     /// Measures signs of life and pauses.
     let clock: any Clock<Duration>

@@ -57,14 +57,14 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
         )
     }
 
-    package func slotNames() async throws -> Set<String> {
-        try await withConnection { try await slotNames($0) }
+    package func sourceHandles() async throws -> Set<String> {
+        try await withConnection { try await sourceHandles($0) }
     }
 
-    private func slotNames(_ connection: PostgresConnection) async throws -> Set<String> {
+    private func sourceHandles(_ connection: PostgresConnection) async throws -> Set<String> {
         try await connection.statements("reading the streams", in: schema) { [schema] db in
             guard let tables = try schema.contents(db).tables else { return [] }
-            return Set(try Self.slots(tables.streams, db).values.compactMap(\.self))
+            return Set(try Self.handles(tables, db).values.compactMap(\.self))
         }
     }
 
@@ -116,32 +116,35 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
     /// find out.
     package func erase(afterReleasing release: (Set<String>) async throws -> Void) async throws {
         try await withConnection(inSession: true) { connection in
-            let (slots, streams) = try await connection.statements("keeping writers away", in: schema) {
+            let (handles, tables) = try await connection.statements("keeping writers away", in: schema) {
                 [schema, place, inUse] db in
                 guard let tables = try schema.contents(db).tables else {
                     throw BucketStorageError(.cannotOpen, "There is no bucket storage at \(place).")
                 }
-                let slots = try Self.slots(tables.streams, db)
-                for stream in slots.keys {
+                let handles = try Self.handles(tables, db)
+                for stream in handles.keys {
                     guard try WriterLease.tryLock(schema.writerKey(stream), db) else { throw inUse }
                 }
-                return (slots, tables.streams)
+                return (handles, tables)
             }
-            try await release(Set(slots.values.compactMap(\.self)))
+            try await release(Set(handles.values.compactMap(\.self)))
             try await connection.statements("deleting the bucket storage", in: schema) { [schema, inUse] db in
                 try schema.erase(db) {
                     // No service can add another one from here on.
-                    try db.run("LOCK TABLE \(db.schema).\(streams) IN ACCESS EXCLUSIVE MODE")
-                    guard try Set(Self.slots(streams, db).keys).isSubset(of: slots.keys) else { throw inUse }
+                    try db.run("LOCK TABLE \(db.schema).\(tables.streams) IN ACCESS EXCLUSIVE MODE")
+                    guard try Set(Self.handles(tables, db).keys).isSubset(of: handles.keys) else { throw inUse }
                 }
             }
         }
     }
 
-    /// All streams of a table, with the slots of those that have one.
-    private static func slots(_ table: String, _ db: PostgresStatements) throws -> [ReplicationStreamID: String?] {
+    /// All streams that are stored, with the handles of those that the source keeps something for.
+    private static func handles(
+        _ tables: PostgresStorageSchema.StreamTable,
+        _ db: PostgresStatements
+    ) throws -> [ReplicationStreamID: String?] {
         let streams = try db.rows(
-            "SELECT id, CASE WHEN state <> 'TERMINATED' THEN slot_name END FROM \(db.schema).\(table)"
+            "SELECT id, CASE WHEN state <> 'TERMINATED' THEN \(tables.handle) END FROM \(db.schema).\(tables.streams)"
         ) {
             (ReplicationStreamID(rawValue: try $0.integer(0)), $0.optionalText(1))
         }

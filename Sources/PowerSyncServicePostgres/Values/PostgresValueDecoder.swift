@@ -29,7 +29,7 @@ package struct PostgresValueDecoder: Sendable {
     ///   - options: How values are written.
     package init(_ type: PostgresOID, in types: PostgresTypeRegistry, options: SourceValueOptions) {
         typeName = types[type]?.name ?? "\(type)"
-        forms = ValueForms(type, in: types, convertsCustomTypes: options.customPostgresTypes)
+        forms = ValueForms(type, in: types, writesDeclaredTypesAsJSON: options.writesDeclaredTypesAsJSON)
         root = forms.root
         scalars = ScalarDecoder(times: TimeForm(options))
     }

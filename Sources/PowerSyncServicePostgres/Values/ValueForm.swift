@@ -39,11 +39,11 @@ enum ValueForm: Sendable {
 struct ValueForms: Sendable {
     private var forms: [ValueForm] = []
     private var positions: [PostgresOID: ValueForm.Index] = [:]
-    private let convertsCustomTypes: Bool
+    private let writesDeclaredTypesAsJSON: Bool
 
     /// Finds the forms of a type.
-    init(_ type: PostgresOID, in types: PostgresTypeRegistry, convertsCustomTypes: Bool) {
-        self.convertsCustomTypes = convertsCustomTypes
+    init(_ type: PostgresOID, in types: PostgresTypeRegistry, writesDeclaredTypesAsJSON: Bool) {
+        self.writesDeclaredTypesAsJSON = writesDeclaredTypesAsJSON
         _ = position(of: type, in: types)
     }
 
@@ -71,10 +71,10 @@ struct ValueForms: Sendable {
         case .domain(let base):
             return forms[position(of: base, in: types)]
         case .array(let element, let delimiter):
-            guard convertsCustomTypes || Self.isBuiltInBase(types[element]) else { return .text }
+            guard writesDeclaredTypesAsJSON || Self.isBuiltInBase(types[element]) else { return .text }
             return .array(of: position(of: element, in: types), delimiter: delimiter)
         case .composite(let fields):
-            guard convertsCustomTypes else { return .text }
+            guard writesDeclaredTypesAsJSON else { return .text }
             return .composite(
                 fields.map { field in
                     ValueForm.Member(
@@ -84,9 +84,9 @@ struct ValueForms: Sendable {
                 }
             )
         case .range(let subtype):
-            return convertsCustomTypes ? .range(of: position(of: subtype, in: types)) : .text
+            return writesDeclaredTypesAsJSON ? .range(of: position(of: subtype, in: types)) : .text
         case .multirange(let range):
-            return convertsCustomTypes ? .multirange(of: position(of: range, in: types)) : .text
+            return writesDeclaredTypesAsJSON ? .multirange(of: position(of: range, in: types)) : .text
         }
     }
 

@@ -41,7 +41,7 @@ package struct SQLiteStorageModule: StorageModule {
                     try SQLiteBucketStorage(
                         path: path,
                         migrates: migrates,
-                        slotPrefix: context.slotPrefix,
+                        handlePrefix: context.handlePrefix,
                         defaultSchema: context.defaultSchema
                     )
                 }

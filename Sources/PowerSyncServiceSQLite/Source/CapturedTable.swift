@@ -72,33 +72,6 @@ struct CapturedTable: Sendable, Equatable {
             """
     }
 
-    /// The rows that have one of these keys, as they are now.
-    ///
-    /// Keys are compared exactly, where the table may treat different ones as equal.
-    ///
-    /// - Returns: The rows up to the size of an answer, and whether these are all.
-    func rows(_ keys: [[SQLValue]], _ db: Database) throws -> (rows: [SourceRow], isComplete: Bool) {
-        let match = key.map { "t.\(SQLText.identifier($0.name)) = \(collated("?", as: $0.name))" }.joined(
-            separator: " AND "
-        )
-        let sql = "SELECT \(columnList) FROM \(SQLText.identifier(name)) AS t WHERE \(match)"
-        let statement = try PreparedStatement(db, sql: sql)
-        defer { statement.reset() }
-        var rows: [SourceRow] = []
-        var bytes = 0
-        for values in keys {
-            guard bytes < PresentRows.maximumBytes else { return (rows, false) }
-            for (index, value) in values.enumerated() { statement.bind(value, at: CInt(index + 1)) }
-            while try statement.step() {
-                let row = statement.row(of: layout, from: 0)
-                guard key.map({ row[$0.name] ?? .null }) == values else { continue }
-                rows.append(row)
-                bytes += row.estimatedBytes
-            }
-        }
-        return (rows, true)
-    }
-
     /// A value that is compared with a column of the key as the index of the key does it: the column itself may have
     /// another collation.
     private func collated(_ value: String, as column: String) -> String {

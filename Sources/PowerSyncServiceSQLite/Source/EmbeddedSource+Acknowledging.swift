@@ -24,36 +24,36 @@ extension EmbeddedSource {
     /// Log entries deleted in one transaction, so that the application never waits for long.
     static let deletionBatch = 2000
 
-    package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
+    package func wantsAcknowledgement(of lsn: LSN, by handle: String) -> Bool {
         guard let position = EmbeddedPosition(lsn) else { return false }
         let now = now()
         return acknowledged.withLockedValue { acknowledged in
-            guard let last = acknowledged[slotName] else { return true }
+            guard let last = acknowledged[handle] else { return true }
             return position.sequence - last.sequence >= Self.acknowledgementStep
                 || abs(now - last.at) >= Self.acknowledgementInterval
         }
     }
 
-    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+    package func acknowledge(_ position: DurablePosition, of handle: String) async throws {
         guard let acknowledged = EmbeddedPosition(position.position.lsn) else { return }
         let now = now()
         try await pool.uncancelledWrite { db in
             guard try SourceHistory.current(db) == position.position.history else { return }
             try db.execute(
                 sql: "UPDATE _ps_streams SET acknowledged = max(acknowledged, ?), seen = ? WHERE name = ?",
-                arguments: [acknowledged.sequence, now, slotName]
+                arguments: [acknowledged.sequence, now, handle]
             )
             try db.execute(sql: "DELETE FROM _ps_streams WHERE seen < ?", arguments: [now - Self.patience])
         }
-        self.acknowledged.withLockedValue { $0[slotName] = Acknowledgement(sequence: acknowledged.sequence, at: now) }
+        self.acknowledged.withLockedValue { $0[handle] = Acknowledgement(sequence: acknowledged.sequence, at: now) }
         try await deleteUnneededEntries()
     }
 
-    package func dropStream(_ slotName: String) async throws {
+    package func dropStream(_ handle: String) async throws {
         try await pool.uncancelledWrite { db in
-            try db.execute(sql: "DELETE FROM _ps_streams WHERE name = ?", arguments: [slotName])
+            try db.execute(sql: "DELETE FROM _ps_streams WHERE name = ?", arguments: [handle])
         }
-        acknowledged.withLockedValue { _ = $0.removeValue(forKey: slotName) }
+        acknowledged.withLockedValue { _ = $0.removeValue(forKey: handle) }
     }
 
     package func uninstall() async throws {

@@ -17,7 +17,8 @@ extension EmbeddedSource: DescribedSource {
                         DescribedTable.Column(
                             name: column.name,
                             type: column.type,
-                            clientType: Self.affinity(of: column.type)
+                            clientType: Self.affinity(of: column.type),
+                            values: SourceSchema.ColumnType(sqlite: column.type)?.values
                         )
                     }
                 )

@@ -9,6 +9,7 @@ package import PowerSyncServiceCore
 extension EmbeddedSource: ReplicationSource {
     package var retainedLog: (any LogRetainingSource)? { nil }
     package var fileBacked: (any FileBacked)? { self }
+    package var rowReading: (any RowReadingSource)? { nil }
 
     package func checkConfiguration() async throws {
         for table in try await synchroniseCapture().unkeyedTables {
@@ -41,7 +42,7 @@ extension EmbeddedSource: ReplicationSource {
     }
 
     package func prepareStream(
-        _ slotName: String,
+        _ handle: String,
         resumingAfter resumePosition: SourcePosition?,
         reached: LSN?
     ) async throws -> SourcePosition {
@@ -51,7 +52,7 @@ extension EmbeddedSource: ReplicationSource {
             let kept = try Int64.fetchOne(
                 db,
                 sql: "SELECT acknowledged FROM _ps_streams WHERE name = ?",
-                arguments: [slotName]
+                arguments: [handle]
             )
             if let resumePosition {
                 guard let position = EmbeddedPosition(resumePosition.lsn), resumePosition.history == history else {
@@ -67,7 +68,7 @@ extension EmbeddedSource: ReplicationSource {
                     throw ReplicationSourceError(
                         .historyLost,
                         """
-                        The bucket storage is at position \(resumePosition), and stream \(slotName) of the embedded source was read further: \
+                        The bucket storage is at position \(resumePosition), and stream \(handle) of the embedded source was read further: \
                         the storage was restored. The tables are copied again.
                         """,
                         isOfOlderStorage: true
@@ -83,7 +84,7 @@ extension EmbeddedSource: ReplicationSource {
                     INSERT INTO _ps_streams (name, acknowledged, seen) VALUES (?, ?, ?)
                     ON CONFLICT (name) DO UPDATE SET acknowledged = excluded.acknowledged, seen = excluded.seen
                     """,
-                arguments: [slotName, head.sequence, now]
+                arguments: [handle, head.sequence, now]
             )
             return (head, history)
         }
@@ -92,12 +93,12 @@ extension EmbeddedSource: ReplicationSource {
                 .historyLost,
                 """
                 The embedded source has no changes after position \(resumePosition?.description ?? "") for stream \
-                \(slotName): the file was replaced or restored, or the stream was not replicated for long. \
+                \(handle): the file was replaced or restored, or the stream was not replicated for long. \
                 Its tables are copied again.
                 """
             )
         }
-        acknowledged.withLockedValue { $0[slotName] = Acknowledgement(sequence: prepared.position.sequence, at: 0) }
+        acknowledged.withLockedValue { $0[handle] = Acknowledgement(sequence: prepared.position.sequence, at: 0) }
         learn(prepared.position, of: prepared.history)
         return SourcePosition(prepared.position.lsn, of: prepared.history)
     }
@@ -153,21 +154,6 @@ extension EmbeddedSource: ReplicationSource {
         )
     }
 
-    package func rows(
-        of table: SourceTableDescriptor,
-        keys: [[SQLValue]],
-        showing transaction: UInt64?
-    ) async throws -> PresentRows {
-        let state = capture
-        let (captured, outdated) = try captured(table, in: state)
-        return try await pool.uncancelledRead { db in
-            guard try ChangeCapture.schemaVersion(db) == state.schemaVersion else { throw outdated }
-            let head = SourcePosition(try EmbeddedPosition.head(db).lsn, of: try SourceHistory.current(db))
-            let (rows, isComplete) = try captured.rows(keys, db)
-            return PresentRows(rows, isComplete: isComplete, at: head)
-        }
-    }
-
     /// The captured table of a descriptor, and the error for a file in which it is another one.
     private func captured(
         _ table: SourceTableDescriptor,
@@ -182,7 +168,7 @@ extension EmbeddedSource: ReplicationSource {
     }
 
     package func withChanges<Result>(
-        of slotName: String,
+        of handle: String,
         after position: SourcePosition,
         tables: [SourceTable],
         plan: SyncPlan,

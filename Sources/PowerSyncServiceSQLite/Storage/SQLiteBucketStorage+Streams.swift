@@ -17,7 +17,7 @@ extension SQLiteBucketStorage: StreamTableStorage {
         try await readStreams("reading the streams") { [configs] in try $0.streams(configs) }
     }
 
-    package func makeSlotName() -> String { slotPrefix + makeID() }
+    package func makeSourceHandle() -> String { handlePrefix + makeID() }
 
     package func readStreams<Value: Sendable>(
         _ activity: String,

@@ -39,12 +39,12 @@ package final class SQLiteBucketStorage: FileBacked {
     private let disk: DiskBarrier
     /// The streams that have a writer.
     let leases = NIOLockedValueBox<Set<ReplicationStreamID>>([])
-    /// What the names of slots begin with, if nobody says otherwise.
-    package static let defaultSlotPrefix = "powersync_"
+    /// What the handles of streams begin with, if nobody says otherwise.
+    package static let defaultHandlePrefix = "powersync_"
 
-    /// What the names of slots begin with.
-    let slotPrefix: String
-    /// Makes ids of source tables and names of slots.
+    /// What the handles of streams begin with.
+    let handlePrefix: String
+    /// Makes ids of source tables and handles of streams.
     let makeID: @Sendable () -> String
     /// Tells the time for diagnostics.
     let now: @Sendable () -> Date
@@ -59,7 +59,7 @@ package final class SQLiteBucketStorage: FileBacked {
     ///   - use: What for. For maintenance, the file must exist, and be of the current version.
     ///   - migrates: Whether a service makes the file, or brings it to the current version; otherwise it refuses to start.
     ///   - sealing: When tails become segments.
-    ///   - slotPrefix: What the names of slots begin with.
+    ///   - handlePrefix: What the handles of streams begin with.
     ///   - defaultSchema: The schema of tables that a plan names without one: that of the source.
     ///   - walLimit: The bytes of the WAL after which readers are waited for.
     ///   - now: Tells the time for diagnostics.
@@ -71,7 +71,7 @@ package final class SQLiteBucketStorage: FileBacked {
         use: Use = .service,
         migrates: Bool = true,
         sealing: SealingLimits = SealingLimits(),
-        slotPrefix: String = SQLiteBucketStorage.defaultSlotPrefix,
+        handlePrefix: String = SQLiteBucketStorage.defaultHandlePrefix,
         defaultSchema: String = "main",
         walLimit: Int = WriteAheadLog.limit,
         now: @escaping @Sendable () -> Date = { Date() },
@@ -80,7 +80,7 @@ package final class SQLiteBucketStorage: FileBacked {
         self.now = now
         self.makeID = makeID
         sealingLimits = sealing
-        self.slotPrefix = slotPrefix
+        self.handlePrefix = handlePrefix
         configs = StreamConfigs(defaultSchema: defaultSchema)
         do {
             switch use {

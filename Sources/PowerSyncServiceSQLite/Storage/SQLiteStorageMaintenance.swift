@@ -26,7 +26,7 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
         try read { db in try schema.version(db) } ?? schema.version(found: nil)
     }
 
-    package func slotNames() async throws -> Set<String> {
+    package func sourceHandles() async throws -> Set<String> {
         let names = try read { db in
             guard let streams = try SQLiteStorageSchema.streamTable(db) else {
                 // Also asked before everything is deleted: tables of another program are refused.
@@ -34,7 +34,7 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
                 return Set<String>()
             }
             return try Set(
-                String.fetchAll(db, sql: "SELECT slot_name FROM \(streams) WHERE state <> 'TERMINATED'")
+                String.fetchAll(db, sql: "SELECT \(streams.handle) FROM \(streams.name) WHERE state <> 'TERMINATED'")
             )
         }
         return names ?? []
@@ -104,7 +104,7 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
         guard FileManager.default.fileExists(atPath: place) else { throw BucketStorageError.missing(place) }
         let lock = try acquireLock()
         defer { lock.release() }
-        try await release(try await slotNames())
+        try await release(try await sourceHandles())
         // Log and journal first: what is in them must not be found beside another file of the name. The lock stays: it is held by
         // its file.
         for suffix in ["-wal", "-shm", "-journal", ""] where FileManager.default.fileExists(atPath: place + suffix) {

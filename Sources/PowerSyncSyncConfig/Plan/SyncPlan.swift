@@ -105,9 +105,16 @@ package struct SourceValueOptions: Sendable, Hashable, Codable {
     package var timestampsISO8601 = true
     /// The upper limit for the digits of fractions of seconds; `nil` for those of the source.
     package var timestampMaximumPrecision: TimestampPrecision?
-    /// Whether composites, ranges and such become JSON.
-    package var customPostgresTypes = true
+    /// Whether values of types that are declared in the database, such as composites and ranges, become JSON; otherwise they are
+    /// texts as the source prints them.
+    package var writesDeclaredTypesAsJSON = true
 
     /// Creates the options of the current edition.
     package init() {}
+
+    /// The names of a stored plan.
+    private enum CodingKeys: String, CodingKey {
+        case timestampsISO8601, timestampMaximumPrecision
+        case writesDeclaredTypesAsJSON = "customPostgresTypes"
+    }
 }

@@ -26,7 +26,7 @@ struct ConfigSettings {
         case timestampsISO8601 = "timestamps_iso8601"
         case versionedBucketIDs = "versioned_bucket_ids"
         case fixedJSONExtract = "fixed_json_extract"
-        case customPostgresTypes = "custom_postgres_types"
+        case declaredTypesAsJSON = "custom_postgres_types"
         case sqliteExpressions = "unstable_sqlite_expression_engine"
     }
 
@@ -40,7 +40,7 @@ struct ConfigSettings {
         var options = SourceValueOptions()
         options.timestampsISO8601 = isOn(.timestampsISO8601)
         options.timestampMaximumPrecision = timestampMaximumPrecision
-        options.customPostgresTypes = isOn(.customPostgresTypes)
+        options.writesDeclaredTypesAsJSON = isOn(.declaredTypesAsJSON)
         return options
     }
 }

@@ -95,26 +95,33 @@ package final class InMemoryBucketStorage: BucketStorage {
     ) throws -> ReplicationStream {
         let config = StreamConfig(content: content, plan: plan)
         let stored = StreamConfig.Stored(content: content, encodedPlan: try plan.encodedJSON())
-        return try changeStreams(config) { state, slotName in
-            try state.deploy(stored, versionLabel: versionLabel, mode: mode, slotName: slotName, configs: configs)
+        return try changeStreams(config) { state, sourceHandle in
+            try state.deploy(
+                stored,
+                versionLabel: versionLabel,
+                mode: mode,
+                sourceHandle: sourceHandle,
+                configs: configs
+            )
         }
     }
 
     package func restart(_ stream: ReplicationStreamID) throws -> ReplicationStream {
         guard let config = configs.known(of: stream) else { throw BucketStorageError.replaced(stream) }
-        return try changeStreams(config) { state, slotName in try state.restart(stream, slotName: slotName) }
+        return try changeStreams(config) { state, sourceHandle in try state.restart(stream, sourceHandle: sourceHandle)
+        }
     }
 
     /// Changes the streams.
     ///
     /// - Parameters:
     ///   - config: The config of a stream that is new.
-    ///   - body: Gets the name of the slot of a stream that is new.
+    ///   - body: Gets the handle of a stream that is new.
     /// - Returns: The stream that `body` returns.
     /// - Throws: What `body` throws.
     private func changeStreams(
         _ config: StreamConfig,
-        _ body: (inout State, _ slotName: String) throws -> StreamRecord
+        _ body: (inout State, _ handle: String) throws -> StreamRecord
     ) throws -> ReplicationStream {
         try state.withLockedValue { state in
             let record = try body(&state, "slot\(state.streams.count + 1)")

@@ -25,7 +25,12 @@ extension InMemoryBucketStorage.State: StreamTables {
 
     mutating func insert(_ stream: NewStream) -> ReplicationStreamID {
         let id = ReplicationStreamID(rawValue: firstID + Int64(streams.count))
-        var record = StreamRecord(id: id, state: .processing, slotName: stream.slotName, hashKey: stream.hashKey)
+        var record = StreamRecord(
+            id: id,
+            state: .processing,
+            sourceHandle: stream.sourceHandle,
+            hashKey: stream.hashKey
+        )
         record.versionLabel = stream.versionLabel
         streams.append(InMemoryBucketStorage.Stream(record: record, config: stream.config))
         return id

@@ -143,6 +143,16 @@ import Testing
         #expect(try target() == 5)
     }
 
+    /// An upload that was left behind completes what another one has completed.
+    @Test func completingWhatHasLeftTheQueueMovesNothing() throws {
+        try add(1)
+        try complete(through: 1, 5)
+        for checkpoint in [nil, 4] as [Int64?] {
+            try complete(through: 1, checkpoint)
+            #expect(try target() == 5)
+        }
+    }
+
     /// What was uploaded last is in no checkpoint that an earlier target stands for.
     @Test func completingInsertOnlyWritesMovesATargetThatIsThere() throws {
         try add(1)

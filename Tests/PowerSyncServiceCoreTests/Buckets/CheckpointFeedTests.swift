@@ -78,6 +78,19 @@ import Testing
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
+    @Test(
+        arguments: [
+            ("00000000/9FFFFFFF", "00000000/A0000000", true), ("00ff-01", "0100-00", true), ("", "", true),
+            // A mark behind; a number that is not padded; digits of two cases at one place; another separator.
+            ("00/9F", "00/9F-2A", true), ("9", "10", false), ("00-2A", "00/2A", false), ("0a", "0A", false),
+            ("0F", "0f", false), ("0A", "0f", false), ("00/9", "0009", false), ("1.", "1", true), ("0a", "05", true),
+        ]
+    )
+    func positionsOfOneFormHaveAnOrder(one: String, two: String, isSame: Bool) {
+        #expect(LSN(one).hasForm(of: LSN(two)) == isSame)
+        #expect(LSN(two).hasForm(of: LSN(one)) == isSame)
+    }
+
     @Test func positionsCompareByBytes() {
         #expect(LSN("00000000/9FFFFFFF") < LSN("00000000/A0000000"))
         #expect(LSN("00000000/A0000000") < LSN("00000001/00000000"))

@@ -38,7 +38,7 @@ import Testing
         let name = "powersync_replication_slot"
         let looks: [(logs: [RetainedLog]?, shown: [String])] = [
             (
-                [RetainedLog(slotName: "a", unacknowledgedBytes: 1, retainedBytes: 20)],
+                [RetainedLog(handle: "a", unacknowledgedBytes: 1, retainedBytes: 20)],
                 [
                     "\(name)_lag_bytes{slot=\"a\"} 1.0", "\(name)_retained_bytes{slot=\"a\"} 20.0",
                 ]
@@ -46,8 +46,8 @@ import Testing
             // Another slot, and one of which the server keeps nothing any more.
             (
                 [
-                    RetainedLog(slotName: "a", unacknowledgedBytes: 5_000_000_000, retainedBytes: nil),
-                    RetainedLog(slotName: "b", unacknowledgedBytes: nil, retainedBytes: 0),
+                    RetainedLog(handle: "a", unacknowledgedBytes: 5_000_000_000, retainedBytes: nil),
+                    RetainedLog(handle: "b", unacknowledgedBytes: nil, retainedBytes: 0),
                 ],
                 [
                     "\(name)_lag_bytes{slot=\"a\"} 5000000000.0", "\(name)_retained_bytes{slot=\"b\"} 0.0",
@@ -56,7 +56,7 @@ import Testing
             // The source does not answer; then it does, and one of the slots was dropped.
             (nil, []),
             (
-                [RetainedLog(slotName: "b", unacknowledgedBytes: 3, retainedBytes: 4)],
+                [RetainedLog(handle: "b", unacknowledgedBytes: 3, retainedBytes: 4)],
                 [
                     "\(name)_lag_bytes{slot=\"b\"} 3.0", "\(name)_retained_bytes{slot=\"b\"} 4.0",
                 ]

@@ -14,28 +14,28 @@ import Testing
         """
 
     private func lines(_ columns: [DescribedTable.Column]) -> [String] {
-        let id = DescribedTable.Column(name: "id", type: "text", clientType: "text")
+        let id = DescribedTable.Column(name: "id", type: "text", clientType: "text", values: .text)
         let table = DescribedTable(name: SourceTableName(schema: "public", name: "t"), columns: [id] + columns)
         return SyncConfig.parse(Self.config, schema: SourceSchema([table], defaultSchema: "public")).diagnostics
             .map { "\($0.line) \($0.code)" }
     }
 
-    @Test func columnsOfPostgreSQLHaveTheirTypes() {
+    @Test func columnsHaveTheValuesThatTheirSourceSays() {
         let found = lines([
-            .init(name: "is_public", type: "boolean", clientType: "integer"),
-            .init(name: "owner_id", type: "bigint", clientType: "integer"),
-            .init(name: "price", type: "numeric(10,2)", clientType: "text"),
-            .init(name: "hash", type: "bytea", clientType: "blob"),
+            .init(name: "is_public", type: "boolean", clientType: "integer", values: .boolean),
+            .init(name: "owner_id", type: "bigint", clientType: "integer", values: .number),
+            .init(name: "price", type: "numeric(10,2)", clientType: "text", values: .text),
+            .init(name: "hash", type: "bytea", clientType: "blob", values: .bytes),
         ])
         #expect(found == ["3 filter.never", "4 filter.never", "5 filter.always", "6 filter.never"])
     }
 
-    @Test func columnsOfSQLiteThatHoldAnythingSayNothing() {
+    @Test func columnsThatHoldAnythingSayNothing() {
         let found = lines([
-            .init(name: "is_public", type: "BOOLEAN", clientType: "numeric"),
-            .init(name: "owner_id", type: "INTEGER", clientType: "integer"),
-            .init(name: "price", type: "NUMERIC", clientType: "numeric"),
-            .init(name: "hash", type: "", clientType: "blob"),
+            .init(name: "is_public", type: "BOOLEAN", clientType: "numeric", values: nil),
+            .init(name: "owner_id", type: "INTEGER", clientType: "integer", values: .number),
+            .init(name: "price", type: "NUMERIC", clientType: "numeric", values: nil),
+            .init(name: "hash", type: "", clientType: "blob", values: nil),
         ])
         #expect(found == ["4 filter.never"])
     }

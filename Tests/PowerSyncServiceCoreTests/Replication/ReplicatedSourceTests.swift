@@ -21,7 +21,7 @@ import Testing
         func head(having known: SourcePosition?) async throws -> SourcePosition { throw error }
 
         func withChanges<Result>(
-            of slotName: String,
+            of handle: String,
             after position: SourcePosition,
             tables: [SourceTable],
             plan: SyncPlan,

@@ -9,7 +9,7 @@ import Testing
         ReplicationStream(
             id: ReplicationStreamID(rawValue: id),
             state: state,
-            slotName: "slot\(id)",
+            sourceHandle: "slot\(id)",
             content: "",
             plan: .empty,
             isSnapshotDone: false

@@ -320,13 +320,13 @@ import Testing
         }
 
         func withChanges<Result>(
-            of slotName: String,
+            of handle: String,
             after position: SourcePosition,
             tables: [SourceTable],
             plan: SyncPlan,
             _ body: (inout any ChangeReader) async throws -> Result
         ) async throws -> Result {
-            try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan) { reader in
+            try await source.withChanges(of: handle, after: position, tables: tables, plan: plan) { reader in
                 var changes: any ChangeReader = Changes(reader: reader, isOver: isOver)
                 return try await body(&changes)
             }

@@ -27,12 +27,14 @@ import Testing
         usable: Bool = true,
         unreplicatedKey: String? = nil,
         uniqueIndex: String? = nil,
-        ignoresPrimaryKey: Bool = false
+        ignoresPrimaryKey: Bool = false,
+        refusedColumns: String? = nil,
+        virtual: Bool = false
     ) -> [String?] {
         func flag(_ value: Bool) -> String { value ? "t" : "f" }
         return [
             schema, name, kind, persistence, flag(identity), flag(rowSecurity), flag(published), flag(readable),
-            flag(usable), unreplicatedKey, uniqueIndex, flag(ignoresPrimaryKey),
+            flag(usable), unreplicatedKey, uniqueIndex, flag(ignoresPrimaryKey), refusedColumns, flag(virtual),
         ]
     }
 
@@ -282,6 +284,26 @@ import Testing
                     + "and one that the publication leaves out can be added to those that it lists."
             ),
             (
+                table("Lists", unreplicatedKey: "slug", refusedColumns: "slug"), .warning, nil,
+                "Its rows are not synced, and the server refuses everybody's updates and deletes of them.",
+                #"ALTER TABLE public."Lists" REPLICA IDENTITY USING INDEX …; with a unique index of other columns. "#
+                    + #"For a generated column, before PostgreSQL 18, also ALTER TABLE public."Lists" REPLICA IDENTITY FULL; "#
+                    + "from then on, if it is stored, ALTER PUBLICATION powersync SET (publish_generated_columns = stored); "
+                    + "and one that the publication leaves out can be added to those that it lists."
+            ),
+            (
+                table("Lists", uniqueIndex: "Lists_pkey", refusedColumns: "slug, size"), .warning, nil,
+                "has generated columns that publication powersync leaves out (slug, size): from PostgreSQL 18 on, "
+                    + "the server refuses everybody's updates and deletes of its rows.",
+                "ALTER PUBLICATION powersync SET (publish_generated_columns = stored); or "
+                    + #"ALTER TABLE public."Lists" REPLICA IDENTITY USING INDEX "Lists_pkey";"#
+            ),
+            (
+                table("Lists", refusedColumns: "shown", virtual: true), .warning, nil, "leaves out (shown)",
+                #"ALTER TABLE public."Lists" ADD PRIMARY KEY (…); with columns that are not generated, and "#
+                    + #"ALTER TABLE public."Lists" REPLICA IDENTITY DEFAULT;"#
+            ),
+            (
                 table("Lists", persistence: "u"), .warning, nil, "is unlogged",
                 #"ALTER TABLE public."Lists" SET LOGGED;"#
             ),
@@ -316,7 +338,10 @@ import Testing
     ) throws {
         let name = table[0] == "app" ? #"app."Lists""# : #""Lists""#
         let findings = try findings(
-            tables: [table, Self.table("other", identity: false, published: false)],
+            tables: [
+                table, Self.table("other", identity: false, published: false),
+                Self.table("other_slugs", published: false, refusedColumns: "slug"),
+            ],
             config: "SELECT * FROM \(name)"
         )
         #expect(findings.count == 1, "\(findings)")
@@ -325,6 +350,13 @@ import Testing
         #expect(finding.code?.rawValue == code)
         #expect(finding.message.contains(message), "\(finding)")
         #expect(finding.remedy == remedy)
+    }
+
+    @Test func aPublishedTableOfOthersWhoseChangesTheServerRefusesIsNamed() throws {
+        let tables = [Self.table("lists"), Self.table("slugs", uniqueIndex: "slugs_pkey", refusedColumns: "slug")]
+        let findings = try findings(tables: tables, config: "SELECT * FROM lists")
+        #expect(findings.map(\.place.table?.name) == ["slugs"])
+        #expect(findings.first?.message.hasSuffix("deletes of its rows. The sync config does not read it.") == true)
     }
 
     @Test func policiesAreAWarningForWhoDoesNotBypassThem() throws {

@@ -52,11 +52,19 @@ import Testing
                 SELECT * FROM missing
                 """
         )
+        // From PostgreSQL 18 on, rows of a table with a generated column that is left out cannot be changed.
+        let refused =
+            try database.serverVersion >= 180_000
+            ? [
+                "The replica identity of public.full_slugs has generated columns that publication powersync leaves out (slug)"
+            ]
+            : []
         #expect(
             findings.map { $0.place.location ?? String($0.message.prefix { $0 != "," && $0 != ":" }) } == [
                 "public.nokey has no primary key", "public.unlogged is unlogged", "public.orders has partitions",
                 "public.names is a view",
                 "The replica identity of public.slugs has columns that are not replicated (slug)",
+            ] + refused + [
                 // Rows of two tables have no id, and one table is not there.
                 "sync.yaml", "sync.yaml", "sync.yaml",
             ]
@@ -126,6 +134,53 @@ import Testing
             try database.run(statement)
         }
         #expect(try await self.findings(database, config: config) == [])
+    }
+
+    /// The server says `replica identity must not contain unpublished generated columns`.
+    @Test func changesThatTheServerRefusesBecauseOfGeneratedColumnsAreNamedWithTheWayOut() async throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE goods (id text PRIMARY KEY, price int, total int GENERATED ALWAYS AS (price * 2) STORED);
+            CREATE TABLE keyless (price int, total int GENERATED ALWAYS AS (price * 2) STORED);
+            ALTER TABLE goods REPLICA IDENTITY FULL; ALTER TABLE keyless REPLICA IDENTITY FULL;
+            INSERT INTO goods VALUES ('a', 1); INSERT INTO keyless VALUES (1)
+            """
+        )
+        let config = "SELECT * FROM goods, SELECT price AS id FROM keyless"
+        guard try database.serverVersion >= 180_000 else {
+            #expect(try await findings(database, config: config) == [])
+            try database.run("UPDATE goods SET price = 2; UPDATE keyless SET price = 2")
+            return
+        }
+        try database.run(
+            """
+            CREATE TABLE shown (id text PRIMARY KEY, price int, label text GENERATED ALWAYS AS (price || ' EUR') VIRTUAL);
+            ALTER TABLE shown REPLICA IDENTITY FULL; INSERT INTO shown VALUES ('a', 1)
+            """
+        )
+        let found = try await findings(database, config: config)
+        #expect(found.map(\.place.table?.name) == ["goods", "keyless", "shown"])
+        let publish = "ALTER PUBLICATION powersync SET (publish_generated_columns = stored);"
+        let useKey = "REPLICA IDENTITY USING INDEX"
+        #expect(
+            found.map(\.remedy) == [
+                "\(publish) or ALTER TABLE public.goods \(useKey) goods_pkey;",
+                "\(publish) or ALTER TABLE public.keyless ADD PRIMARY KEY (…); with columns that are not generated, and "
+                    + "ALTER TABLE public.keyless REPLICA IDENTITY DEFAULT;",
+                "ALTER TABLE public.shown \(useKey) shown_pkey;",
+            ]
+        )
+        for table in ["goods", "keyless", "shown"] {
+            #expect(throws: (any Error).self) { try database.run("UPDATE \(table) SET price = 2") }
+        }
+        // One way, the other one, and both together.
+        try database.run("ALTER TABLE public.goods \(useKey) goods_pkey; UPDATE goods SET price = 2")
+        #expect(try await findings(database, config: config).map(\.place.table?.name) == ["keyless", "shown"])
+        try database.run("ALTER TABLE public.goods REPLICA IDENTITY FULL; \(publish)")
+        try database.run("UPDATE goods SET price = 3; UPDATE keyless SET price = 3; DELETE FROM keyless")
+        #expect(try await findings(database, config: config).map(\.place.table?.name) == ["shown"])
+        try database.run("ALTER TABLE public.shown \(useKey) shown_pkey; UPDATE shown SET price = 3")
+        #expect(try await findings(database, config: config) == [])
     }
 
     @Test func aLockThatLastsIsNamedWithWhoHasIt() async throws {

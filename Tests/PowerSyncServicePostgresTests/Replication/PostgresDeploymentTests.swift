@@ -61,7 +61,7 @@ import Testing
             let slots = try scenario.database.run(
                 "SELECT slot_name FROM pg_replication_slots WHERE database = current_database()"
             )
-            #expect(slots == [[deployment.stream.slotName]])
+            #expect(slots == [[deployment.stream.sourceHandle]])
         }
     }
 
@@ -76,6 +76,8 @@ import Testing
         let tables = try await scenario.source.describeTables()
         #expect(tables.map(\.name.description) == ["other.things", "public.lists"])
         #expect(tables[0].columns.map(\.clientType) == ["integer", "real", "blob", "text"])
+        #expect(tables[0].columns.map(\.values) == [.number, .number, .bytes, .text])
+        #expect(tables[1].columns.map(\.values) == [.text, .boolean, .text])
         #expect(tables[1].columns.map(\.type) == ["text", "boolean", "character varying(20)"])
         #expect(tables[1].columns.map(\.name) == ["id", "done", "name"])
         try scenario.source.close()

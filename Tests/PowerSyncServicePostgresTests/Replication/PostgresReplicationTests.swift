@@ -232,7 +232,7 @@ import Testing
         try await scenario.replicating {
             try await scenario.caughtUp()
             let checkpoint = try #require(scenario.storage.feed.current)
-            let slot = try #require(try await scenario.stream()).slotName
+            let slot = try #require(try await scenario.stream()).sourceHandle
             let confirmed = try scenario.database.run(
                 "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '\(slot)'"
             )

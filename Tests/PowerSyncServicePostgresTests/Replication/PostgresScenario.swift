@@ -119,7 +119,7 @@ struct PostgresScenario: ReplicationScenario, Sendable {
         try await fresh.replicate()
         let (own, others) = (try await rows(), try await fresh.rows())
         #expect(own == others, comment)
-        let slot = try #require(try await fresh.stream()).slotName
+        let slot = try #require(try await fresh.stream()).sourceHandle
         try await fresh.source.dropStream(slot)
         try fresh.source.close()
     }

@@ -88,7 +88,7 @@ import Testing
                 updates.map { update in
                     let source = update.sourceKey.map { " as \($0)" } ?? ""
                     let columns = update.row.columns.map(\.name)
-                    return "part \(columns) \(update.oldKey ?? [])\(source) in \(update.transaction ?? 0)"
+                    return "part \(columns) \(update.oldKey ?? [])\(source) in \(update.moment?.rawValue ?? 0)"
                 }.joined(separator: ", ")
             case .truncate: "truncate"
             case .marker: "marker"

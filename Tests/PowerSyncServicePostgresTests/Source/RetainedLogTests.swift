@@ -24,7 +24,7 @@ import Testing
         let source = PostgresSource(settings, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
         let logs = try await source.retainedLogs()
         try source.close()
-        #expect(logs.map(\.slotName) == ["\(prefix)a", "\(prefix)b"])
+        #expect(logs.map(\.handle) == ["\(prefix)a", "\(prefix)b"])
         let bytes = logs.compactMap(\.unacknowledgedBytes)
         try #require(bytes.count == 2)
         #expect(bytes[1] > 0)

@@ -26,13 +26,13 @@ import Testing
         let home = try PostgresStorageHome()
         let maintenance = try maintenance(home)
         #expect(try await maintenance.version().found == nil)
-        #expect(try await maintenance.slotNames().isEmpty)
+        #expect(try await maintenance.sourceHandles().isEmpty)
         try await maintenance.checkOpening(migrates: true)
         await #expect(throws: BucketStorageError.self) { try await maintenance.checkOpening(migrates: false) }
         try await maintenance.migrate()
         #expect(try await maintenance.version().isCurrent)
         try await maintenance.checkOpening(migrates: false)
-        try home.run("INSERT INTO layout_versions (version) VALUES (7)")
+        try home.run("INSERT INTO schema_versions (version) VALUES (7)")
         #expect(try await maintenance.version().found == 7)
         await #expect { try await maintenance.checkOpening(migrates: true) } throws: {
             ($0 as? BucketStorageError)?.code == .unsupportedVersion
@@ -62,8 +62,8 @@ import Testing
         // Once more, there is nothing to do.
         for _ in 0..<2 { try await next.migrate() }
         #expect(try await next.version() == StorageVersion(found: 2, current: 2, steps: []))
-        #expect(try await next.slotNames() == [scenario.stream.slotName])
-        #expect(try scenario.home.run("SELECT version FROM layout_versions ORDER BY 1") == [["1"], ["2"]])
+        #expect(try await next.sourceHandles() == [scenario.stream.sourceHandle])
+        #expect(try scenario.home.run("SELECT version FROM schema_versions ORDER BY 1") == [["1"], ["2"]])
         #expect(try scenario.home.run("SELECT colour FROM replication_streams") == [["red"]])
 
         // To this service, the tables are those of a newer service.
@@ -73,16 +73,20 @@ import Testing
         }
     }
 
-    @Test(arguments: ["storage_versions", "migrations"])
-    func tablesOfAnEarlierBuildAreRefusedAndDeleted(versionTable: String) async throws {
+    @Test(arguments: [
+        ("layout_versions", "replication_streams"), ("storage_versions", "streams"), ("migrations", "streams"),
+    ])
+    func tablesOfAnEarlierBuildAreRefusedAndDeleted(versionTable: String, streamTable: String) async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)
         let home = scenario.home
         let maintenance = try maintenance(home)
         await home.releaseWriters()
         try home.run(
             """
-            ALTER TABLE layout_versions RENAME TO \(versionTable); INSERT INTO \(versionTable) (version) VALUES (2);
-            ALTER TABLE replication_streams RENAME TO streams;
+            ALTER TABLE schema_versions RENAME TO \(versionTable); INSERT INTO \(versionTable) (version) VALUES (2);
+            ALTER TABLE replication_streams RENAME TO streams_of_then;
+            ALTER TABLE streams_of_then RENAME TO \(streamTable);
+            ALTER TABLE \(streamTable) RENAME COLUMN source_handle TO slot_name;
             CREATE TABLE of_somebody_else (id int)
             """
         )
@@ -101,10 +105,10 @@ import Testing
                 """
             #expect(error?.message == message)
         }
-        #expect(try await maintenance.slotNames() == [scenario.stream.slotName])
+        #expect(try await maintenance.sourceHandles() == [scenario.stream.sourceHandle])
         var released: Set<String> = []
         try await maintenance.erase { released = $0 }
-        #expect(released == [scenario.stream.slotName])
+        #expect(released == [scenario.stream.sourceHandle])
         let left = try home.run(
             "SELECT relname FROM pg_class WHERE relnamespace = 'powersync_storage'::regnamespace AND relkind <> 'i'"
         )
@@ -142,7 +146,7 @@ import Testing
         } throws: {
             ($0 as? BucketStorageError)?.code == .inUse
         }
-        let slots = try await maintenance.slotNames()
+        let slots = try await maintenance.sourceHandles()
         #expect(slots.count > 1)
         var released: Set<String> = []
         try await maintenance.erase { released = $0 }
@@ -175,7 +179,7 @@ import Testing
         await scenario.home.releaseWriters()
         var released: Set<String> = []
         try await maintenance.erase { released = $0 }
-        #expect(released == [scenario.stream.slotName])
+        #expect(released == [scenario.stream.sourceHandle])
         let left = try scenario.home.run(
             "SELECT relname FROM pg_class WHERE relnamespace = 'powersync_storage'::regnamespace AND relkind <> 'i'"
         )

@@ -59,14 +59,14 @@ extension SourceValueOptions {
     static var legacy: SourceValueOptions {
         var options = SourceValueOptions()
         options.timestampsISO8601 = false
-        options.customPostgresTypes = false
+        options.writesDeclaredTypesAsJSON = false
         return options
     }
 
     /// Those of the current edition, with the custom types as printed.
     static var rawCustomTypes: SourceValueOptions {
         var options = SourceValueOptions()
-        options.customPostgresTypes = false
+        options.writesDeclaredTypesAsJSON = false
         return options
     }
 

@@ -116,8 +116,6 @@ import Testing
         #expect(try await copiedIDs(scenario, of: table, after: nil) == ["A", "a"])
         #expect(try await copiedIDs(scenario, of: table, after: SnapshotKey(["A"])) == ["a"])
         #expect(try await copiedIDs(scenario, of: table, after: SnapshotKey(["a"])).isEmpty)
-        let present = try await scenario.source.rows(of: table, keys: [["a"]], showing: nil)
-        #expect(present.rows.compactMap { $0["name"] } == ["x"])
     }
 
     /// The keys of a page of a copy.
@@ -128,6 +126,19 @@ import Testing
     ) async throws -> [SQLValue] {
         var reader = try await scenario.source.snapshot(of: table, after: key)
         return try await reader.next()?.rows.compactMap { $0["id"] } ?? []
+    }
+
+    @Test func columnsAreDescribedWithTheValuesThatTheyHold() async throws {
+        let scenario = try SourceScenario(
+            schema: [
+                """
+                CREATE TABLE lists (id TEXT PRIMARY KEY, count INTEGER, size REAL, done BOOLEAN, price NUMERIC, raw BLOB, any)
+                """
+            ]
+        )
+        let columns = try #require(try await scenario.source.describeTables().first).columns
+        #expect(columns.map(\.clientType) == ["text", "integer", "real", "numeric", "numeric", "blob", "blob"])
+        #expect(columns.map(\.values) == [.text, .number, .number, nil, nil, nil, nil])
     }
 
     @Test func namesOfColumnsMayHaveQuotes() async throws {

@@ -40,7 +40,7 @@ import Testing
         let config = "config: {edition: 3}\nstreams: {a: {query: SELECT * FROM t}}\n"
         let stream = try await storage.deploy(config, plan: try plan(config))
         try storage.close()
-        return stream.slotName
+        return stream.sourceHandle
     }
 
     @Test func whereNothingIsStoredEverythingIsMade() async throws {
@@ -48,7 +48,7 @@ import Testing
         #expect(version.found == nil)
         #expect(version.steps == ["The file and its tables are made."])
         #expect(try await next.version().steps == version.steps + [Self.summary])
-        #expect(try await maintenance.slotNames().isEmpty)
+        #expect(try await maintenance.sourceHandles().isEmpty)
         #expect(!exists)
         try await maintenance.migrate()
         #expect(try await maintenance.version() == StorageVersion(found: 1, current: 1, steps: []))
@@ -59,7 +59,7 @@ import Testing
         let slot = try await deploy()
         let version = try await next.version()
         #expect(version == StorageVersion(found: 1, current: 2, steps: [Self.summary]))
-        #expect(try await next.slotNames() == [slot])
+        #expect(try await next.sourceHandles() == [slot])
         try await next.checkOpening(migrates: true)
         let refusal = await #expect(throws: BucketStorageError.self) { try await next.checkOpening(migrates: false) }
         #expect(refusal?.message.contains("\(path) has version 1, and this service needs version 2") == true)
@@ -68,7 +68,7 @@ import Testing
         // Once more, there is nothing to do.
         for _ in 0..<2 { try await next.migrate() }
         #expect(try await next.version() == StorageVersion(found: 2, current: 2, steps: []))
-        #expect(try await next.slotNames() == [slot])
+        #expect(try await next.sourceHandles() == [slot])
         let colours = try await DatabaseQueue(path: path).read { db in
             try String.fetchAll(db, sql: "SELECT colour FROM replication_streams")
         }
@@ -156,7 +156,7 @@ import Testing
         await #expect(throws: CancellationError.self) {
             try await maintenance.erase { _ in throw CancellationError() }
         }
-        #expect(try await maintenance.slotNames() == [slot])
+        #expect(try await maintenance.sourceHandles() == [slot])
     }
 
     @Test func aStorageIsNotMadeByLooking() async throws {

@@ -2,6 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import TestSupport
@@ -59,7 +60,7 @@ import Testing
                 let stream = ReplicationStream(
                     id: ReplicationStreamID(rawValue: 1),
                     state: .processing,
-                    slotName: "slot",
+                    sourceHandle: "slot",
                     content: content.text,
                     plan: .empty,
                     isSnapshotDone: false

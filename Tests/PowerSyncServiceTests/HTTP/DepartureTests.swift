@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import RunningServiceTestSupport
 import PowerSyncTesting
 import RSocket
 import ServiceTestSupport

@@ -3,6 +3,7 @@ import Hummingbird
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import Testing
@@ -109,7 +110,7 @@ import Testing
         let source: EmbeddedSource
 
         func withChanges<Result>(
-            of slotName: String,
+            of handle: String,
             after position: SourcePosition,
             tables: [SourceTable],
             plan: SyncPlan,
@@ -166,12 +167,12 @@ import Testing
         }
 
         func prepareStream(
-            _ slotName: String,
+            _ handle: String,
             resumingAfter position: SourcePosition?,
             reached: LSN?
         ) async throws -> SourcePosition {
             try await hang(in: .prepareStream)
-            return try await source.prepareStream(slotName, resumingAfter: position, reached: reached)
+            return try await source.prepareStream(handle, resumingAfter: position, reached: reached)
         }
 
         private struct Changes: ChangeReader {
@@ -185,13 +186,13 @@ import Testing
         }
 
         func withChanges<Result>(
-            of slotName: String,
+            of handle: String,
             after position: SourcePosition,
             tables: [SourceTable],
             plan: SyncPlan,
             _ body: (inout any ChangeReader) async throws -> Result
         ) async throws -> Result {
-            try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan) { reader in
+            try await source.withChanges(of: handle, after: position, tables: tables, plan: plan) { reader in
                 var changes: any ChangeReader = Changes(source: self, reader: reader)
                 return try await body(&changes)
             }

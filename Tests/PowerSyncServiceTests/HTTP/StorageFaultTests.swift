@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import NIOCore
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import PowerSyncTesting
 import RSocket
 import ServiceTestSupport

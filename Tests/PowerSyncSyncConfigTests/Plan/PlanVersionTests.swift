@@ -31,6 +31,16 @@ import Testing
         #expect(throws: SyncPlanError.self) { try SyncPlan(encodedJSON: text) }
     }
 
+    @Test(arguments: [true, false])
+    func optionsOfTheSourceHaveTheirStoredNames(isOn: Bool) throws {
+        let options = #""valueOptions":{"customPostgresTypes":\#(isOn),"timestampsISO8601":\#(!isOn)}"#
+        let text = #"{"buckets":[],"evaluators":[],"parameterIndexes":[],"streams":[],\#(options),"version":1}"#
+        let plan = try SyncPlan(encodedJSON: text)
+        #expect(plan.valueOptions.writesDeclaredTypesAsJSON == isOn)
+        #expect(plan.valueOptions.timestampsISO8601 == !isOn)
+        #expect(try plan.encodedJSON() == text)
+    }
+
     /// Keys are ordered by this text: a change of it changes bucket names of configs that are compiled from then on.
     @Test func theCanonicalOrderOfKeysIsStable() throws {
         let columns = [

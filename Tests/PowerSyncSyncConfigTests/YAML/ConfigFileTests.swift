@@ -368,11 +368,11 @@ import Testing
             "config: {edition: 3, timestamp_max_precision: milliseconds, custom_postgres_types: false}\n" + Self.streams
         var options = SourceValueOptions()
         options.timestampMaximumPrecision = .milliseconds
-        options.customPostgresTypes = false
+        options.writesDeclaredTypesAsJSON = false
         #expect(try plan(text).valueOptions == options)
         #expect(try SyncPlan(encodedJSON: plan(text).encodedJSON()).valueOptions == options)
         let legacy = try plan("bucket_definitions: {a: {data: []}}").valueOptions
-        #expect(!legacy.timestampsISO8601 && !legacy.customPostgresTypes)
+        #expect(!legacy.timestampsISO8601 && !legacy.writesDeclaredTypesAsJSON)
     }
 
     static let extractions: [(config: String, value: String)] = [

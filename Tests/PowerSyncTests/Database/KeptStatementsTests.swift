@@ -145,7 +145,7 @@ import Testing
             try await database.insertUser("Ada")
             let columns = { try await database.get("SELECT * FROM users") { $0.columnNames.count } }
             #expect(try await columns() == 5)
-            try await database.updateSchema(schema: Schema(PowerSync.Table(name: "users", columns: [.text("name")])))
+            try await database.updateSchema(schema: Schema(PowerSyncClient.Table(name: "users", columns: [.text("name")])))
             #expect(try await columns() == 2)
         }
     }
@@ -167,9 +167,9 @@ import Testing
 
     /// Such statements hold our virtual tables, which are disconnected while the connection closes.
     @Test func statementsThatWriteToViewsAreFinalisedAtTheEnd() async throws {
-        let schema = PowerSync.Schema(
-            PowerSync.Table(name: "users", columns: [.text("name")]),
-            PowerSync.Table(name: "logs", columns: [.text("line")], insertOnly: true)
+        let schema = PowerSyncClient.Schema(
+            PowerSyncClient.Table(name: "users", columns: [.text("name")]),
+            PowerSyncClient.Table(name: "logs", columns: [.text("line")], insertOnly: true)
         )
         try await withFileDatabase(schema) { database in
             for view in ["users", "logs"] {

@@ -3,6 +3,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
+@testable import PowerSyncAttachments
 @testable import PowerSyncClient
 
 /// What a wrapper does not forward, because it does not know it, reaches the database inside all the same.

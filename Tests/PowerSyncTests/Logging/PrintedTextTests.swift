@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncProtocol
 import Testing
 
+@testable import PowerSyncAttachments
 @testable import PowerSyncClient
 @testable import PowerSyncCore
 

@@ -179,8 +179,8 @@ import Testing
 
     private func disconnectWithoutIt() async throws {
         let disconnecting = Task { [harness] in try await harness.database.disconnect() }
-        try await harness.clock.waitForTimer(of: SyncGroup.returnLimit)
-        harness.clock.advance(by: SyncGroup.returnLimit)
+        try await harness.clock.waitForTimer(of: Connection.returnLimit)
+        harness.clock.advance(by: Connection.returnLimit)
         try await disconnecting.value
     }
 

@@ -114,10 +114,10 @@ import Testing
 
     @Test("Views of every kind are known by their names, and other tables do not count")
     func viewsAreKnownByTheirNames() async throws {
-        let schema = PowerSync.Schema(
-            PowerSync.Table(name: "users", columns: [.text("name")], viewNameOverride: "people"),
-            PowerSync.Table(name: "drafts", columns: [.text("name")], localOnly: true),
-            PowerSync.Table(name: "tasks", columns: [.text("name")])
+        let schema = PowerSyncClient.Schema(
+            PowerSyncClient.Table(name: "users", columns: [.text("name")], viewNameOverride: "people"),
+            PowerSyncClient.Table(name: "drafts", columns: [.text("name")], localOnly: true),
+            PowerSyncClient.Table(name: "tasks", columns: [.text("name")])
         )
         try await withFileDatabase(schema) { database in
             try await database.execute("CREATE TABLE notes (x)")
@@ -141,12 +141,12 @@ import Testing
         try await withFileDatabase { database in
             var changes = database.onChange(tables: ["users", "people"], throttle: 0).makeAsyncIterator()
             #expect(try await changes.next() == [])
-            let renamed = PowerSync.Table(
+            let renamed = PowerSyncClient.Table(
                 name: "users",
                 columns: [.text("name"), .text("email")],
                 viewNameOverride: "people"
             )
-            try await database.updateSchema(schema: PowerSync.Schema(renamed))
+            try await database.updateSchema(schema: PowerSyncClient.Schema(renamed))
             #expect(try await changes.next() == ["users", "people"])
             try await database.execute("INSERT INTO people (id, name) VALUES ('1', 'Ada')")
             // The old name is that of the table.

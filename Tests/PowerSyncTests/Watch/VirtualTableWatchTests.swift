@@ -6,9 +6,9 @@ import Testing
 
 /// Watches of virtual tables: whatever they are, and however their contents are kept, each change reaches each reader.
 @Suite(.timeLimit(.minutes(2))) struct VirtualTableWatchTests {
-    private static let schema = PowerSync.Schema(
-        PowerSync.Table(name: "notes", columns: [.text("body")]),
-        PowerSync.Table(name: "drafts", columns: [.text("body")], localOnly: true)
+    private static let schema = PowerSyncClient.Schema(
+        PowerSyncClient.Table(name: "notes", columns: [.text("body")]),
+        PowerSyncClient.Table(name: "drafts", columns: [.text("body")], localOnly: true)
     )
 
     /// A virtual table, and statements that give it one row that a query finds, none, one and none again.

@@ -5,13 +5,13 @@ import PowerSyncSyncConfig
 extension EmbeddedSource {
     /// Reads the changes of tables that have just been described.
     package func withChanges<Result>(
-        of slotName: String,
+        of handle: String,
         after position: SourcePosition,
         tables: [SourceTableDescriptor],
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result {
         try await withChanges(
-            of: slotName,
+            of: handle,
             after: position,
             tables: tables.map { SourceTable(id: $0.relationID, descriptor: $0) },
             plan: .empty,

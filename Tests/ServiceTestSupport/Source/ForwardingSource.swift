@@ -13,6 +13,7 @@ extension ForwardingSource {
     package var described: (any DescribedSource)? { source.described }
     package var writable: (any WritableSource)? { source.writable }
     package var retainedLog: (any LogRetainingSource)? { source.retainedLog }
+    package var rowReading: (any RowReadingSource)? { source.rowReading }
     package var fileBacked: (any FileBacked)? { source.fileBacked }
 
     package func checkConfiguration() async throws { try await source.checkConfiguration() }
@@ -23,16 +24,16 @@ extension ForwardingSource {
 
     package func markedHead() async throws -> SourcePosition { try await source.markedHead() }
 
-    package func require(_ position: LSN?, in slotName: String) { source.require(position, in: slotName) }
+    package func require(_ position: LSN?, in handle: String) { source.require(position, in: handle) }
 
     package func emitMarker() async throws { try await source.emitMarker() }
 
     package func prepareStream(
-        _ slotName: String,
+        _ handle: String,
         resumingAfter position: SourcePosition?,
         reached: LSN?
     ) async throws -> SourcePosition {
-        try await source.prepareStream(slotName, resumingAfter: position, reached: reached)
+        try await source.prepareStream(handle, resumingAfter: position, reached: reached)
     }
 
     package func database() async throws -> DatabaseID? { try await source.database() }
@@ -51,41 +52,31 @@ extension ForwardingSource {
         try await source.obstacle(to: table)
     }
 
-    package func checkRetention(for slotName: String) async throws { try await source.checkRetention(for: slotName) }
-
-    package func rows(
-        of table: SourceTableDescriptor,
-        keys: [[SQLValue]],
-        showing transaction: UInt64?
-    ) async throws -> PresentRows {
-        try await source.rows(of: table, keys: keys, showing: transaction)
-    }
-
-    package func releaseRows() async throws { try await source.releaseRows() }
+    package func checkRetention(for handle: String) async throws { try await source.checkRetention(for: handle) }
 
     package func withChanges<Result>(
-        of slotName: String,
+        of handle: String,
         after position: SourcePosition,
         tables: [SourceTable],
         plan: SyncPlan,
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result {
-        try await source.withChanges(of: slotName, after: position, tables: tables, plan: plan, body)
+        try await source.withChanges(of: handle, after: position, tables: tables, plan: plan, body)
     }
 
-    package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
-        source.wantsAcknowledgement(of: lsn, by: slotName)
+    package func wantsAcknowledgement(of lsn: LSN, by handle: String) -> Bool {
+        source.wantsAcknowledgement(of: lsn, by: handle)
     }
 
-    package func wantsLastAcknowledgement(of lsn: LSN, by slotName: String) -> Bool {
-        source.wantsLastAcknowledgement(of: lsn, by: slotName)
+    package func wantsLastAcknowledgement(of lsn: LSN, by handle: String) -> Bool {
+        source.wantsLastAcknowledgement(of: lsn, by: handle)
     }
 
-    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
-        try await source.acknowledge(position, of: slotName)
+    package func acknowledge(_ position: DurablePosition, of handle: String) async throws {
+        try await source.acknowledge(position, of: handle)
     }
 
-    package func dropStream(_ slotName: String) async throws { try await source.dropStream(slotName) }
+    package func dropStream(_ handle: String) async throws { try await source.dropStream(handle) }
 
     package func uninstall() async throws { try await source.uninstall() }
 

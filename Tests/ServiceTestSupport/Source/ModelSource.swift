@@ -5,7 +5,7 @@ package import PowerSyncSyncConfig
 /// A source in memory that is obviously right: it keeps every transaction for ever, and what its tables were after each.
 ///
 /// Like PostgreSQL, it can leave out large cells that an update has not changed.
-package final class ModelSource: ReplicationSource {
+package final class ModelSource: ReplicationSource, RowReadingSource {
     package struct Table: Sendable {
         package var descriptor: SourceTableDescriptor
         package var columns: [String]
@@ -195,17 +195,17 @@ package final class ModelSource: ReplicationSource {
     }
 
     package func prepareStream(
-        _ slotName: String,
+        _ handle: String,
         resumingAfter position: SourcePosition?,
         reached: LSN?
     ) async throws -> SourcePosition {
         try state.withLockedValue { state in
             guard let position else {
                 state.append([])
-                state.content.acknowledged[slotName] = state.content.log.count
+                state.content.acknowledged[handle] = state.content.log.count
                 return state.content.head
             }
-            guard let count = state.content.count(position), let kept = state.content.acknowledged[slotName],
+            guard let count = state.content.count(position), let kept = state.content.acknowledged[handle],
                 count >= kept
             else { throw Self.historyLost }
             return position
@@ -240,7 +240,7 @@ package final class ModelSource: ReplicationSource {
         }
     }
 
-    package func checkRetention(for slotName: String) async throws {
+    package func checkRetention(for handle: String) async throws {
         let error = retentionErrors.withLockedValue { $0.isEmpty ? nil : $0.removeFirst() }
         if let error { throw error }
     }
@@ -248,7 +248,7 @@ package final class ModelSource: ReplicationSource {
     package func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing transaction: UInt64?
+        showing moment: SourceMoment?
     ) async throws -> PresentRows {
         beforeRows.withLockedValue { $0 }?()
         let content = content
@@ -262,6 +262,8 @@ package final class ModelSource: ReplicationSource {
         return PresentRows(Array(kept), isComplete: kept.count == rows.count, at: content.head)
     }
 
+    package func releaseRows() async throws {}
+
     private func table(_ descriptor: SourceTableDescriptor) throws -> Table {
         guard let table = content.tables[descriptor.name.name], table.descriptor == descriptor else {
             throw ReplicationSourceError(.tablesChanged, "another table")
@@ -270,7 +272,7 @@ package final class ModelSource: ReplicationSource {
     }
 
     package func withChanges<Result>(
-        of slotName: String,
+        of handle: String,
         after position: SourcePosition,
         tables: [SourceTable],
         plan: SyncPlan,
@@ -320,17 +322,17 @@ package final class ModelSource: ReplicationSource {
 
     private static let historyLost = ReplicationSourceError(.historyLost, "not of this log")
 
-    package func wantsAcknowledgement(of lsn: LSN, by slotName: String) -> Bool { true }
+    package func wantsAcknowledgement(of lsn: LSN, by handle: String) -> Bool { true }
 
-    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+    package func acknowledge(_ position: DurablePosition, of handle: String) async throws {
         state.withLockedValue { state in
             guard let count = state.content.count(position.position) else { return }
-            state.content.acknowledged[slotName] = max(state.content.acknowledged[slotName] ?? 0, count)
+            state.content.acknowledged[handle] = max(state.content.acknowledged[handle] ?? 0, count)
         }
     }
 
-    package func dropStream(_ slotName: String) async throws {
-        state.withLockedValue { $0.content.acknowledged[slotName] = nil }
+    package func dropStream(_ handle: String) async throws {
+        state.withLockedValue { $0.content.acknowledged[handle] = nil }
     }
 
     package func uninstall() async throws {}
@@ -338,6 +340,7 @@ package final class ModelSource: ReplicationSource {
     package var described: (any DescribedSource)? { nil }
     package var writable: (any WritableSource)? { nil }
     package var retainedLog: (any LogRetainingSource)? { nil }
+    package var rowReading: (any RowReadingSource)? { self }
     package var fileBacked: (any FileBacked)? { nil }
 
     package func close() throws {}

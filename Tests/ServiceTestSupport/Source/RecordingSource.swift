@@ -46,9 +46,9 @@ package final class RecordingSource: ForwardingSource {
         try await source.emitMarker()
     }
 
-    package func acknowledge(_ position: DurablePosition, of slotName: String) async throws {
+    package func acknowledge(_ position: DurablePosition, of handle: String) async throws {
         try await record("acknowledgement")
-        try await source.acknowledge(position, of: slotName)
+        try await source.acknowledge(position, of: handle)
         acknowledgements.advance()
     }
 }

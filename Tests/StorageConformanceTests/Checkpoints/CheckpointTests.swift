@@ -121,7 +121,7 @@ import Testing
         let scenario = try await StorageScenario(Self.first, on: kind)
         let again = try await scenario.storage.deploy(Self.first, plan: try plan(Self.first))
         #expect(again.id == scenario.stream.id)
-        #expect(again.slotName == scenario.stream.slotName)
+        #expect(again.sourceHandle == scenario.stream.sourceHandle)
     }
 
     @Test(arguments: TestedStorage.durable) func aTextThatDiffersInACommentIsDeployedAgain(
@@ -171,7 +171,7 @@ import Testing
         let scenario = try await StorageScenario(Self.first, on: kind)
         let next = try await scenario.storage.restart(scenario.stream.id)
         #expect(next.content == Self.first)
-        #expect(next.slotName != scenario.stream.slotName)
+        #expect(next.sourceHandle != scenario.stream.sourceHandle)
         #expect(try await scenario.storage.streams().map(\.state) == [.errored, .processing])
         #expect(try await scenario.storage.activeStream()?.id == scenario.stream.id)
         // The config that is deployed at the next start is the one that is already being processed.

@@ -43,7 +43,7 @@ import Testing
         // Whatever operators write is kept as it is.
         for label in ["release 7", "Größe \u{1b}[2J\n'", "release 7", nil, String(repeating: "x", count: 5000)] {
             let same = try await storage.deploy(Self.config, versionLabel: label, plan: try plan(Self.config))
-            #expect(same.id == stream.id && same.versionLabel == label && same.slotName == stream.slotName)
+            #expect(same.id == stream.id && same.versionLabel == label && same.sourceHandle == stream.sourceHandle)
             #expect(try await storage.streams().map(\.versionLabel) == [label])
             #expect(try await states(storage) == [.active])
         }

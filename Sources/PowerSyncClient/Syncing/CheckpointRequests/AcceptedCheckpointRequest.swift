@@ -14,10 +14,8 @@ struct AcceptedCheckpointRequest: CheckpointRequest {
     var hasSynced: Bool { status.hasApplied(id) }
 
     func waitForSync() async throws {
-        // Elements are not lost: one of them shows the checkpoint, however short.
-        let subscription = status.subscribe()
-        while let status = await subscription.next() {
-            if hasSynced || status.download.lastApplied.map({ $0 >= id }) == true { return }
+        for await status in status.elements() {
+            if hasSynced { return }
             if let error = status.lastDownloadError ?? status.lastUploadError {
                 throw CheckpointWaitError.errorDetected(message: error.localizedDescription)
             }

@@ -1,33 +1,35 @@
 import NIOConcurrencyHelpers
 
-/// The methods of the app's connector that run for one session.
+/// The methods of the app's connector that run for one connection.
 ///
 /// They are the app's code, and may take no notice of their cancellation. Each runs in a task of its own, so that a loop that is
-/// cancelled ends without waiting for them; the session waits for them last, see ``SyncGroup/StateMachine``.
+/// cancelled ends without waiting for them; the connection waits for them last.
 final class ConnectorCalls: Sendable {
     private struct State {
         var running: [UInt64: Task<Void, Never>] = [:]
         var lastID: UInt64 = 0
         var isCancelled = false
+        /// Finishes when the last method has returned after all were cancelled.
+        var end: AsyncStream<Void>.Continuation?
     }
 
-    /// The session for which the current task, or the one that has started it, runs a method.
+    /// The connection for which the current task, or the one that has started it, runs a method.
     ///
     /// A call of a database looks the same wherever it comes from: the connector of an app has a database of its own to call, and only
     /// `uploadData` is handed one. So the task has to tell.
-    @TaskLocal static var session: SyncGroup.SessionID?
+    @TaskLocal static var connection: SyncGroup.ConnectionID?
 
-    private let session: SyncGroup.SessionID
+    private let connection: SyncGroup.ConnectionID
     private let clock: ElapsedClock
     private let state = NIOLockedValueBox(State())
 
-    /// Creates the calls of a session.
+    /// Creates the calls of a connection.
     ///
     /// - Parameters:
-    ///   - session: The session.
+    ///   - connection: The connection.
     ///   - clock: Measures how long methods take.
-    init(of session: SyncGroup.SessionID, clock: ElapsedClock) {
-        self.session = session
+    init(of connection: SyncGroup.ConnectionID, clock: ElapsedClock) {
+        self.connection = connection
         self.clock = clock
     }
 
@@ -87,14 +89,18 @@ final class ConnectorCalls: Sendable {
             guard !state.isCancelled else { return nil }
             state.lastID += 1
             let id = state.lastID
-            let task = Task { [session] in
+            let task = Task { [connection] in
                 let result: Result<Value, any Error>
                 do {
-                    result = .success(try await Self.$session.withValue(session, operation: method))
+                    result = .success(try await Self.$connection.withValue(connection, operation: method))
                 } catch {
                     result = .failure(error)
                 }
-                self.state.withLockedValue { $0.running[id] = nil }
+                let end = self.state.withLockedValue { state -> AsyncStream<Void>.Continuation? in
+                    state.running[id] = nil
+                    return state.running.isEmpty ? state.end : nil
+                }
+                end?.finish()
                 answer.set(result)
             }
             state.running[id] = task
@@ -118,9 +124,28 @@ final class ConnectorCalls: Sendable {
         for task in tasks { task.cancel() }
     }
 
-    /// Waits until all methods have returned.
-    func end() async {
-        for task in state.withLockedValue({ Array($0.running.values) }) { await task.value }
+    /// Waits until all methods have returned, but not longer than a limit.
+    ///
+    /// Call it once, after ``cancel()``.
+    ///
+    /// - Parameter limit: How long methods are waited for that take no notice of their cancellation.
+    /// - Returns: Whether they have returned.
+    func haveEnded(within limit: Duration) async -> Bool {
+        let (end, continuation) = AsyncStream.makeStream(of: Void.self)
+        let hasEnded = state.withLockedValue { state in
+            state.end = continuation
+            return state.running.isEmpty
+        }
+        if hasEnded { return true }
+        return await withTaskGroup(of: Bool.self) { [clock] tasks in
+            tasks.addTask {
+                for await _ in end {}
+                return !Task.isCancelled
+            }
+            tasks.addTask { (try? await clock.sleep(for: limit)) == nil }
+            defer { tasks.cancelAll() }
+            return await tasks.next() == true
+        }
     }
 }
 

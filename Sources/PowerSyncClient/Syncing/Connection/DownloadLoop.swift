@@ -75,7 +75,7 @@ final class DownloadLoop: Sendable {
                     continue
                 case .ended:
                     let delay = nextDelay(after: nil)
-                    context.status.disconnected()
+                    context.progress.disconnected()
                     context.log(.info, "The sync stream ended.")
                     await waitForNextAttempt(delay, occasions)
                 }
@@ -89,11 +89,6 @@ final class DownloadLoop: Sendable {
                 await waitForNextAttempt(delay, occasions)
             }
         }
-        context.report { activity, _ in
-            activity.stopped()
-            return nil
-        }
-        context.status.disconnected()
     }
 
     private func runIteration(
@@ -129,7 +124,7 @@ final class DownloadLoop: Sendable {
         let showing = Task { [context] in
             try await context.database.write { db in
                 for stream in streams {
-                    try StreamSubscriptions.status(of: stream, db).map(context.status.subscriptionStored)
+                    try StreamSubscriptions.status(of: stream, db).map(context.progress.subscriptionStored)
                 }
             }
         }
@@ -179,12 +174,12 @@ final class DownloadLoop: Sendable {
         // A cancellation that is not ours happened inside the app's connector, and is not an error to report.
         guard !(error is CancellationError) else {
             let delay = nextDelay(after: nil)
-            context.status.disconnected()
+            context.progress.disconnected()
             return delay
         }
         let delay = nextDelay(after: error)
         context.log(.error, "Syncing failed: \(error.lineOfText)")
-        context.status.disconnected(error: PowerSyncError.describing(error))
+        context.progress.disconnected(error: PowerSyncError.describing(error))
         return delay
     }
 

@@ -3,8 +3,8 @@ import PowerSyncCore
 
 /// Shows a database that does not sync itself what others sync: another instance in this process, or another process.
 ///
-/// Each instance has a status of its own, and a session publishes to that of its instance only. What remains of it for later is
-/// in two tables. When they may have changed, they are read, as long as no session of this instance knows better.
+/// Each instance has a status of its own, and a connection publishes to that of its instance only. What remains of it for later is
+/// in two tables. When they may have changed, they are read, as long as no connection of this instance knows better.
 ///
 /// ```
 ///  commits ──► listener ──► read the tables ──► status; once more if somebody has published meanwhile
@@ -25,14 +25,14 @@ final class OfflineStatusFollower: Sendable {
     private let status: LiveSyncStatus
     private let listener = ChangeListener()
     private let task = NIOLockedValueBox<Task<Void, Never>?>(nil)
-    /// Whether others have committed while a session of this instance ran.
+    /// Whether others have committed while a connection of this instance ran.
     private let isBehind = NIOLockedValueBox(false)
 
     /// Creates a follower, which listens from now on.
     ///
     /// - Parameters:
     ///   - database: The database on disk, not open yet.
-    ///   - group: Tells whether a session runs.
+    ///   - group: Tells whether a connection runs.
     ///   - member: The number of this instance in the group.
     ///   - status: The status of this instance.
     init(database: LocalDatabase, group: SyncGroup, member: SyncGroup.MemberID, status: LiveSyncStatus) {
@@ -66,8 +66,8 @@ final class OfflineStatusFollower: Sendable {
         }
     }
 
-    /// Looks for what others have committed while a session of this instance ran, which has ended.
-    func sessionEnded() {
+    /// Looks for what others have committed while a connection of this instance ran, which has ended.
+    func connectionEnded() {
         if isBehind.withLockedValue({ $0 }) { listener.hear(.anything) }
     }
 
@@ -80,17 +80,16 @@ final class OfflineStatusFollower: Sendable {
 
     private func catchUp() async {
         let isForeign = listener.takeNews().lastPossible == ChangeListener.News.unknownCommit
-        // First: a session that ends after it was looked for finds this said.
+        // First: a connection that ends after it was looked for finds this said.
         if isForeign { isBehind.withLockedValue { $0 = true } }
         while !Task.isCancelled, !group.isClosed(member) {
-            // Before a session is looked for: one that begins later publishes another version.
-            let version = status.downloadVersion
-            guard !group.hasSession(member) else { return }
+            // Before a connection is looked for: one that begins later publishes something else.
+            let known = status.snapshot.download
+            guard !group.hasConnection(member) else { return }
             isBehind.withLockedValue { $0 = false }
             do {
                 let offline = try await database.read { try DownloadStatus.offline($0) }
-                let known = status.snapshot.download
-                if status.offlineStateLoaded(offline.keepingDetails(of: known), ifDownloadVersionIs: version) { return }
+                if status.offlineStateLoaded(offline.keepingDetails(of: known), replacing: known) { return }
             } catch {
                 if !Task.isCancelled, !database.isClosed {
                     database.logger.warning(

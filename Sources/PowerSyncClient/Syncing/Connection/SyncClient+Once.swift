@@ -24,30 +24,30 @@ extension SyncClient {
             isComplete = try await isDone(before: deadline, clock) {
                 let start = try await self.database.read { try UploadQueue.position($0) }
                 call.withLockedValue { $0.start = start }
-                let (session, isNew) = try await self.group.joinOrConnect(
+                let (connection, isNew) = try await self.group.joinOrConnect(
                     self.member,
-                    self.sessions(connector: connector, options: options, database: app)
+                    self.connections(connector: connector, options: options, database: app)
                 )
-                if isNew { call.withLockedValue { $0.session = session } }
-                // What a connection has synced before it was lost is no answer.
-                let known = self.status.snapshot
-                let syncs = known.connected ? 0 : known.activityState.completedSyncs
-                try await self.waitUntilSynced(session.connection, after: syncs)
+                call.withLockedValue { call in
+                    call.progress = connection.progress
+                    if isNew { call.connection = connection }
+                }
+                try await self.waitUntilSynced(connection.progress)
             }
         } catch {
-            await leave(call.withLockedValue { $0.session }, until: deadline, clock)
+            await leave(call.withLockedValue { $0.connection }, until: deadline, clock)
             throw error
         }
         // Before disconnecting, which ends all waits.
-        let snapshot = status.snapshot
-        await leave(call.withLockedValue { $0.session }, until: deadline, clock)
+        let facts = call.withLockedValue { $0.progress?.current }
+        await leave(call.withLockedValue { $0.connection }, until: deadline, clock)
         // Afterwards: while the app's own reads have all connections, this waits, and must not keep the network open.
         return SyncOnceResult(
             isComplete: isComplete,
             uploadedEntries: try await uploadedEntries(since: call.withLockedValue { $0.start }),
-            activity: snapshot.connectionActivity,
-            uploadError: snapshot.lastUploadError,
-            downloadError: snapshot.lastDownloadError
+            activity: facts?.activity.activity ?? ConnectionActivity(),
+            uploadError: facts?.uploadError,
+            downloadError: facts?.downloadError
         )
     }
 
@@ -55,8 +55,10 @@ extension SyncClient {
     private struct OnceCall {
         /// The position of the upload queue before it uploaded anything.
         var start: Int64?
-        /// The session that it has opened.
-        var session: SyncSession?
+        /// What the connection that it has opened or joined has reached.
+        var progress: ConnectionProgress?
+        /// The connection that it has opened.
+        var connection: Connection?
     }
 
     private struct DeadlineReached: Error {}
@@ -88,46 +90,41 @@ extension SyncClient {
         return Int(clamping: max(0, end - start))
     }
 
-    /// Ends a session.
+    /// Ends a connection.
     ///
     /// Waits until its loops have ended, and for the methods of its connector until the deadline. Whoever connects next waits for
     /// those.
-    private func leave(_ session: SyncSession?, until deadline: Duration, _ clock: ElapsedClock) async {
-        guard let session else { return }
+    private func leave(_ connection: Connection?, until deadline: Duration, _ clock: ElapsedClock) async {
+        guard let connection else { return }
         let (ended, end) = AsyncStream.makeStream(of: Void.self)
-        // It may outlive this call, by ``SyncGroup/returnLimit``.
-        Task { [group, member, id = session.id] in
+        // It may outlive this call, by ``Connection/returnLimit``.
+        Task { [group, member, id = connection.id] in
             await group.end(id, of: member)
             end.finish()
         }
         await Task.ignoringCancellation {
-            await session.waitForLoops()
+            await connection.waitForLoops()
             _ = try? await self.isDone(before: deadline, clock) { for await _ in ended {} }
         }
-        follower.sessionEnded()
+        follower.connectionEnded()
     }
 
     /// Waits until a connection has uploaded and downloaded everything.
     ///
-    /// - Parameters:
-    ///   - connection: Its number.
-    ///   - syncs: How many complete checkpoints are not enough.
     /// - Throws: ``PowerSyncError`` when the connection ends, or `CancellationError`.
-    private func waitUntilSynced(_ connection: UInt64, after syncs: UInt64) async throws {
-        for await _ in status.activityChanges() {
-            let snapshot = status.snapshot
-            guard !snapshot.activityState.isOver(connection) else {
-                throw PowerSyncError.disconnectedWhileSyncingOnce
-            }
+    private func waitUntilSynced(_ progress: ConnectionProgress) async throws {
+        let known = progress.current
+        // What a connection has synced before it was lost is no answer.
+        let syncs = known.isStreamOpen ? 0 : known.activity.completedSyncs
+        for await facts in progress.changes() {
+            guard !facts.isOver else { throw PowerSyncError.disconnectedWhileSyncingOnce }
             // While the gate is closed there are writes that no checkpoint contains.
-            if snapshot.activityState.hasCompletedSync, snapshot.activityState.completedSyncs > syncs,
-                !snapshot.downloading,
+            if facts.activity.completedSyncs > syncs, !facts.isDownloading,
                 try await database.read({ try LocalWriteGate.isOpen($0) })
             {
                 return
             }
         }
-        try Task.checkCancellation()
-        throw PowerSyncError.closed(while: "syncing once")
+        throw CancellationError()
     }
 }

@@ -4,7 +4,7 @@ import PowerSyncProtocol
 
 /// Connects one database with the sync service.
 ///
-/// A connection is a ``SyncSession``, owned by the database's ``SyncGroup``. This type starts and ends sessions, one
+/// A connection is a ``Connection``, owned by the database's ``SyncGroup``. This type starts and ends connections, one
 /// after the other, and answers for the status.
 final class SyncClient: Sendable {
     /// The status of the database, live.
@@ -56,14 +56,14 @@ final class SyncClient: Sendable {
         follower.start()
     }
 
-    /// Starts a session, after ending the one of the group.
+    /// Starts a connection, after ending the one of the group.
     ///
     /// Does not wait for the connection. ``SyncGroup/StateMachine`` tells what this and the other calls wait for.
     ///
     /// - Parameters:
     ///   - connector: The app's backend.
     ///   - options: How to connect.
-    ///   - app: The database as the app knows it. Kept until the session ends.
+    ///   - app: The database as the app knows it. Kept until the connection ends.
     /// - Throws: When the database cannot be opened or is closed, or `CancellationError` while another call is served.
     func connect(
         connector: any PowerSyncBackendConnectorProtocol,
@@ -71,21 +71,20 @@ final class SyncClient: Sendable {
         database app: any PowerSyncDatabaseProtocol
     ) async throws {
         try await openDatabase()
-        try await group.connect(member, sessions(connector: connector, options: options, database: app))
+        try await group.connect(member, connections(connector: connector, options: options, database: app))
     }
 
-    /// Makes sessions.
+    /// Makes connections.
     ///
     /// - Returns: Makes one when no other one runs.
-    func sessions(
+    func connections(
         connector: any PowerSyncBackendConnectorProtocol,
         options: ConnectOptions,
         database app: any PowerSyncDatabaseProtocol
-    ) -> @Sendable (SyncGroup.SessionID) -> SyncSession {
+    ) -> @Sendable (SyncGroup.ConnectionID) -> Connection {
         { [database, status, environment, logger, group] id in
-            status.errorsCleared()
             let context = SyncContext(
-                session: id,
+                connection: id,
                 database: database,
                 app: app,
                 connector: connector,
@@ -100,17 +99,17 @@ final class SyncClient: Sendable {
                     tag: LogTag.database
                 )
             }
-            return SyncSession(id: id, context: context) { group.liveStreams.keys }
+            return Connection(id: id, context: context, status: status) { group.liveStreams.keys }
         }
     }
 
-    /// Ends this database's session and waits for its end.
+    /// Ends this database's connection and waits for its end.
     func disconnect() async {
         await group.disconnect(member)
-        follower.sessionEnded()
+        follower.connectionEnded()
     }
 
-    /// Drops the credentials of the running session.
+    /// Drops the credentials of the running connection.
     func invalidateCredentials() {
         group.invalidateCredentials()
     }
@@ -122,7 +121,7 @@ final class SyncClient: Sendable {
         try await group.whileDisconnected(by: member, body)
     }
 
-    /// Ends the group's session and clears the database in one transaction.
+    /// Ends the group's connection and clears the database in one transaction.
     ///
     /// The statuses of all members start over, by way of ``SyncStateObserver``.
     ///
@@ -133,9 +132,13 @@ final class SyncClient: Sendable {
             // Also for a cancelled task, such as one of the connector: who signs out wants the data gone.
             try await Task.ignoringCancellation { [database, group] in
                 try await database.write { db in
+                    let lastEntry = try UploadQueue.sequence(db)
                     try clear(db)
-                    // A handle whose subscription the next transaction stores is a new one.
-                    db.afterNextTransaction { _ in group.liveStreams.forgetAll() }
+                    db.afterNextTransaction { _ in
+                        // A handle whose subscription the next transaction stores is a new one.
+                        group.liveStreams.forgetAll()
+                        if let lastEntry { group.uploadQueueWasCleared(through: lastEntry) }
+                    }
                 }
             }
         }
@@ -176,8 +179,8 @@ final class SyncClient: Sendable {
     ///
     /// - Throws: ``CheckpointRequestError``, `CancellationError`.
     func requestCheckpoint() async throws -> any CheckpointRequest {
-        guard let session = group.session(of: member) else { throw CheckpointRequestError.notConnecting }
-        return try await session.requestCheckpoint()
+        guard let connection = group.connection(of: member) else { throw CheckpointRequestError.notConnecting }
+        return try await connection.requestCheckpoint()
     }
 
     private func openDatabase() async throws {
@@ -228,7 +231,7 @@ extension SyncClient {
             try StreamSubscriptions.unsubscribeAll(key, db)
             let status = try StreamSubscriptions.status(of: key, db)
             db.afterNextTransaction { _ in
-                // After the table: a session that hears of it must find the table changed.
+                // After the table: a connection that hears of it must find the table changed.
                 liveStreams.forget(key)
                 stored(status)
             }

@@ -26,8 +26,8 @@ struct SyncContext: Sendable {
     let connectorCalls: ConnectorCalls
     /// How the app wants to connect.
     let options: ConnectOptions
-    /// Where what happens is shown.
-    let status: LiveSyncStatus
+    /// What the connection has reached, and what shows it.
+    let progress: ConnectionProgress
     /// The checkpoint requests of this connection; `nil` in the legacy mode.
     let checkpointRequests: CheckpointRequests?
     /// The tokens of this connection.
@@ -50,7 +50,7 @@ struct SyncContext: Sendable {
 
     /// Creates the context of a connection.
     init(
-        session: SyncGroup.SessionID,
+        connection: SyncGroup.ConnectionID,
         database: LocalDatabase,
         app: any PowerSyncDatabaseProtocol,
         connector: any PowerSyncBackendConnectorProtocol,
@@ -66,12 +66,12 @@ struct SyncContext: Sendable {
             (connector as? any EnvironmentConnector)?.adapt(environment, options) ?? (environment, options)
         self.options = options
         writers = WriterWatch(database: database)
-        self.status = status
+        progress = ConnectionProgress(status)
         self.environment = environment
         self.logger = logger
         let clock = ElapsedClock(environment.clock)
         self.clock = clock
-        let calls = ConnectorCalls(of: session, clock: clock)
+        let calls = ConnectorCalls(of: connection, clock: clock)
         connectorCalls = calls
         let credentials = CredentialsCache(configuration: options.clientConfiguration) {
             try await calls.answer(to: "fetchCredentials", within: options.limitOfAnswers) {
@@ -124,7 +124,7 @@ struct SyncContext: Sendable {
     /// - Parameter change: Gets the activity and the date.
     func report(_ change: (inout ConnectionActivity.StateMachine, Date) -> SyncWait?) {
         let now = environment.now()
-        if let wait = status.activityChanged({ change(&$0, now) }) {
+        if let wait = progress.activityChanged({ change(&$0, now) }) {
             log(.info, "Waiting for \(wait.reason).")
         }
     }

@@ -5,39 +5,41 @@ extension SyncGroup {
     ///             open                 stop                   loops ended
     ///   nobody ────────► running ────────────► stopping ─────────────────► nobody
     ///                                                                      + returning, until the methods of its
-    ///                                                                        connector have returned, or 10 s
+    ///                                                                        connector have returned, or 1 s
     /// ```
     ///
-    /// A session consists of loops, which are ours and end as soon as they are cancelled, and of methods of the app's connector,
+    /// A connection consists of loops, which are ours and end as soon as they are cancelled, and of methods of the app's connector,
     /// which may take no notice. Calls come from the app, from any of the databases of one file, or from inside such a method.
     /// They are served in the order in which they came:
     ///
-    /// | call | a session that runs | before it goes on | then |
+    /// | call | a connection that runs | before it goes on | then |
     /// | --- | --- | --- | --- |
-    /// | `connect` | is stopped, whoever has it | loops and methods have ended | opens a session |
+    /// | `connect` | is stopped, whoever has it | loops and methods have ended | opens a connection |
     /// | `disconnect`, `close` | is stopped if it is of this database; another one is left alone | loops and methods have ended | returns |
     /// | `disconnectAndClear` | is stopped, whoever has it | loops and methods have ended | deletes, and no other call is served meanwhile |
     /// | `updateSchema` | refuses | | changes, and no other call is served meanwhile |
-    /// | `syncOnce` | of this database: is used; of another one: refuses | methods have ended | opens a session |
+    /// | `syncOnce` | of this database: is used; of another one: refuses | methods have ended | opens a connection |
     /// | end of `syncOnce` | is stopped if the call has opened it | loops and methods have ended | returns |
     /// | `invalidateCredentials` | goes on, whoever has it; its ``CredentialsCache`` drops what it has | | returns |
     ///
-    /// Credentials live and die with a session, so invalidating them is no event here: without a session there are none, and one
-    /// that is opened later fetches its own. It waits for nothing and is not behind calls that wait. What a session does without
+    /// Credentials live and die with a connection, so invalidating them is no event here: without a connection there are none, and one
+    /// that is opened later fetches its own. It waits for nothing and is not behind calls that wait. What a connection does without
     /// credentials, and that a fetch under way does not count, is in ``CredentialsCache/StateMachine``.
     ///
-    /// `syncOnce` does not wait for methods after its deadline, neither before it opens a session nor at its end; others do.
+    /// `syncOnce` does not wait for methods after its deadline, neither before it opens a connection nor at its end; others do.
     ///
-    /// **Which call wins**: the last one. After `close`, the database's calls that wait to connect are refused.
+    /// **Which call wins**: the last one. After `close`, the database's calls that wait to connect are refused. A call that waits to open
+    /// a connection is answered at once when the next call in the queue would end that connection: of many calls of `connect` in a row, the
+    /// last one waits, and no other one waits for the methods of connections that are ended as soon as they are opened.
     ///
-    /// **No call waits for ever.** Methods that have not returned ``SyncGroup/returnLimit`` after the loops are not waited for any
-    /// more. A call from inside a method does not wait for its own session's methods, and is not behind calls that do: it
-    /// would wait for itself. For what it asks, its session has ended when the loops have, so it cannot end a connection that
-    /// the app opens after its own. `connect` from inside returns at once, and opens its session when it is its turn, unless
-    /// `disconnect` or `disconnectAndClear` from inside the same session comes after it. A method that is not waited for any
+    /// **No call waits for ever.** Methods that have not returned ``Connection/returnLimit`` after the loops are not waited for any
+    /// more. A call from inside a method does not wait for its own connection's methods, and is not behind calls that do: it
+    /// would wait for itself. For what it asks, its connection has ended when the loops have, so it cannot end a connection that
+    /// the app opens after its own. `connect` from inside returns at once, and opens its connection when it is its turn, unless
+    /// `disconnect` or `disconnectAndClear` from inside the same connection comes after it. A method that is not waited for any
     /// more calls like the app.
     ///
-    /// **Cancellation** takes `connect`, `updateSchema` and `syncOnce` out of the queue, unless they have told a session to end
+    /// **Cancellation** takes `connect`, `updateSchema` and `syncOnce` out of the queue, unless they have told a connection to end
     /// already. What only ends something goes on.
     ///
     /// It has no clock and no tasks: events return what is to be done, in this order, after the lock was released.
@@ -50,8 +52,8 @@ extension SyncGroup {
             case clear
             case changeSchema
             case syncOnce
-            /// The end of `syncOnce`, which has opened this session.
-            case endOnce(SessionID)
+            /// The end of `syncOnce`, which has opened this connection.
+            case endOnce(ConnectionID)
 
             /// Whether nothing is left to do for a caller that was cancelled.
             fileprivate var isCancellable: Bool {
@@ -68,11 +70,11 @@ extension SyncGroup {
             case done
             /// The caller may do what it wants to do alone, and says when it has: ``bodyEnded(of:)``.
             case proceed
-            /// This session was opened.
-            case opened(SessionID)
-            /// This session runs already.
-            case joined(SessionID)
-            /// A later call from inside the same session has ended what this one was to open.
+            /// This connection was opened.
+            case opened(ConnectionID)
+            /// This connection runs already.
+            case joined(ConnectionID)
+            /// A later call has ended what this one was to open.
             case ended
             /// Somebody syncs.
             case refusedConnected
@@ -86,12 +88,10 @@ extension SyncGroup {
 
         /// What is to be done.
         enum Action: Equatable, Sendable {
-            /// Make this session for a call and start it, then say so: ``opened(by:)``.
-            case open(SessionID, for: CallID)
-            /// Cancel the loops of the session and the methods of its connector.
-            case stop(SessionID)
-            /// Say when the session's methods have had time enough: ``limitReached(of:)``.
-            case startLimit(SessionID)
+            /// Make this connection for a call and start it, then say so: ``opened(by:)``.
+            case open(ConnectionID, for: CallID)
+            /// Cancel the loops of the connection and the methods of its connector.
+            case stop(ConnectionID)
             /// Tell the caller.
             case answer(CallID, Answer)
         }
@@ -100,25 +100,25 @@ extension SyncGroup {
             let id: CallID
             let request: Request
             let member: MemberID
-            /// The session inside whose connector the caller is.
-            let inside: SessionID?
-            /// Whether it has told a session to end.
+            /// The connection inside whose connector the caller is.
+            let inside: ConnectionID?
+            /// Whether it has told a connection to end.
             var hasStopped = false
         }
 
-        private enum Connection {
+        private enum Phase {
             /// Nobody syncs.
             case nobody
-            /// A session is made, or runs.
-            case running(SessionID, of: MemberID)
-            /// A session was told to end.
-            case stopping(SessionID, of: MemberID)
+            /// A connection is made, or runs.
+            case running(ConnectionID, of: MemberID)
+            /// A connection was told to end.
+            case stopping(ConnectionID, of: MemberID)
         }
 
-        private var connection = Connection.nobody
-        /// Sessions without loops, methods of whose connectors have not returned.
-        private var returning: Set<SessionID> = []
-        /// The call that is opening a session, or does something alone.
+        private var phase = Phase.nobody
+        /// Connections without loops, methods of whose connectors have not returned.
+        private var returning: Set<ConnectionID> = []
+        /// The call that is opening a connection, or does something alone.
         private var turn: CallID?
         private var queue: [Call] = []
         private var closed: Set<MemberID> = []
@@ -133,8 +133,8 @@ extension SyncGroup {
         fileprivate let number: UInt64
     }
 
-    /// A session, that is one `connect`.
-    struct SessionID: Hashable, Sendable {
+    /// A connection, that is one `connect`.
+    struct ConnectionID: Hashable, Sendable {
         fileprivate let number: UInt64
     }
 
@@ -147,21 +147,21 @@ extension SyncGroup {
 // MARK: - What is known
 
 extension SyncGroup.StateMachine {
-    /// The session that runs and was not told to end.
-    var running: (session: SyncGroup.SessionID, member: SyncGroup.MemberID)? {
-        if case .running(let session, let member) = connection { (session, member) } else { nil }
+    /// The connection that runs and was not told to end.
+    var running: (connection: SyncGroup.ConnectionID, member: SyncGroup.MemberID)? {
+        if case .running(let connection, let member) = phase { (connection, member) } else { nil }
     }
 
-    /// Whose session has loops, also one that was told to end.
+    /// Whose connection has loops, also one that was told to end.
     var syncing: SyncGroup.MemberID? {
-        switch connection {
+        switch phase {
         case .nobody: nil
         case .running(_, let member), .stopping(_, let member): member
         }
     }
 
     /// Whether no loops run.
-    var isQuiet: Bool { if case .nobody = connection { true } else { false } }
+    var isQuiet: Bool { if case .nobody = phase { true } else { false } }
 
     /// Whether a database was closed.
     func isClosed(_ member: SyncGroup.MemberID) -> Bool { closed.contains(member) }
@@ -179,7 +179,7 @@ extension SyncGroup.StateMachine {
 
     /// The database is gone.
     ///
-    /// None of its calls waits and it has no session: both keep it alive.
+    /// None of its calls waits and it has no connection: both keep it alive.
     mutating func left(_ member: SyncGroup.MemberID) { closed.remove(member) }
 }
 
@@ -192,14 +192,14 @@ extension SyncGroup.StateMachine {
     ///   - call: A new number.
     ///   - request: What is asked for.
     ///   - member: The database.
-    ///   - caller: The session inside whose connector the caller is, or was once.
+    ///   - caller: The connection inside whose connector the caller is, or was once.
     ///   - isCancelled: Whether the caller was cancelled before.
     /// - Returns: What is to be done, as for all events.
     mutating func called(
         _ call: SyncGroup.CallID,
         _ request: Request,
         by member: SyncGroup.MemberID,
-        inside caller: SyncGroup.SessionID? = nil,
+        inside caller: SyncGroup.ConnectionID? = nil,
         isCancelled: Bool = false
     ) -> [Action] {
         if isCancelled, request.isCancellable { return [.answer(call, .cancelled)] }
@@ -207,7 +207,7 @@ extension SyncGroup.StateMachine {
         if request == .close { closed.insert(member) }
         if request == .connect, closed.contains(member) { return [.answer(call, .refusedClosed)] }
         queue.append(Call(id: call, request: request, member: member, inside: caller))
-        // The connector's method must return before the session can be opened.
+        // The connector's method must return before the connection can be opened.
         let answer: [Action] = request == .connect && caller != nil ? [.answer(call, .done)] : []
         return answer + advance()
     }
@@ -223,11 +223,11 @@ extension SyncGroup.StateMachine {
         return [.answer(call, .cancelled)] + advance()
     }
 
-    /// The session of a call was made and started.
+    /// The connection of a call was made and started.
     mutating func opened(by call: SyncGroup.CallID) -> [Action] {
-        guard turn == call, case .running(let session, _) = connection else { return [] }
+        guard turn == call, case .running(let connection, _) = phase else { return [] }
         turn = nil
-        return [.answer(call, .opened(session))] + advance()
+        return [.answer(call, .opened(connection))] + advance()
     }
 
     /// A call has done what it had to do alone.
@@ -237,28 +237,20 @@ extension SyncGroup.StateMachine {
         return advance()
     }
 
-    /// The loops of a session have ended; nothing of it touches the database any more.
-    mutating func loopsEnded(of session: SyncGroup.SessionID) -> [Action] {
-        switch connection {
-        case .stopping(session, _), .running(session, _): break
+    /// The loops of a connection have ended; nothing of it touches the database any more.
+    mutating func loopsEnded(of connection: SyncGroup.ConnectionID) -> [Action] {
+        switch phase {
+        case .stopping(connection, _), .running(connection, _): break
         case .nobody, .running, .stopping: return []
         }
-        connection = .nobody
-        returning.insert(session)
-        return [.startLimit(session)] + advance()
-    }
-
-    /// All methods of a session's connector have returned, after its loops have ended.
-    mutating func returned(_ session: SyncGroup.SessionID) -> [Action] {
-        guard returning.remove(session) != nil else { return [] }
+        phase = .nobody
+        returning.insert(connection)
         return advance()
     }
 
-    /// Methods of a session's connector have not returned in time.
-    ///
-    /// - Returns: What is to be done; `nil` when they have.
-    mutating func limitReached(of session: SyncGroup.SessionID) -> [Action]? {
-        guard returning.remove(session) != nil else { return nil }
+    /// All methods of a connection's connector have returned, after its loops have ended, or are not waited for any more.
+    mutating func returned(_ connection: SyncGroup.ConnectionID) -> [Action] {
+        guard returning.remove(connection) != nil else { return [] }
         return advance()
     }
 }
@@ -266,11 +258,11 @@ extension SyncGroup.StateMachine {
 // MARK: - Serving the queue
 
 extension SyncGroup.StateMachine {
-    /// Whether something of a session has not ended.
-    private func isAlive(_ session: SyncGroup.SessionID) -> Bool {
-        switch connection {
-        case .running(session, _), .stopping(session, _): true
-        case .nobody, .running, .stopping: returning.contains(session)
+    /// Whether something of a connection has not ended.
+    private func isAlive(_ connection: SyncGroup.ConnectionID) -> Bool {
+        switch phase {
+        case .running(connection, _), .stopping(connection, _): true
+        case .nobody, .running, .stopping: returning.contains(connection)
         }
     }
 
@@ -284,7 +276,7 @@ extension SyncGroup.StateMachine {
     /// The call to serve: the first one, unless another one comes from inside a method that the first one may wait for.
     private var nextIndex: Int? {
         let inner = queue.firstIndex { call in
-            guard let session = call.inside, returning.contains(session) else { return false }
+            guard let connection = call.inside, returning.contains(connection) else { return false }
             return call.request != .connect && call.request != .syncOnce
         }
         return inner ?? queue.indices.first
@@ -297,6 +289,11 @@ extension SyncGroup.StateMachine {
         switch call.request {
         case .connect, .syncOnce:
             if closed.contains(call.member) { return finish(call, .refusedClosed, &actions) }
+            if isReplaced(call, at: index) {
+                // Cancelled, it would leave neither connection.
+                queue[index + 1].hasStopped = true
+                return finish(call, .ended, &actions)
+            }
             return serveOpening(call, at: index, &actions)
         case .disconnect, .close:
             guard isStopped({ _, member in member == call.member }, at: index, &actions) else { return false }
@@ -308,64 +305,79 @@ extension SyncGroup.StateMachine {
             endConnects(before: call, &actions) { _ in true }
             return proceed(call, &actions)
         case .changeSchema:
-            switch connection {
+            switch phase {
             case .nobody: return proceed(call, &actions)
             case .running: return finish(call, .refusedConnected, &actions)
             case .stopping: return false
             }
-        case .endOnce(let session):
-            guard isStopped({ running, _ in running == session }, at: index, &actions) else { return false }
-            guard !returning.contains(session) || call.inside == session else { return false }
+        case .endOnce(let connection):
+            guard isStopped({ running, _ in running == connection }, at: index, &actions) else { return false }
+            guard !returning.contains(connection) || call.inside == connection else { return false }
             return finish(call, .done, &actions)
         }
     }
 
-    /// Takes the next step of a call that wants a session.
+    /// Whether the next call in the queue would end the connection of a call that has not opened it.
+    ///
+    /// A call from inside a connection asks for the end of that connection, and not of one that is opened later.
+    private func isReplaced(_ call: Call, at index: Int) -> Bool {
+        guard queue.indices.contains(index + 1) else { return false }
+        let next = queue[index + 1]
+        guard next.inside == nil || next.inside == call.inside else { return false }
+        switch next.request {
+        case .connect: return !closed.contains(next.member)
+        case .clear: return true
+        case .disconnect, .close: return next.member == call.member
+        case .changeSchema, .syncOnce, .endOnce: return false
+        }
+    }
+
+    /// Takes the next step of a call that wants a connection.
     private mutating func serveOpening(_ call: Call, at index: Int, _ actions: inout [Action]) -> Bool {
-        if call.request == .syncOnce, case .running(let session, let member) = connection {
-            return finish(call, member == call.member ? .joined(session) : .refusedOther, &actions)
+        if call.request == .syncOnce, case .running(let connection, let member) = phase {
+            return finish(call, member == call.member ? .joined(connection) : .refusedOther, &actions)
         }
         guard isStopped({ _, _ in true }, at: index, &actions), returning.isEmpty else { return false }
         queue.remove(at: index)
-        let session = SyncGroup.SessionID(number: nextID())
-        connection = .running(session, of: call.member)
+        let connection = SyncGroup.ConnectionID(number: nextID())
+        phase = .running(connection, of: call.member)
         turn = call.id
-        actions.append(.open(session, for: call.id))
+        actions.append(.open(connection, for: call.id))
         return true
     }
 
-    /// Tells the session that runs to end, if it is one of those.
+    /// Tells the connection that runs to end, if it is one of those.
     ///
     /// - Returns: Whether none of those has loops.
     private mutating func isStopped(
-        _ isMeant: (SyncGroup.SessionID, SyncGroup.MemberID) -> Bool,
+        _ isMeant: (SyncGroup.ConnectionID, SyncGroup.MemberID) -> Bool,
         at index: Int,
         _ actions: inout [Action]
     ) -> Bool {
-        switch connection {
+        switch phase {
         case .nobody: return true
-        case .running(let session, let member):
-            guard isMeant(session, member) else { return true }
-            connection = .stopping(session, of: member)
+        case .running(let connection, let member):
+            guard isMeant(connection, member) else { return true }
+            phase = .stopping(connection, of: member)
             queue[index].hasStopped = true
-            actions.append(.stop(session))
+            actions.append(.stop(connection))
             return false
         case .stopping:
             return false
         }
     }
 
-    /// Whether no session's methods are left that this call has to wait for.
+    /// Whether no connection's methods are left that this call has to wait for.
     private func hasReturned(_ call: Call) -> Bool {
         returning.isEmpty || returning.count == 1 && returning.first == call.inside
     }
 
-    /// Answers the calls that would open a session, came from inside the same one as a call that has overtaken them, and which
+    /// Answers the calls that would open a connection, came from inside the same one as a call that has overtaken them, and which
     /// that call would have ended.
     private mutating func endConnects(before last: Call, _ actions: inout [Action], _ isMeant: (Call) -> Bool) {
-        guard let session = last.inside else { return }
+        guard let connection = last.inside else { return }
         let ended = queue.prefix { $0.id != last.id }.filter { call in
-            (call.request == .connect || call.request == .syncOnce) && call.inside == session && isMeant(call)
+            (call.request == .connect || call.request == .syncOnce) && call.inside == connection && isMeant(call)
         }
         queue.removeAll { call in ended.contains { $0.id == call.id } }
         actions += ended.map { .answer($0.id, .ended) }

@@ -5,44 +5,32 @@ import PowerSyncCore
 ///
 /// ``StateMachine`` says who syncs and whose turn it is.
 final class SyncGroup: Sendable {
-    /// How long a call waits for methods of a connector that take no notice of their cancellation: 10 s.
-    ///
-    /// Apps get half a minute or less to do things in the background.
-    static let returnLimit = Duration.seconds(10)
-
     /// The streams for which the app holds handles.
     let liveStreams = LiveStreams()
 
-    /// A call that was not answered, or whose session was not made.
+    /// A call that was not answered, or whose connection was not made.
     private struct Waiting {
         var continuation: CheckedContinuation<Answer, Never>?
-        var makeSession: (@Sendable (SessionID) -> SyncSession)?
+        var makeConnection: (@Sendable (ConnectionID) -> Connection)?
     }
 
     private struct Answer {
         var answer: StateMachine.Answer
-        var session: SyncSession?
+        var connection: Connection?
     }
 
     private struct Guarded {
         var machine = StateMachine()
         var waiting: [CallID: Waiting] = [:]
-        /// The session whose loops run.
+        /// The connection whose loops run.
         ///
         /// Not those whose methods have not returned: they would keep the database alive, which owns this group.
-        var session: SyncSession?
-        /// Sessions whose loops have ended.
-        var returning: [SessionID: Returning] = [:]
-    }
-
-    /// What is left of a session while methods of its connector have not returned.
-    private struct Returning {
-        let clock: ElapsedClock
-        let logger: any LoggerProtocol
-        var limit: Task<Void, Never>?
+        var connection: Connection?
     }
 
     private let guarded = NIOLockedValueBox(Guarded())
+    /// The id of the last entry of the upload queue that a clear has removed.
+    private let lastClearedEntry = NIOLockedValueBox(Int64.min)
 
     private struct WeakStatus {
         weak var status: LiveSyncStatus?
@@ -75,11 +63,23 @@ final class SyncGroup: Sendable {
     /// An iteration that runs is told instead: it ends, and the next one publishes the status and downloads everything.
     func syncStateWasReset(to offline: DownloadStatus) {
         let statuses = statuses.withLockedValue { $0.values.compactMap(\.status) }
-        // Under the lock, so that no session starts and publishes in between.
+        // Under the lock, so that no connection starts and publishes in between.
         guarded.withLockedValue { guarded in
-            if let session = guarded.session, session.dataWasCleared() { return }
+            if let connection = guarded.connection, connection.dataWasCleared() { return }
             for status in statuses { status.syncStateWasReset(to: offline) }
         }
+    }
+
+    /// A transaction has cleared the upload queue.
+    ///
+    /// - Parameter lastEntry: The id of the newest entry that was ever added.
+    func uploadQueueWasCleared(through lastEntry: Int64) {
+        lastClearedEntry.withLockedValue { $0 = max($0, lastEntry) }
+    }
+
+    /// Whether an entry of the upload queue was removed by a clear, or before it.
+    func isCleared(entry id: Int64) -> Bool {
+        lastClearedEntry.withLockedValue { id <= $0 }
     }
 
     /// Whether a member was closed.
@@ -87,22 +87,22 @@ final class SyncGroup: Sendable {
         guarded.withLockedValue { $0.machine.isClosed(member) }
     }
 
-    /// The session of a member, if it is the one that syncs.
-    func session(of member: MemberID) -> SyncSession? {
-        guarded.withLockedValue { $0.machine.running?.member == member ? $0.session : nil }
+    /// The connection of a member, if it is the one that syncs.
+    func connection(of member: MemberID) -> Connection? {
+        guarded.withLockedValue { $0.machine.running?.member == member ? $0.connection : nil }
     }
 
-    /// Whether a member has a session whose loops have not ended, and publish its status.
-    func hasSession(_ member: MemberID) -> Bool {
+    /// Whether a member has a connection whose loops have not ended, and publish its status.
+    func hasConnection(_ member: MemberID) -> Bool {
         guarded.withLockedValue { $0.machine.syncing == member }
     }
 
-    /// Drops the credentials of the session, whoever owns it.
+    /// Drops the credentials of the connection, whoever owns it.
     func invalidateCredentials() {
-        guarded.withLockedValue { $0.session }?.invalidateCredentials()
+        guarded.withLockedValue { $0.connection }?.invalidateCredentials()
     }
 
-    /// Tells the session that handles or subscriptions changed.
+    /// Tells the connection that handles or subscriptions changed.
     ///
     /// - Parameters:
     ///   - member: The database whose handles or subscriptions changed.
@@ -111,8 +111,8 @@ final class SyncGroup: Sendable {
     @discardableResult
     func subscriptionsChanged(by member: MemberID, stored: StreamStatus? = nil) -> Bool {
         guarded.withLockedValue { guarded in
-            guard let session = guarded.session else { return false }
-            let isHandled = session.subscriptionsChanged(stored)
+            guard let connection = guarded.connection else { return false }
+            let isHandled = connection.subscriptionsChanged(stored)
             return isHandled && guarded.machine.running?.member == member
         }
     }
@@ -121,48 +121,48 @@ final class SyncGroup: Sendable {
 // MARK: - Calls; the table in ``StateMachine`` says what each waits for.
 
 extension SyncGroup {
-    /// Opens a session, after ending the one that runs.
+    /// Opens a connection, after ending the one that runs.
     ///
     /// - Parameters:
     ///   - member: The database that is to sync.
-    ///   - makeSession: Makes the session. Called when everything earlier has ended.
+    ///   - makeConnection: Makes the connection. Called when everything earlier has ended.
     /// - Throws: ``PowerSyncError`` when the database was closed, `CancellationError` while another call is served.
-    func connect(_ member: MemberID, _ makeSession: @escaping @Sendable (SessionID) -> SyncSession) async throws {
-        try await call(.connect, by: member, makeSession)
+    func connect(_ member: MemberID, _ makeConnection: @escaping @Sendable (ConnectionID) -> Connection) async throws {
+        try await call(.connect, by: member, makeConnection)
     }
 
-    /// The session of the member, or a new one.
+    /// The connection of the member, or a new one.
     ///
     /// - Parameters:
     ///   - member: The database that is to sync.
-    ///   - makeSession: Makes the session.
-    /// - Returns: The session, and whether it is new.
+    ///   - makeConnection: Makes the connection.
+    /// - Returns: The connection, and whether it is new.
     /// - Throws: As ``connect(_:_:)``, and when another database syncs.
     func joinOrConnect(
         _ member: MemberID,
-        _ makeSession: @escaping @Sendable (SessionID) -> SyncSession
-    ) async throws -> (session: SyncSession, isNew: Bool) {
-        let answer = try await call(.syncOnce, by: member, makeSession)
-        guard let session = answer.session else { throw PowerSyncError.disconnectedWhileSyncingOnce }
-        return (session, answer.answer == .opened(session.id))
+        _ makeConnection: @escaping @Sendable (ConnectionID) -> Connection
+    ) async throws -> (connection: Connection, isNew: Bool) {
+        let answer = try await call(.syncOnce, by: member, makeConnection)
+        guard let connection = answer.connection else { throw PowerSyncError.disconnectedWhileSyncingOnce }
+        return (connection, answer.answer == .opened(connection.id))
     }
 
-    /// Ends the member's session.
+    /// Ends the member's connection.
     func disconnect(_ member: MemberID) async {
         _ = try? await call(.disconnect, by: member)
     }
 
-    /// Ends the member's session; it does not open another one.
+    /// Ends the member's connection; it does not open another one.
     func close(_ member: MemberID) async {
         _ = try? await call(.close, by: member)
     }
 
-    /// Ends a session that ``joinOrConnect(_:_:)`` has opened.
-    func end(_ session: SessionID, of member: MemberID) async {
-        _ = try? await call(.endOnce(session), by: member)
+    /// Ends a connection that ``joinOrConnect(_:_:)`` has opened.
+    func end(_ connection: ConnectionID, of member: MemberID) async {
+        _ = try? await call(.endOnce(connection), by: member)
     }
 
-    /// Ends the session, whoever has it, and does something while nobody can connect.
+    /// Ends the connection, whoever has it, and does something while nobody can connect.
     ///
     /// - Throws: What `body` throws.
     func whileStopped<Result>(by member: MemberID, _ body: () async throws -> Result) async throws -> Result {
@@ -191,14 +191,14 @@ extension SyncGroup {
         _ request: StateMachine.Request,
         by member: MemberID,
         id: CallID? = nil,
-        _ makeSession: (@Sendable (SessionID) -> SyncSession)? = nil
+        _ makeConnection: (@Sendable (ConnectionID) -> Connection)? = nil
     ) async throws -> Answer {
         let id = id ?? guarded.withLockedValue { $0.machine.newCall() }
-        let inside = ConnectorCalls.session
+        let inside = ConnectorCalls.connection
         let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 perform { guarded in
-                    guarded.waiting[id] = Waiting(continuation: continuation, makeSession: makeSession)
+                    guarded.waiting[id] = Waiting(continuation: continuation, makeConnection: makeConnection)
                     // A cancellation before this point did not find the call.
                     let isCancelled = Task.isCancelled
                     return guarded.machine.called(id, request, by: member, inside: inside, isCancelled: isCancelled)
@@ -229,75 +229,42 @@ extension SyncGroup {
     private func run(_ actions: [StateMachine.Action]) {
         for action in actions {
             switch action {
-            case .open(let session, let call): open(session, for: call)
-            case .stop: guarded.withLockedValue { $0.session }?.stop()
-            case .startLimit(let session): startLimit(of: session)
+            case .open(let connection, let call): open(connection, for: call)
+            case .stop: guarded.withLockedValue { $0.connection }?.stop()
             case .answer(let call, let answer): self.answer(call, answer)
             }
         }
     }
 
-    private func open(_ id: SessionID, for call: CallID) {
-        guard let makeSession = guarded.withLockedValue({ $0.waiting[call]?.makeSession }) else {
-            preconditionFailure("A session is to be opened for a call that has none")
+    private func open(_ id: ConnectionID, for call: CallID) {
+        guard let makeConnection = guarded.withLockedValue({ $0.waiting[call]?.makeConnection }) else {
+            preconditionFailure("A connection is to be opened for a call that has none")
         }
-        let session = makeSession(id)
-        guarded.withLockedValue { $0.session = session }
-        let returning = Returning(clock: session.clock, logger: session.logger)
-        session.start {
+        let connection = makeConnection(id)
+        guarded.withLockedValue { $0.connection = connection }
+        connection.start {
             self.perform { guarded in
-                guarded.session = nil
-                guarded.returning[id] = returning
+                guarded.connection = nil
                 return guarded.machine.loopsEnded(of: id)
             }
-        } returned: {
-            self.perform { guarded in
-                guarded.returning.removeValue(forKey: id)?.limit?.cancel()
-                return guarded.machine.returned(id)
-            }
+        } isOver: {
+            self.perform { $0.machine.returned(id) }
         }
         perform { $0.machine.opened(by: call) }
     }
 
-    private func startLimit(of session: SessionID) {
-        guarded.withLockedValue { guarded in
-            guard let returning = guarded.returning[session] else { return }
-            guarded.returning[session]?.limit = Task {
-                guard (try? await returning.clock.sleep(for: SyncGroup.returnLimit)) != nil else { return }
-                self.limitReached(of: session, returning.logger)
-            }
-        }
-    }
-
-    private func limitReached(of session: SessionID, _ logger: any LoggerProtocol) {
-        let actions = guarded.withLockedValue { guarded in
-            guarded.returning[session] = nil
-            return guarded.machine.limitReached(of: session)
-        }
-        guard let actions else { return }
-        // Before those who wait go on.
-        logger.warning(
-            """
-            A method of the connector has not returned \(SyncGroup.returnLimit) after its connection was ended. \
-            It is not waited for any more. Let uploadData and fetchCredentials end when their task is cancelled.
-            """,
-            tag: LogTag.database
-        )
-        run(actions)
-    }
-
     private func answer(_ call: CallID, _ answer: StateMachine.Answer) {
-        let (continuation, session) = guarded.withLockedValue { guarded in
+        let (continuation, connection) = guarded.withLockedValue { guarded in
             let waiting = guarded.waiting.removeValue(forKey: call)
-            if answer == .done, let makeSession = waiting?.makeSession {
-                // Answered before its session is opened.
-                guarded.waiting[call] = Waiting(continuation: nil, makeSession: makeSession)
+            if answer == .done, let makeConnection = waiting?.makeConnection {
+                // Answered before its connection is opened.
+                guarded.waiting[call] = Waiting(continuation: nil, makeConnection: makeConnection)
             }
-            let session = guarded.session.flatMap { session in
-                answer == .opened(session.id) || answer == .joined(session.id) ? session : nil
+            let connection = guarded.connection.flatMap { connection in
+                answer == .opened(connection.id) || answer == .joined(connection.id) ? connection : nil
             }
-            return (waiting?.continuation, session)
+            return (waiting?.continuation, connection)
         }
-        continuation?.resume(returning: Answer(answer: answer, session: session))
+        continuation?.resume(returning: Answer(answer: answer, connection: connection))
     }
 }

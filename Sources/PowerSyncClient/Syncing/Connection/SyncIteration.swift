@@ -156,7 +156,7 @@ final class SyncIteration: Sendable {
     /// - Returns: How the iteration ended; `nil` when it goes on.
     private func perform(_ actions: [SyncAction], in tasks: inout ThrowingTaskGroup<Void, any Error>) -> Outcome? {
         var outcome: Outcome?
-        var clearsError = false
+        var isComplete = false
         for action in actions {
             switch action {
             case .log(let message):
@@ -173,15 +173,15 @@ final class SyncIteration: Sendable {
                 let expiring = usedCredentials.withLockedValue { $0 }
                 tasks.addTask { await self.refreshCredentials(replacing: expiring) }
             case .didCompleteSync:
-                clearsError = true
+                isComplete = true
             case .updateStatus(let download):
-                context.status.downloadChanged(to: download, clearsError: clearsError)
-                clearsError = false
+                context.progress.downloadChanged(to: download, isComplete: isComplete)
+                isComplete = false
             case .closeStream(let hideDisconnect):
                 outcome = hideDisconnect ? .restart : .ended
             }
         }
-        if clearsError { context.status.downloadSucceeded() }
+        if isComplete { context.progress.downloadSucceeded() }
         return outcome
     }
 

@@ -53,12 +53,11 @@ final class UploadLoop: Sendable {
             }
         } catch {
             // The loop ends by cancellation only; `drain()` deals with everything else.
-            context.status.uploadEnded(error: nil)
         }
     }
 
     /// The one condition for uploads: somebody listens to what comes back.
-    private var isConnected: Bool { context.status.snapshot.connected }
+    private var isConnected: Bool { context.progress.current.isStreamOpen }
 
     /// Shows what is left to do when the stream is open.
     ///
@@ -127,7 +126,7 @@ final class UploadLoop: Sendable {
                     .info,
                     "The service counts write checkpoints anew: \(later) is awaited instead of \(awaited)."
                 )
-                reportAwaited(later, since: context.status.snapshot.activityState.completedSyncs)
+                reportAwaited(later, since: context.progress.current.activity.completedSyncs)
             }
             return Awaited(checkpoint: isReplaced ? later : awaited, since: context.clock.now)
         } catch {
@@ -155,15 +154,15 @@ final class UploadLoop: Sendable {
                 switch pass.headRead(head) {
                 case .upload(let head):
                     context.report { $0.uploading(entries: entries, head: head, now: $1) }
-                    context.status.uploadStarted()
+                    context.progress.uploadStarted()
                     if !hasUploaded { rejection = nil }
                     hasUploaded = true
                     try await uploadData()
-                    context.status.uploadSucceeded(isUploading: true, rejection: rejection)
+                    context.progress.uploadSucceeded(isUploading: true, rejection: rejection)
                 case .finish:
                     await context.reportWriters { try await context.writers.queueIsEmpty() }
                     try await obtainWriteCheckpoint()
-                    context.status.uploadSucceeded(isUploading: false, rejection: rejection)
+                    context.progress.uploadSucceeded(isUploading: false, rejection: rejection)
                     return true
                 case .stall:
                     context.log(.warning, stalledQueueWarning)
@@ -175,7 +174,7 @@ final class UploadLoop: Sendable {
                 if try await setAside(error) {
                     rejection = error as? UploadRejectionError
                     // At once: what follows may be over when the service has sent what contains the rest of the queue.
-                    context.status.uploadSucceeded(isUploading: true, rejection: rejection)
+                    context.progress.uploadSucceeded(isUploading: true, rejection: rejection)
                 } else {
                     try await waitAfter(error, occasions)
                 }
@@ -183,7 +182,7 @@ final class UploadLoop: Sendable {
         }
         try await reportWaitForStream()
         context.log(.debug, "Uploading pauses until the sync stream is connected again.")
-        context.status.uploadEnded(error: nil)
+        context.progress.uploadEnded(error: nil)
         return false
     }
 
@@ -192,17 +191,16 @@ final class UploadLoop: Sendable {
         try await context.connectorCalls.perform("uploadData", within: context.options.limitOfUploads) { [context] in
             try await context.connector.uploadData(database: context.app)
         } whenOverdue: { [context] overdue in
-            let since = context.date(after: .zero - overdue.limit)
-            context.report { activity, _ in activity.uploadOverdue(overdue.call, since: since) }
+            guard !context.progress.current.isOver else { return }
             context.log(.warning, "\(overdue) Local writes wait until it returns; downloads go on.")
-            context.status.uploadOverdue(overdue)
+            context.progress.uploadOverdue(overdue, since: context.date(after: .zero - overdue.limit))
         }
     }
 
     /// The rejection whose writes were set aside last; `nil` after a successful upload.
     private var shownRejection: UploadRejectionError? {
         guard context.options.uploadRejectionPolicy != .retry else { return nil }
-        return context.status.snapshot.lastUploadError as? UploadRejectionError
+        return context.progress.current.uploadError as? UploadRejectionError
     }
 
     /// Shows an error, and waits for the next attempt.
@@ -218,17 +216,17 @@ final class UploadLoop: Sendable {
         let isCancellation = error is CancellationError
         context.report { $0.uploadFailed(retryAt: date, isCancellation ? nil : error, now: $1) }
         if isCancellation {
-            context.status.uploadEnded(error: nil)
+            context.progress.uploadEnded(error: nil)
         } else {
             context.log(.error, "Uploading local writes failed; trying again in \(delay): \(error.lineOfText)")
-            context.status.uploadEnded(error: error)
+            context.progress.uploadEnded(error: error)
         }
         try await context.wait(delay, toRetry: .upload, after: occasions)
     }
 
     /// Makes the service's next write checkpoint the target of the local write gate.
     private func obtainWriteCheckpoint() async throws {
-        let completedSyncs = context.status.snapshot.activityState.completedSyncs
+        let completedSyncs = context.progress.current.activity.completedSyncs
         let demand = try await context.database.read { db -> WriteCheckpointDemand in
             if let sequence = try LocalWriteGate.sequenceAwaitingCheckpoint(db) {
                 return .request(sequence: sequence, clientID: try KeyValueStore.clientID(db))

@@ -16,8 +16,11 @@
 /// ```
 ///
 /// Both functions are called from background tasks. The conforming type may be an actor, a final class or a class
-/// isolated to the main actor. When the connection ends, their tasks are cancelled, and waited for up to 10 seconds. They may
-/// call the database, also to connect, disconnect or clear it, for example when the backend says that the session has ended.
+/// isolated to the main actor. They may call the database, also to connect, disconnect or clear it, for example when the backend
+/// says that the session has ended.
+///
+/// When the connection ends, the tasks of these functions are cancelled, and waited for up to a second. What a function returns or throws
+/// after that has no effect; what it calls, such as `complete()`, is done as a call of the app.
 ///
 /// - Note: On Linux, Foundation can trap, or never answer, when a request of a `URLSession` is cancelled. Wait for one in a task
 ///   of its own there, which is not cancelled: `try await Task { try await URLSession.shared.data(for: request) }.value`.

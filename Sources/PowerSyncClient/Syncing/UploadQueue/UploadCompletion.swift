@@ -15,7 +15,7 @@ struct UploadCompletion: Sendable {
     ///   - text: A write checkpoint of the app's own backend.
     ///   - rejections: Writes that are kept aside.
     ///   - entries: The writes that are being completed.
-    /// - Throws: ``PowerSyncError``.
+    /// - Throws: ``PowerSyncError``; with the code ``PowerSyncErrorCode/cleared`` when `disconnectAndClear` has removed the writes.
     func complete(
         writeCheckpoint text: String?,
         rejecting rejections: [UploadRejection] = [],
@@ -33,9 +33,11 @@ struct UploadCompletion: Sendable {
         }
         // The writes have been uploaded, so this happens even if the session is being stopped: otherwise they would be
         // uploaded again.
-        let now = SyncInstant(SyncedDatabase.behind(database)?.sync.environment.now() ?? Date())
-        try await Task.ignoringCancellation { [database, lastID] in
+        let sync = SyncedDatabase.behind(database)?.sync
+        let now = SyncInstant(sync?.environment.now() ?? Date())
+        try await Task.ignoringCancellation { [database, lastID, group = sync?.group] in
             try await database.writeToEngine { db in
+                if let group, group.isCleared(entry: lastID) { throw PowerSyncError.writesWereCleared }
                 for rejection in rejections {
                     try RejectedWrites.record(rejection.entry.clientId, reason: rejection.reason, at: now, db)
                 }

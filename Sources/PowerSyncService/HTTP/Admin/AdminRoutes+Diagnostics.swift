@@ -108,7 +108,7 @@ extension AdminRoutes {
     ) async throws -> JSONObject {
         let progress = try await storage.progress(of: stream.id)
         var entry: JSONObject = [
-            "id": .string(connection.id), "tag": .string(connection.tag), "slot_name": .string(stream.slotName),
+            "id": .string(connection.id), "tag": .string(connection.tag), "slot_name": .string(stream.sourceHandle),
             "initial_replication_done": .bool(stream.isSnapshotDone),
         ]
         if let position = progress.resumePosition { entry["last_lsn"] = .string(position.lsn.rawValue) }
@@ -172,7 +172,7 @@ extension AdminRoutes {
     /// What the source keeps of its log; `nil` also when it does not answer, which is told elsewhere.
     private func retention(of stream: ReplicationStream) async throws -> LogRetention? {
         do {
-            return try await source.described?.logRetention(for: stream.slotName)
+            return try await source.described?.logRetention(for: stream.sourceHandle)
         } catch let error as CancellationError {
             throw error
         } catch {

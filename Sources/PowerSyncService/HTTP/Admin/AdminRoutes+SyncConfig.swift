@@ -15,7 +15,7 @@ extension AdminRoutes {
                 // Before the body: whoever is told to change a file need not send another one.
                 if isConfigured { throw ErrorEnvelope.syncConfigIsConfigured }
                 let deployment = try await deployer.deploy(try await syncConfigText(of: request))
-                return Response(data: ["slot_name": .string(deployment.stream.slotName)])
+                return Response(data: ["slot_name": .string(deployment.stream.sourceHandle)])
             }
         }
         router.post("api/sync-rules/v1/validate") { request, _ in
@@ -29,7 +29,7 @@ extension AdminRoutes {
                 guard names.isEmpty else {
                     throw ErrorEnvelope.validationFailed(names.map { "\($0) is not a parameter of this route" })
                 }
-                return Response(data: ["slot_name": .string(try await deployer.reprocess().slotName)])
+                return Response(data: ["slot_name": .string(try await deployer.reprocess().sourceHandle)])
             }
         }
         router.get("api/sync-rules/v1/current") { request, _ in
@@ -61,7 +61,7 @@ extension AdminRoutes {
             throw SyncConfigDeploymentError.noActiveConfig
         }
         func entry(_ stream: ReplicationStream) -> JSONValue {
-            let head: JSONObject = ["slot_name": .string(stream.slotName), "content": .string(stream.content)]
+            let head: JSONObject = ["slot_name": .string(stream.sourceHandle), "content": .string(stream.content)]
             return .object(JSONObject(members: head.members + validity(of: stream.content).members))
         }
         let next = streams.last { $0.state == .processing }

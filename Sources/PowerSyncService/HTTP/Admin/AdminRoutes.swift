@@ -74,7 +74,7 @@ struct AdminRoutes: Sendable {
         router.post("api/admin/v1/reprocess") { request, _ in
             try await answer(request) { request in
                 _ = try await parameters(of: request)
-                let slot = JSONValue.string(try await deployer.reprocess().slotName)
+                let slot = JSONValue.string(try await deployer.reprocess().sourceHandle)
                 let entry: JSONObject = [
                     "id": .string(connection.id), "tag": .string(connection.tag), "slot_name": slot,
                 ]

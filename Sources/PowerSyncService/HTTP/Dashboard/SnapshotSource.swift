@@ -59,7 +59,7 @@ struct SnapshotSource: Sendable {
                     id: stream.id.rawValue,
                     state: stream.state.rawValue,
                     versionLabel: stream.versionLabel,
-                    slot: stream.slotName,
+                    slot: stream.sourceHandle,
                     isCopied: stream.isSnapshotDone,
                     tables: progress.tables.count,
                     copiedTables: progress.tables.count(where: \.isSnapshotDone),

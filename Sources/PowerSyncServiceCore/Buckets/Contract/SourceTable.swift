@@ -25,37 +25,71 @@ package struct SourceTableDescriptor: Sendable, Hashable {
     package var relationID: String
     /// The columns that identify a row, in order: usually those of the primary key.
     package var identity: [IdentityColumn]
+    /// What rows that were copied depend on besides, each fact by the name that the log has for it, such as `publication`.
+    ///
+    /// The source chooses names and values, and alone reads the values. A table with another value is copied again. Empty for a
+    /// source of which ``relationID`` changes with everything that matters.
+    package var form: [String: String]
 
     /// Creates a descriptor.
-    package init(name: SourceTableName, relationID: String, identity: [IdentityColumn]) {
+    package init(
+        name: SourceTableName,
+        relationID: String,
+        identity: [IdentityColumn],
+        form: [String: String] = [:]
+    ) {
         self.name = name
         self.relationID = relationID
         self.identity = identity
+        self.form = form
+    }
+
+    /// What has made a table another one than it was, so that it is copied again.
+    ///
+    /// - Parameter earlier: A table that is, or was, in the place of this one.
+    /// - Returns: Names of ``form`` in their order, or `another table`; none when the source does not tell.
+    package func changes(since earlier: SourceTableDescriptor) -> [String] {
+        guard !form.isEmpty, !earlier.form.isEmpty else { return [] }
+        guard relationID == earlier.relationID else { return ["another table"] }
+        return Set(form.keys).union(earlier.form.keys).filter { form[$0] != earlier.form[$0] }.sorted()
     }
 }
 
-/// The columns of the identity as storages keep them: JSON.
+/// The columns of the identity and the form as storages keep them: JSON.
 extension SourceTableDescriptor {
     /// Creates a descriptor from what a storage keeps.
     ///
     /// - Throws: ``BucketStorageError`` with code `corrupted`, which names the table.
-    package init(name: SourceTableName, relationID: String, encodedIdentity: String) throws {
-        let identity: [IdentityColumn]
-        do {
-            identity = try JSONDecoder().decode([IdentityColumn].self, from: Data(encodedIdentity.utf8))
-        } catch {
-            throw BucketStorageError(
-                .corrupted,
-                "The identity columns of \(name) in the bucket storage cannot be read.",
-                underlyingError: error
-            )
+    package init(name: SourceTableName, relationID: String, encodedIdentity: String, encodedForm: String) throws {
+        func decode<Value: Decodable>(_ text: String, _ what: String) throws -> Value {
+            do {
+                return try JSONDecoder().decode(Value.self, from: Data(text.utf8))
+            } catch {
+                throw BucketStorageError(
+                    .corrupted,
+                    "The \(what) of \(name) in the bucket storage cannot be read.",
+                    underlyingError: error
+                )
+            }
         }
-        self.init(name: name, relationID: relationID, identity: identity)
+        self.init(
+            name: name,
+            relationID: relationID,
+            identity: try decode(encodedIdentity, "identity columns"),
+            form: try decode(encodedForm, "form")
+        )
     }
 
-    /// The identity as ``init(name:relationID:encodedIdentity:)`` reads it.
+    /// The identity as ``init(name:relationID:encodedIdentity:encodedForm:)`` reads it.
     package func encodedIdentity() throws -> String {
         String(decoding: try JSONEncoder().encode(identity), as: UTF8.self)
+    }
+
+    /// The form as ``init(name:relationID:encodedIdentity:encodedForm:)`` reads it, with its names in their order.
+    package func encodedForm() throws -> String {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        return String(decoding: try encoder.encode(form), as: UTF8.self)
     }
 }
 

@@ -9,8 +9,8 @@ package protocol StorageMaintenance: Sendable {
     /// The version of what is stored, and what this service needs; changes nothing, also while a service runs.
     func version() async throws -> StorageVersion
 
-    /// The slots of all streams that are stored, those of any version included; changes nothing, also while a service runs.
-    func slotNames() async throws -> Set<String>
+    /// The handles (``ReplicationStream/sourceHandle``) of all streams that are stored, those of any version included; changes nothing, also while a service runs.
+    func sourceHandles() async throws -> Set<String>
 
     /// Finds what would keep a service from opening the storage; changes nothing.
     ///
@@ -25,7 +25,7 @@ package protocol StorageMaintenance: Sendable {
 
     /// Deletes everything that is stored, and keeps services away meanwhile.
     ///
-    /// - Parameter release: Called before with the slots of all streams; nothing is deleted when it throws.
+    /// - Parameter release: Called before with the handles of all streams; nothing is deleted when it throws.
     /// - Throws: An error with code `inUse` while a service runs on it, or what `release` throws.
     func erase(afterReleasing release: (Set<String>) async throws -> Void) async throws
 }

@@ -50,8 +50,8 @@ package struct ReplicationStream: Sendable {
     package var id: ReplicationStreamID
     /// The state when the record was read.
     package var state: State
-    /// The name under which the source keeps the position of this stream (PostgreSQL: the replication slot).
-    package var slotName: String
+    /// The name under which the source keeps what this stream needs (PostgreSQL: the replication slot).
+    package var sourceHandle: String
     /// The YAML text.
     ///
     /// Redeployment is decided by comparing texts byte by byte.
@@ -67,14 +67,14 @@ package struct ReplicationStream: Sendable {
     package init(
         id: ReplicationStreamID,
         state: State,
-        slotName: String,
+        sourceHandle: String,
         content: String,
         plan: SyncPlan,
         isSnapshotDone: Bool
     ) {
         self.id = id
         self.state = state
-        self.slotName = slotName
+        self.sourceHandle = sourceHandle
         self.content = content
         self.plan = plan
         self.isSnapshotDone = isSnapshotDone

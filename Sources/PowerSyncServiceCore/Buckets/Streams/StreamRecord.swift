@@ -9,7 +9,7 @@ package struct StreamRecord: Sendable, Equatable {
     /// The state when the record was read.
     package var state: ReplicationStream.State
     /// The name under which the source keeps the position of this stream.
-    package let slotName: String
+    package let sourceHandle: String
     /// The secret key of the hashes in row states, 16 bytes.
     package let hashKey: [UInt8]
     /// What operators call this version of the sync config; the only thing about a config that may change.
@@ -32,10 +32,10 @@ package struct StreamRecord: Sendable, Equatable {
     package var historyID: Int64 = 0
 
     /// Creates the record of a stream that has not begun.
-    package init(id: ReplicationStreamID, state: ReplicationStream.State, slotName: String, hashKey: [UInt8]) {
+    package init(id: ReplicationStreamID, state: ReplicationStream.State, sourceHandle: String, hashKey: [UInt8]) {
         self.id = id
         self.state = state
-        self.slotName = slotName
+        self.sourceHandle = sourceHandle
         self.hashKey = hashKey
     }
 
@@ -94,7 +94,7 @@ extension ReplicationStream {
         self.init(
             id: record.id,
             state: record.state,
-            slotName: record.slotName,
+            sourceHandle: record.sourceHandle,
             content: content,
             plan: plan,
             isSnapshotDone: record.isSnapshotDone

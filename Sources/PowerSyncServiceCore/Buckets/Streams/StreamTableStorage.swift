@@ -7,8 +7,8 @@ package protocol StreamTableStorage: BucketStorage {
     /// The sync configs of the streams.
     var configs: StreamConfigs { get }
 
-    /// Makes the name of a slot, different at every call.
-    func makeSlotName() -> String
+    /// Makes the handle of a new stream, different at every call.
+    func makeSourceHandle() -> String
 
     /// Reads what is stored of streams, in one state of the database.
     ///
@@ -43,13 +43,13 @@ extension StreamTableStorage {
         mode: DeploymentMode
     ) async throws -> ReplicationStream {
         let stored = StreamConfig.Stored(content: content, encodedPlan: try plan.encodedJSON())
-        let slotName = makeSlotName()
+        let sourceHandle = makeSourceHandle()
         let record = try await changeStreams("deploying a sync config") { [configs] streams in
             try streams.deploy(
                 stored,
                 versionLabel: versionLabel,
                 mode: mode,
-                slotName: slotName,
+                sourceHandle: sourceHandle,
                 configs: configs
             )
         }
@@ -57,9 +57,9 @@ extension StreamTableStorage {
     }
 
     package func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
-        let slotName = makeSlotName()
+        let sourceHandle = makeSourceHandle()
         let record = try await changeStreams("starting a stream again") { streams in
-            try streams.restart(stream, slotName: slotName)
+            try streams.restart(stream, sourceHandle: sourceHandle)
         }
         return ReplicationStream(record, try await config(of: record.id))
     }

@@ -38,7 +38,7 @@ package protocol StreamTables {
 /// A replication stream that is to be inserted.
 package struct NewStream: Sendable {
     /// The name under which the source keeps the position of the stream.
-    package var slotName: String
+    package var sourceHandle: String
     /// The sync config.
     package var config: StreamConfig.Stored
     /// What operators call this version of the config.
@@ -47,8 +47,8 @@ package struct NewStream: Sendable {
     package var hashKey: [UInt8]
 
     /// Describes a stream, and makes its key.
-    init(slotName: String, config: StreamConfig.Stored, versionLabel: String?) {
-        self.slotName = slotName
+    init(sourceHandle: String, config: StreamConfig.Stored, versionLabel: String?) {
+        self.sourceHandle = sourceHandle
         self.config = config
         self.versionLabel = versionLabel
         hashKey = StreamRecord.makeHashKey()
@@ -78,7 +78,7 @@ extension StreamTables {
     ///   - config: The config.
     ///   - versionLabel: What operators call it.
     ///   - mode: Whether a new stream is created also for a text that is replicated.
-    ///   - slotName: The name of the slot, if a new stream is created.
+    ///   - sourceHandle: What the source keeps the stream under, if a new one is created.
     ///   - configs: The configs that have been read. That of a new stream is not added: the transaction may be rolled back,
     ///     and its number be given out again.
     /// - Returns: The stream of this config.
@@ -87,7 +87,7 @@ extension StreamTables {
         _ config: StreamConfig.Stored,
         versionLabel: String?,
         mode: DeploymentMode,
-        slotName: String,
+        sourceHandle: String,
         configs: StreamConfigs
     ) throws -> StreamRecord {
         let same = try records(in: [.processing, .active]).last { record in
@@ -98,7 +98,7 @@ extension StreamTables {
         }
         _ = try change { $0.deploy(keeping: same?.id) }
         guard var same else {
-            let id = try insert(NewStream(slotName: slotName, config: config, versionLabel: versionLabel))
+            let id = try insert(NewStream(sourceHandle: sourceHandle, config: config, versionLabel: versionLabel))
             return try record(of: id)
         }
         if same.versionLabel != versionLabel {
@@ -112,14 +112,14 @@ extension StreamTables {
     ///
     /// - Parameters:
     ///   - stream: The stream.
-    ///   - slotName: The name of the slot, if a new stream is created.
+    ///   - sourceHandle: What the source keeps the stream under, if a new one is created.
     /// - Returns: The stream that takes over.
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none, or an error of the database.
-    package mutating func restart(_ stream: ReplicationStreamID, slotName: String) throws -> StreamRecord {
+    package mutating func restart(_ stream: ReplicationStreamID, sourceHandle: String) throws -> StreamRecord {
         switch try change({ $0.restart(stream) }) {
         case .new:
             let successor = NewStream(
-                slotName: slotName,
+                sourceHandle: sourceHandle,
                 config: try config(of: stream),
                 versionLabel: try record(of: stream).versionLabel
             )

@@ -1,5 +1,5 @@
-import PowerSyncProtocol
-import PowerSyncSyncConfig
+package import PowerSyncProtocol
+package import PowerSyncSyncConfig
 
 // What one connection knows about its client, and what it does next (docs/service.md "Sync sessions").
 //
@@ -26,17 +26,17 @@ import PowerSyncSyncConfig
 
 extension SyncSession {
     /// What a connection could announce: the buckets of the client at one checkpoint, with their checksums.
-    struct Candidate: Sendable {
+    package struct Candidate: Sendable {
         /// The checkpoint in the storage.
-        var checkpoint: StorageCheckpoint
+        package var checkpoint: StorageCheckpoint
         /// The write checkpoint of the user that it covers.
         var writeCheckpoint: WriteCheckpoint?
         /// All buckets of the client.
-        var buckets: [ResolvedBucket]
+        package var buckets: [ResolvedBucket]
         /// The checksum of every bucket in `buckets`.
-        var checksums: [BucketName: BucketChecksum]
+        package var checksums: [BucketName: BucketChecksum]
         /// The streams that the client is subscribed to, with the errors of subscriptions.
-        var streams: [StreamDescription] = []
+        package var streams: [StreamDescription] = []
         /// The subscriptions that get nothing because of the limits.
         var refusals: [RefusedSubscription] = []
     }

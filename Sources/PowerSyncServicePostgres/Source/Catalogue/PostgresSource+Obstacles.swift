@@ -21,7 +21,7 @@ extension PostgresSource {
     }
 
     package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? {
-        guard let oid = table.postgres?.oid else { return nil }
+        guard let oid = table.oid else { return nil }
         let found = try await pool.withConnection { connection -> (TableObstacle.Reason, String)? in
             if let sentence = try await missingPrivilege(on: table, oid, connection) { return (.notReadable, sentence) }
             if let sentence = try await lock(on: table, oid, connection) { return (.locked, sentence) }
@@ -62,7 +62,7 @@ extension PostgresSource {
     ///   - table: The table.
     /// - Returns: An error with the code `tableUnavailable` if the fault is that of the table, and `error` otherwise.
     func explain(_ error: PostgresError, of table: SourceTableDescriptor) -> any Error {
-        guard error.isFaultOfTable, let oid = table.postgres?.oid else { return error }
+        guard error.isFaultOfTable, let oid = table.oid else { return error }
         if error.sqlState == PostgresError.SQLState.lockNotAvailable {
             remember(table, oid, .locked, "\(table.name) is locked.")
         } else {
@@ -81,7 +81,7 @@ extension PostgresSource {
 
     /// What it means that rows of a table that is followed could not be read: the table is copied again, as soon as it can be.
     func explainRows(_ error: PostgresError, of table: SourceTableDescriptor) -> any Error {
-        guard error.isFaultOfTable, let oid = table.postgres?.oid else { return error }
+        guard error.isFaultOfTable, let oid = table.oid else { return error }
         // Otherwise its changes would be missing if nobody changes it any more.
         copyAgain(oid)
         return outdated(table)

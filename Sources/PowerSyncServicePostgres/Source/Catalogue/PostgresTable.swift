@@ -75,10 +75,13 @@ struct PostgresTable: Sendable, Hashable {
     /// - Parameter options: How values are written; other ways make other rows.
     /// - Returns: The descriptor.
     func descriptor(_ options: SourceValueOptions) -> SourceTableDescriptor {
-        SourceTableDescriptor(
+        var form = fingerprint.form
+        form[SourceTableDescriptor.valuesInForm] = options.code
+        return SourceTableDescriptor(
             name: name,
-            relationID: "\(oid)-\(fingerprint.text)-\(options.code)",
-            identity: identity.map { .init(name: $0.name, type: "\($0.type)") }
+            relationID: "\(oid)",
+            identity: identity.map { .init(name: $0.name, type: "\($0.type)") },
+            form: form
         )
     }
 
@@ -112,14 +115,14 @@ extension SourceTableName {
 }
 
 extension SourceTableDescriptor {
-    /// The number of the relation, its fingerprint, and how its values are written; `nil` for a table of another source.
-    var postgres: (oid: PostgresOID, fingerprint: Substring, options: SourceValueOptions)? {
-        let parts = relationID.split(separator: "-", omittingEmptySubsequences: false)
-        guard parts.count == 3, let oid = PostgresOID(parts[0]), let options = SourceValueOptions(code: parts[2]) else {
-            return nil
-        }
-        return (oid, parts[1], options)
-    }
+    /// How values are written, in the form of a table.
+    fileprivate static let valuesInForm = "form of values"
+
+    /// The number of the relation; `nil` for a table of another source.
+    var oid: PostgresOID? { PostgresOID(relationID) }
+
+    /// How values of the table are written; `nil` for a table of another source.
+    var valueOptions: SourceValueOptions? { form[Self.valuesInForm].flatMap { SourceValueOptions(code: $0) } }
 }
 
 extension SourceValueOptions {
@@ -129,7 +132,7 @@ extension SourceValueOptions {
 
     /// The options in a few letters: `i` ISO 8601, `c` JSON of types that are not built in, and the precision.
     var code: String {
-        var code = "\(timestampsISO8601 ? "i" : "")\(customPostgresTypes ? "c" : "")"
+        var code = "\(timestampsISO8601 ? "i" : "")\(writesDeclaredTypesAsJSON ? "c" : "")"
         if let precision = Self.precisions.first(where: { $0.1 == timestampMaximumPrecision }) {
             code.append(precision.0)
         }
@@ -140,7 +143,7 @@ extension SourceValueOptions {
     init?(code: some StringProtocol) {
         self.init()
         timestampsISO8601 = code.contains("i")
-        customPostgresTypes = code.contains("c")
+        writesDeclaredTypesAsJSON = code.contains("c")
         for letter in code where letter != "i" && letter != "c" {
             guard let precision = Self.precisions.first(where: { $0.0 == letter }) else { return nil }
             timestampMaximumPrecision = precision.1

@@ -1,8 +1,6 @@
-package import PowerSyncServiceCore
-
 /// What decides whether rows of a table that have been copied are still what clients should have, part by part.
 ///
-/// The log names the part that is another one now (``PostgresSource/changes(from:to:)``).
+/// They are a part of the form of a table, so the log names the part that is another one now.
 struct TableFingerprint: Hashable, Sendable {
     /// A part; the raw value is what the log calls it.
     enum Part: String, CaseIterable {
@@ -28,16 +26,10 @@ struct TableFingerprint: Hashable, Sendable {
         value = (value ^ UInt64(byte)) &* 0x100_0000_01b3
     }
 
-    /// The parts in the order of their declaration, with dots between them.
-    var text: String { values.map { String($0, radix: 16) }.joined(separator: ".") }
-}
-
-extension PostgresSource {
-    package func changes(from earlier: SourceTableDescriptor, to now: SourceTableDescriptor) -> [String] {
-        guard let before = earlier.postgres, let after = now.postgres else { return [] }
-        guard before.oid == after.oid else { return ["another table"] }
-        let parts = zip(before.fingerprint.split(separator: "."), after.fingerprint.split(separator: "."))
-        let changed = zip(TableFingerprint.Part.allCases, parts).filter { $0.1.0 != $0.1.1 }.map(\.0.rawValue)
-        return changed + (before.options == after.options ? [] : ["form of values"])
+    /// The parts by their names.
+    var form: [String: String] {
+        Dictionary(
+            uniqueKeysWithValues: zip(Part.allCases, values).map { ($0.rawValue, String($1, radix: 16)) }
+        )
     }
 }

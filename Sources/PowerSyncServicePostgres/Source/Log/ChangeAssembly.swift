@@ -325,7 +325,7 @@ struct ChangeAssembly {
         beginRun(followed.descriptor.relationID, isPartial: true)
         precedeWithBoundary()
         partialUpdates.append(
-            PartialUpdate(row, oldKey: oldKey, sourceKey: sourceKey, transaction: transaction?.id.rawValue)
+            PartialUpdate(row, oldKey: oldKey, sourceKey: sourceKey, moment: transaction?.id.moment)
         )
     }
 

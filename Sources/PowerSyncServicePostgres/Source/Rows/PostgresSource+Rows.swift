@@ -4,13 +4,15 @@ package import PowerSyncSyncConfig
 package import PowerSyncServiceCore
 
 /// Rows by their keys.
-extension PostgresSource {
+extension PostgresSource: RowReadingSource {
+    package var rowReading: (any RowReadingSource)? { self }
+
     package func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing transaction: UInt64?
+        showing moment: SourceMoment?
     ) async throws -> PresentRows {
-        let transaction = transaction.map { TransactionID(rawValue: $0) }
+        let transaction = moment.map { TransactionID($0) }
         if let kept = takeRowView() {
             do {
                 return try await rows(of: table, keys, showing: transaction, in: kept)

@@ -1,3 +1,5 @@
+import PowerSyncServiceCore
+
 /// The number of a transaction, which a server gives out once (`xid8`).
 struct TransactionID: Hashable, Comparable, Sendable {
     /// The number.
@@ -24,6 +26,14 @@ struct TransactionID: Hashable, Comparable, Sendable {
     }
 
     static func < (one: TransactionID, other: TransactionID) -> Bool { one.rawValue < other.rawValue }
+}
+
+extension TransactionID {
+    /// The transaction of a moment.
+    init(_ moment: SourceMoment) { self.init(rawValue: moment.rawValue) }
+
+    /// What the service knows the transaction by.
+    var moment: SourceMoment { SourceMoment(rawValue: rawValue) }
 }
 
 extension PostgresSource {

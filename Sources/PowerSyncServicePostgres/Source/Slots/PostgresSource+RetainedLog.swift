@@ -8,7 +8,7 @@ extension PostgresSource: LogRetainingSource {
         let prefix = settings.slotNamePrefix
         return try await pool.withConnection { try await $0.slots(withPrefix: prefix) }.map { slot in
             RetainedLog(
-                slotName: slot.name,
+                handle: slot.name,
                 unacknowledgedBytes: slot.unacknowledgedBytes,
                 retainedBytes: slot.retainedBytes
             )

@@ -51,7 +51,7 @@ package struct PostgresStreamTables: StreamTables {
 
     private var query: String {
         """
-        SELECT id, state, slot_name, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
+        SELECT id, state, source_handle, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
             extract(epoch FROM last_checkpoint_at)::text, no_checkpoint_before, keepalive_op, history_id, version_label,
             hash_key, writer_epoch
         FROM \(db.schema).replication_streams
@@ -66,7 +66,7 @@ package struct PostgresStreamTables: StreamTables {
                 "Replication stream \(id) has the unknown state \(row.optionalText(1) ?? "NULL")."
             )
         }
-        var record = StreamRecord(id: id, state: state, slotName: try row.text(2), hashKey: try row.bytes(12))
+        var record = StreamRecord(id: id, state: state, sourceHandle: try row.text(2), hashKey: try row.bytes(12))
         record.isSnapshotDone = try row.boolean(3)
         record.snapshotLSN = row.optionalText(4).map { LSN($0) }
         record.lastCheckpoint = try row.optionalInteger(5).map { OpID($0) }
@@ -92,11 +92,11 @@ package struct PostgresStreamTables: StreamTables {
     package mutating func insert(_ stream: NewStream) throws -> ReplicationStreamID {
         let id = try db.one(
             """
-            INSERT INTO \(db.schema).replication_streams (state, slot_name, content, sync_plan, version_label, hash_key)
+            INSERT INTO \(db.schema).replication_streams (state, source_handle, content, sync_plan, version_label, hash_key)
             VALUES ($1, $2, $3, $4, $5, $6) RETURNING id
             """,
             [
-                .text(ReplicationStream.State.processing.rawValue), .text(stream.slotName),
+                .text(ReplicationStream.State.processing.rawValue), .text(stream.sourceHandle),
                 .bytes(Array(stream.config.content.utf8)), .text(stream.config.encodedPlan),
                 .bytes(stream.versionLabel.map { Array($0.utf8) }), .bytes(stream.hashKey),
             ]
@@ -188,7 +188,7 @@ package struct PostgresStreamTables: StreamTables {
     package func sourceTables(of stream: ReplicationStreamID) throws -> [SourceTable] {
         try db.rows(
             """
-            SELECT id, relation_id, schema_name, table_name, identity_columns, snapshot_done, snapshot_last_key
+            SELECT id, relation_id, schema_name, table_name, identity_columns, form, snapshot_done, snapshot_last_key
             FROM \(db.schema).source_tables WHERE stream = $1
             """,
             [.integer(stream.rawValue)]
@@ -198,10 +198,11 @@ package struct PostgresStreamTables: StreamTables {
                 descriptor: try SourceTableDescriptor(
                     name: SourceTableName(schema: try row.text(2), name: try row.text(3)),
                     relationID: try row.text(1),
-                    encodedIdentity: try row.text(4)
+                    encodedIdentity: try row.text(4),
+                    encodedForm: try row.text(5)
                 ),
-                isSnapshotDone: try row.boolean(5),
-                lastSnapshotKey: row.optionalBytes(6).map { SnapshotKey(rawValue: $0) }
+                isSnapshotDone: try row.boolean(6),
+                lastSnapshotKey: row.optionalBytes(7).map { SnapshotKey(rawValue: $0) }
             )
         }
     }
@@ -210,13 +211,14 @@ package struct PostgresStreamTables: StreamTables {
     func insert(_ table: SourceTable, of stream: ReplicationStreamID) throws {
         try db.run(
             """
-            INSERT INTO \(db.schema).source_tables (id, stream, relation_id, schema_name, table_name, identity_columns)
-            VALUES ($1, $2, $3, $4, $5, $6)
+            INSERT INTO \(db.schema).source_tables
+                (id, stream, relation_id, schema_name, table_name, identity_columns, form)
+            VALUES ($1, $2, $3, $4, $5, $6, $7)
             """,
             [
                 .text(table.id), .integer(stream.rawValue), .text(table.descriptor.relationID),
                 .text(table.descriptor.name.schema), .text(table.descriptor.name.name),
-                .text(try table.descriptor.encodedIdentity()),
+                .text(try table.descriptor.encodedIdentity()), .text(try table.descriptor.encodedForm()),
             ]
         )
     }

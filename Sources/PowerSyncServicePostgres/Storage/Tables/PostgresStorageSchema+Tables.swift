@@ -21,7 +21,7 @@ extension PostgresStorageSchema {
         CREATE TABLE \(schema).replication_streams (
             id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
             state text NOT NULL,
-            slot_name text NOT NULL UNIQUE,
+            source_handle text NOT NULL UNIQUE,
             content bytea NOT NULL,
             sync_plan text NOT NULL,
             version_label bytea,
@@ -73,6 +73,7 @@ extension PostgresStorageSchema {
             schema_name text NOT NULL,
             table_name text NOT NULL,
             identity_columns text NOT NULL,
+            form text NOT NULL,
             snapshot_done boolean NOT NULL DEFAULT false,
             snapshot_last_key bytea
         );

@@ -2,7 +2,7 @@ import PowerSyncServiceCore
 
 /// The tables of the bucket storage in PostgreSQL (docs/postgres-storage.md "Tables"), version 1.
 ///
-/// The version is in `layout_versions`; earlier builds had other tables, and their versions in `storage_versions` or `migrations`.
+/// The version is in `schema_versions`; earlier builds had other tables, and their versions in ``StreamTable/earlier``.
 /// Everything is in one schema, which each statement names. Tables and columns have the names that they have in
 /// `SQLiteStorageSchema`, where they mean the same.
 ///
@@ -16,14 +16,15 @@ import PowerSyncServiceCore
 ///   one gets another `id`.
 /// - `replication_streams`: see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `writer_epoch` is raised by everybody who becomes the writer, and compared by each of its transactions.
-///   `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16 random bytes.
+///   `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16 random bytes,
+///   `source_handle` what the source keeps the stream under.
 /// - `writers`: who has become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
 ///   ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that
 ///   became visible before it. Not tied to a stream. `owner` is the SHA-256 of the user, who may have many clients.
 /// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner` counts for
 ///   all users.
-/// - `source_tables`: see ``SourceTable``. `identity_columns` is JSON.
+/// - `source_tables`: see ``SourceTable``. `identity_columns` and `form` are JSON.
 ///
 /// The others hold what belongs to one stream, and are partitioned by `stream`:
 ///
@@ -109,7 +110,7 @@ struct PostgresStorageSchema {
             if found == 0 { try create(db) }
             for (version, migration) in zip(Int64(1)..., migrations) where version > found {
                 try db.script(migration.script(db.schema))
-                try db.run("INSERT INTO \(db.schema).layout_versions (version) VALUES ($1)", [.integer(version)])
+                try db.run("INSERT INTO \(db.schema).schema_versions (version) VALUES ($1)", [.integer(version)])
             }
         }
     }
@@ -151,7 +152,7 @@ struct PostgresStorageSchema {
                 """
             )
         case .present:
-            return try db.first("SELECT coalesce(max(version), 0) FROM \(db.schema).layout_versions") {
+            return try db.first("SELECT coalesce(max(version), 0) FROM \(db.schema).schema_versions") {
                 try $0.integer(0)
             }
         }
@@ -161,19 +162,40 @@ struct PostgresStorageSchema {
     enum Contents {
         /// No tables.
         case nothing
-        /// Tables of builds before `layout_versions`: their streams can still be listed, and all of them be deleted.
-        case ofEarlierBuild(versionTable: String)
+        /// Tables of builds before `schema_versions`: their streams can still be listed, and all of them be deleted.
+        case ofEarlierBuild(StreamTable)
         /// Tables that have a version.
         case present
 
         /// The tables with the replication streams and with the versions; `nil` when there are none.
-        var tables: (streams: String, versions: String)? {
+        var tables: StreamTable? {
             switch self {
             case .nothing: nil
-            case .ofEarlierBuild(let versions): ("streams", versions)
-            case .present: ("replication_streams", "layout_versions")
+            case .ofEarlierBuild(let tables): tables
+            case .present: .current
             }
         }
+    }
+
+    /// What the tables with the replication streams and with the versions are called.
+    struct StreamTable {
+        var streams: String
+        /// The column with the handles of the source.
+        var handle: String
+        var versions: String
+
+        /// Those of this service.
+        static let current = StreamTable(
+            streams: "replication_streams",
+            handle: "source_handle",
+            versions: "schema_versions"
+        )
+        /// Those of earlier builds, the newest first.
+        static let earlier = [
+            StreamTable(streams: "replication_streams", handle: "slot_name", versions: "layout_versions"),
+            StreamTable(streams: "streams", handle: "slot_name", versions: "storage_versions"),
+            StreamTable(streams: "streams", handle: "slot_name", versions: "migrations"),
+        ]
     }
 
     /// Looks for the tables of a storage.
@@ -181,15 +203,15 @@ struct PostgresStorageSchema {
         let names = try db.rows(
             """
             SELECT c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
-            WHERE n.nspname = $1 AND c.relname IN ('layout_versions', 'storage_versions', 'migrations', 'op_ids')
+            WHERE n.nspname = $1
+                AND c.relname IN ('schema_versions', 'layout_versions', 'storage_versions', 'migrations', 'op_ids')
             """,
             [.text(name)]
         ) { try $0.text(0) }
         // A table with such a name alone may be one of an app.
         guard names.contains("op_ids") else { return .nothing }
-        if names.contains("layout_versions") { return .present }
-        let earlier = ["storage_versions", "migrations"].first { names.contains($0) }
-        return earlier.map { .ofEarlierBuild(versionTable: $0) } ?? .nothing
+        if names.contains(StreamTable.current.versions) { return .present }
+        return StreamTable.earlier.first { names.contains($0.versions) }.map { .ofEarlierBuild($0) } ?? .nothing
     }
 
     /// The id of the storage; `nil` when there is none.
@@ -215,7 +237,7 @@ struct PostgresStorageSchema {
         if exists == nil { try db.run("CREATE SCHEMA \(PostgresText.identifier(name))") }
         try db.script(
             """
-            CREATE TABLE \(db.schema).layout_versions (
+            CREATE TABLE \(db.schema).schema_versions (
                 version bigint PRIMARY KEY,
                 applied_at timestamptz NOT NULL DEFAULT now()
             )

@@ -17,7 +17,7 @@ import PowerSyncServiceCore
 ///   that comes again after another one gets another `id`.
 /// - `replication_streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
 ///   missing. `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16
-///   random bytes. `content` and `sync_plan`, which may be long, stand last: each transaction of a writer reads what is before them.
+///   random bytes, `source_handle` what the source keeps the stream under. `content` and `sync_plan`, which may be long, stand last: each transaction of a writer reads what is before them.
 /// - `names`: texts that operations repeat: ids of source tables, and names of tables on clients. Never deleted.
 /// - `buckets`: the state of each bucket, kept in the transaction that stores the operations: the last op id, the sum of
 ///   all checksums (unsigned), the number of operations. What precedes `cleared_op` was replaced by one `CLEAR`;
@@ -34,7 +34,7 @@ import PowerSyncServiceCore
 ///   (snapshots and streaming do not overlap), so deleted rows are really deleted.
 /// - `superseded_operations`, `superseded_entries`: what a later operation or parameter entry (`by_op`) has made useless;
 ///   compaction takes it away.
-/// - `source_tables`: see ``SourceTable``. `identity_columns` is JSON.
+/// - `source_tables`: see ``SourceTable``. `identity_columns` and `form` are JSON.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one
 ///   that became visible before it. Not tied to a stream. `owner` is the user, who may have many clients.
 /// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner` counts
@@ -50,8 +50,8 @@ struct SQLiteStorageSchema: Sendable {
 
     /// The migrations of this service; the first one makes the tables.
     static let migrations = [Migration(summary: "The file and its tables are made.", script: tables)]
-    /// Marks a file as a bucket storage: the ASCII letters `PSBK`.
-    static let applicationID: Int64 = 0x5053_424B
+    /// Marks a file as a bucket storage: the ASCII letters `PSBH`.
+    static let applicationID: Int64 = 0x5053_4248
 
     /// The file.
     let path: String
@@ -112,11 +112,15 @@ struct SQLiteStorageSchema: Sendable {
         )
     }
 
-    /// The table with the replication streams: those of earlier builds can still be listed and deleted; `nil` when there is none.
-    static func streamTable(_ db: Database) throws -> String? {
+    /// The table with the replication streams and its column with the handles of the source: those of earlier builds can still be
+    /// listed and deleted; `nil` when there is none.
+    static func streamTable(_ db: Database) throws -> (name: String, handle: String)? {
         let names = try tableNames(db)
-        guard names.contains("op_sequence") else { return nil }
-        return ["replication_streams", "sync_rules"].first { names.contains($0) }
+        guard names.contains("op_sequence"),
+            let table = ["replication_streams", "sync_rules"].first(where: names.contains)
+        else { return nil }
+        let isEarlier = try db.columns(in: table).contains { $0.name == "slot_name" }
+        return (table, isEarlier ? "slot_name" : "source_handle")
     }
 
     private static func tableNames(_ db: Database) throws -> Set<String> {
@@ -140,7 +144,7 @@ struct SQLiteStorageSchema: Sendable {
         CREATE TABLE replication_streams (
             id INTEGER PRIMARY KEY AUTOINCREMENT,
             state TEXT NOT NULL,
-            slot_name TEXT NOT NULL UNIQUE,
+            source_handle TEXT NOT NULL UNIQUE,
             version_label TEXT,
             hash_key BLOB NOT NULL CHECK (length(hash_key) = 16),
             snapshot_done INTEGER NOT NULL DEFAULT 0,
@@ -182,6 +186,7 @@ struct SQLiteStorageSchema: Sendable {
             schema_name TEXT NOT NULL,
             table_name TEXT NOT NULL,
             identity_columns TEXT NOT NULL,
+            form TEXT NOT NULL,
             snapshot_done INTEGER NOT NULL DEFAULT 0,
             snapshot_last_key BLOB
         );

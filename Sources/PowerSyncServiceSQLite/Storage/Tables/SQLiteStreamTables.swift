@@ -32,7 +32,7 @@ package struct SQLiteStreamTables: StreamTables {
     private func records(_ condition: String, _ arguments: StatementArguments = []) throws -> [StreamRecord] {
         let statement = try db.cachedStatement(
             sql: """
-                SELECT id, state, slot_name, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
+                SELECT id, state, source_handle, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
                     last_checkpoint_at, no_checkpoint_before, keepalive_op, history_id, version_label, hash_key
                 FROM replication_streams \(condition)
                 """
@@ -49,7 +49,7 @@ package struct SQLiteStreamTables: StreamTables {
         var record = StreamRecord(
             id: id,
             state: state,
-            slotName: row["slot_name"],
+            sourceHandle: row["source_handle"],
             hashKey: Array(row["hash_key"] as Data)
         )
         record.isSnapshotDone = row["snapshot_done"]
@@ -77,11 +77,11 @@ package struct SQLiteStreamTables: StreamTables {
     package func insert(_ stream: NewStream) throws -> ReplicationStreamID {
         try db.execute(
             sql: """
-                INSERT INTO replication_streams (state, slot_name, content, sync_plan, version_label, hash_key)
+                INSERT INTO replication_streams (state, source_handle, content, sync_plan, version_label, hash_key)
                 VALUES (?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
-                ReplicationStream.State.processing.rawValue, stream.slotName, stream.config.content,
+                ReplicationStream.State.processing.rawValue, stream.sourceHandle, stream.config.content,
                 stream.config.encodedPlan, stream.versionLabel, Data(stream.hashKey),
             ]
         )
@@ -148,7 +148,8 @@ package struct SQLiteStreamTables: StreamTables {
         let rows = try Row.fetchAll(
             db,
             sql: """
-                SELECT id, relation_id, schema_name, table_name, identity_columns, snapshot_done, snapshot_last_key
+                SELECT id, relation_id, schema_name, table_name, identity_columns, form, snapshot_done,
+                    snapshot_last_key
                 FROM source_tables WHERE stream = ?
                 """,
             arguments: [stream.rawValue]
@@ -159,7 +160,8 @@ package struct SQLiteStreamTables: StreamTables {
                 descriptor: try SourceTableDescriptor(
                     name: SourceTableName(schema: row["schema_name"], name: row["table_name"]),
                     relationID: row["relation_id"],
-                    encodedIdentity: row["identity_columns"]
+                    encodedIdentity: row["identity_columns"],
+                    encodedForm: row["form"]
                 ),
                 isSnapshotDone: row["snapshot_done"],
                 lastSnapshotKey: (row["snapshot_last_key"] as Data?).map { SnapshotKey(rawValue: Array($0)) }
@@ -171,12 +173,12 @@ package struct SQLiteStreamTables: StreamTables {
     func insert(_ table: SourceTable, of stream: ReplicationStreamID) throws {
         try db.execute(
             sql: """
-                INSERT INTO source_tables (id, stream, relation_id, schema_name, table_name, identity_columns)
-                VALUES (?, ?, ?, ?, ?, ?)
+                INSERT INTO source_tables (id, stream, relation_id, schema_name, table_name, identity_columns, form)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 table.id, stream.rawValue, table.descriptor.relationID, table.descriptor.name.schema,
-                table.descriptor.name.name, try table.descriptor.encodedIdentity(),
+                table.descriptor.name.name, try table.descriptor.encodedIdentity(), try table.descriptor.encodedForm(),
             ]
         )
     }

@@ -1,6 +1,7 @@
 import HTTPConnections
 import NIOHTTP1
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing
