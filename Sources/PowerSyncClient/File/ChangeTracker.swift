@@ -341,9 +341,9 @@ extension ChangeTracker {
         /// others are of no use.
         private func needsRows(of table: String, _ id: ObjectIdentifier) -> Bool {
             switch subscriptions[id]?.interest {
-            case nil, .region: !told.contains(id)
-            case .tables: true
-            case .appendedEntries: false
+            case nil, .region?: !told.contains(id)
+            case .tables?: true
+            case .appendedEntries?: false
             }
         }
 
