@@ -541,8 +541,8 @@ let package = Package(
                 "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
                 "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
                 "PowerSyncTesting", "PowerSyncUpload", "RSocket", "RunningServiceTestSupport", "ServiceTestSupport",
-                "TestSupport", .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .logging,
-                .metrics,
+                "TestSupport", .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdCore, .hummingbirdTesting,
+                .logging, .metrics,
                 .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL,
                 .prometheus,
             ]

@@ -168,7 +168,7 @@ public final class SyncService: Service {
         try await wait { _ in deployer.withLockedValue { $0 } }
     }
 
-    /// Says who deploys sync configs from now on.
+    /// Sets the deployer of sync configs.
     func setDeployer(_ next: SyncConfigDeployer?) {
         deployer.withLockedValue { $0 = next }
         stateChanged.advance()
@@ -186,7 +186,7 @@ public final class SyncService: Service {
         }
     }
 
-    /// Enters the next state, and wakes who waits for it.
+    /// Enters the next state, and wakes the tasks that wait for it.
     func transition(to next: State) {
         state.withLockedValue { $0 = next }
         stateChanged.advance()

@@ -51,10 +51,13 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
     /// What transfers.
     public let syncingService: SyncingService
 
-    nonisolated let lifecycle: QueueLifecycle
+    // The rest is not isolated either: the actor is the name that the established SDK gives it, and the runner has the state.
+
+    nonisolated let runner: AttachmentRunner
+    nonisolated let upkeep: AttachmentUpkeep
 
     /// Whether ``close()`` was called.
-    public var closed: Bool { lifecycle.isClosed }
+    public var closed: Bool { runner.isClosed }
 
     /// Creates a queue over a remote storage that takes and gives whole files.
     ///
@@ -122,7 +125,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         options: AttachmentQueueOptions,
         environment: AttachmentEnvironment = AttachmentEnvironment()
     ) {
-        let parts = options.makeParts(
+        let upkeep = options.makeUpkeep(
             db: db,
             storage: storage,
             directory: attachmentsDirectory,
@@ -134,9 +137,12 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         self.remoteStorage = storage.remoteStorage
         self.localStorage = localStorage
         self.downloadAttachments = options.downloadAttachments
-        self.logger = parts.logger
-        self.attachmentsService = parts.service
-        self.syncingService = SyncingService(engine: parts.engine)
-        lifecycle = QueueLifecycle(parts: parts)
+        self.logger = upkeep.files.logger
+        self.attachmentsService = upkeep.files.service
+        self.upkeep = upkeep
+        let runner = AttachmentRunner(upkeep: upkeep)
+        self.runner = runner
+        self.syncingService = SyncingService(runner: runner)
+        runner.verify()
     }
 }

@@ -35,7 +35,7 @@ public struct AttachmentQueueOptions: Sendable {
     /// A call that does not return after its cancellation is named by ``AttachmentQueueProgress/overdueCalls`` and the log. Nothing more is
     /// called for its attachment before it returns, and its result counts when it does. Up to 16 of these calls do not count against
     /// ``maxConcurrentTransfers``, so that the other attachments go on.
-    public var transferLimit = Duration.seconds(600)
+    public var transferLimit = TransferOptions.defaultCallLimit
     /// How many archived attachments are kept with their files: 100 by default.
     public var archivedCacheLimit: Int64 = 100
     /// How many bytes of archived files are kept, besides ``archivedCacheLimit``; no limit by default.

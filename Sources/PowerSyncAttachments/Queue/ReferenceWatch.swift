@@ -52,8 +52,10 @@ struct ReferenceWatch: Sendable {
             group.addTask {
                 defer { newest.finish() }
                 do {
-                    for try await items in try references() {
-                        newest.yield(Element(items: items, deliveredAt: now()))
+                    try await AppCodeScope.call {
+                        for try await items in try references() {
+                            newest.yield(Element(items: items, deliveredAt: now()))
+                        }
                     }
                     return (.finished, 0)
                 } catch {

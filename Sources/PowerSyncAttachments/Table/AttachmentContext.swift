@@ -1,4 +1,3 @@
-import Foundation
 public import PowerSyncClient
 
 /// Access to the attachments table.
@@ -17,8 +16,9 @@ public actor AttachmentContext: AttachmentContextProtocol {
     public let logger: any LoggerProtocol
     /// How many archived rows are kept, with their files.
     public let maxArchivedCount: Int64
-    /// The time, in milliseconds since 1970.
-    nonisolated let now: @Sendable () -> Int64
+    // Only the name of an actor: the logic is that of the table.
+
+    nonisolated let table: AttachmentTable
 
     /// Creates a context.
     ///
@@ -33,34 +33,28 @@ public actor AttachmentContext: AttachmentContextProtocol {
         logger: any LoggerProtocol,
         maxArchivedCount: Int64
     ) {
-        self.init(db: db, tableName: tableName, logger: logger, maxArchivedCount: maxArchivedCount) {
-            Date().millisecondsSince1970
-        }
+        self.init(
+            table: AttachmentTable(db: db, name: tableName, logger: logger, maxArchivedCount: maxArchivedCount)
+        )
     }
 
-    /// Creates a context with a clock of its own.
-    init(
-        db: any PowerSyncDatabaseProtocol,
-        tableName: String,
-        logger: any LoggerProtocol,
-        maxArchivedCount: Int64,
-        now: @escaping @Sendable () -> Int64
-    ) {
-        self.db = db
-        self.tableName = tableName
-        self.logger = logger
-        self.maxArchivedCount = maxArchivedCount
-        self.now = now
+    /// Creates a context of a table.
+    init(table: AttachmentTable) {
+        self.table = table
+        db = table.db
+        tableName = table.name
+        logger = table.logger
+        maxArchivedCount = table.maxArchivedCount
     }
 
     /// Archives the row of an id.
     public func ignoreAttachment(id: String) async throws {
-        try await ignore(id: id, now: now())
+        try await table.ignore(id: id)
     }
 
     /// Writes rows in one transaction.
     public func saveAttachments(attachments: [Attachment]) async throws {
-        try await save(attachments, now: now())
+        try await table.save(attachments)
     }
 
     /// Writes a row in a transaction of the caller.
@@ -68,8 +62,6 @@ public actor AttachmentContext: AttachmentContextProtocol {
         _ attachment: Attachment,
         context: any ConnectionContext
     ) throws -> Attachment {
-        let stored = attachment.with(timestamp: now())
-        try store.upsert(stored, in: context)
-        return stored
+        try table.upsert(attachment, in: context)
     }
 }

@@ -25,7 +25,7 @@ struct AttachmentCalls: Sendable {
         _ body: @escaping @Sendable (AppCall) async throws -> Value
     ) async throws -> Value {
         let part = AttachmentCallPart(name)
-        let (limit, since) = (context.options.callLimit, context.now())
+        let (limit, since) = (context.options.callLimit, context.environment.now())
         let call = AppCall(
             "\(name) of the attachment \(id)",
             limit: limit,
@@ -39,7 +39,7 @@ struct AttachmentCalls: Sendable {
             if let name = overdueName.withLockedValue({ $0 }) {
                 context.progress.returned(id)
                 overdueChanged(false)
-                context.log(.info, "\(name) of the attachment \(id), which was overdue, has returned.")
+                context.files.log(.info, "\(name) of the attachment \(id), which was overdue, has returned.")
             }
         }
         return try await AttachmentCallPart.$current.withValue(part) {
@@ -49,7 +49,7 @@ struct AttachmentCalls: Sendable {
                 part.becameOverdue()
                 let overdue = OverdueAttachmentCall(attachmentId: id, call: name, since: since)
                 context.progress.overdue(overdue)
-                context.log(
+                context.files.log(
                     .warning,
                     "\(overdue), without progress for \(limit.duration) (the limit is \(limit.option)). It was cancelled. Until it "
                         + "returns, this attachment waits; the others go on."
@@ -64,40 +64,7 @@ struct AttachmentCalls: Sendable {
     /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)``
     func path(of filename: String) async throws -> String {
         // Nothing of the app's is called where the queue knows the directory.
-        guard context.paths.directory == nil else { return try await context.paths.path(of: filename) }
-        return try await self("getLocalUri") { _ in try await context.paths.path(of: filename) }
-    }
-}
-
-/// Which part of the app's code a call is in: a transport of ours calls closures of the app, and the closure is what a message has to name.
-final class AttachmentCallPart: Sendable {
-    /// The part that the current task is in.
-    @TaskLocal static var current: AttachmentCallPart?
-
-    private let names: NIOLockedValueBox<[String]>
-    private let overdue = NIOLockedValueBox(false)
-
-    /// Begins with the method that the queue calls.
-    init(_ name: String) {
-        names = NIOLockedValueBox([name])
-    }
-
-    /// Whether the call was cancelled because it has reached its limit: what it returns counts nevertheless.
-    var isOverdue: Bool { overdue.withLockedValue { $0 } }
-
-    /// The call was cancelled because it has reached its limit.
-    func becameOverdue() {
-        overdue.withLockedValue { $0 = true }
-    }
-
-    /// The innermost part, then what it is called by: `resolveUpload in upload`.
-    var name: String { names.withLockedValue { $0.reversed().joined(separator: " in ") } }
-
-    /// Names a closure of the app while it runs.
-    static func named<Value: Sendable>(_ name: String, _ body: () async throws -> Value) async rethrows -> Value {
-        guard let part = current else { return try await body() }
-        part.names.withLockedValue { $0.append(name) }
-        defer { part.names.withLockedValue { _ = $0.popLast() } }
-        return try await body()
+        guard context.files.paths.directory == nil else { return try await context.files.paths.path(of: filename) }
+        return try await self("getLocalUri") { _ in try await context.files.paths.path(of: filename) }
     }
 }

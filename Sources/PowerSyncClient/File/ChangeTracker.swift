@@ -112,11 +112,6 @@ final class ChangeTracker: TransactionObserver, AnnouncementObserver, Sendable {
         }
     }
 
-    /// Registers what is called after each commit of our own writer, on its thread.
-    func onCommit(_ action: @escaping @Sendable () -> Void) {
-        state.withLockedValue { $0.onCommit = action }
-    }
-
     // MARK: - Announcements
 
     /// Anything may have changed: another connection has committed, or the schema was replaced.
@@ -143,7 +138,6 @@ final class ChangeTracker: TransactionObserver, AnnouncementObserver, Sendable {
             defer {
                 state.isFinished = true
                 state.removeAll()
-                state.onCommit = nil
             }
             return state.listeners
         }
@@ -199,9 +193,8 @@ final class ChangeTracker: TransactionObserver, AnnouncementObserver, Sendable {
     }
 
     func databaseDidCommit(_ db: Database) {
-        let (told, onCommit) = state.withLockedValue { ($0.commit(), $0.onCommit) }
+        let told = state.withLockedValue { $0.commit() }
         told.forEach { listener, news in listener.hear(news) }
-        onCommit?()
     }
 
     func databaseDidRollback(_ db: Database) {
@@ -236,7 +229,6 @@ extension ChangeTracker {
         private var subscriptions: [ObjectIdentifier: Subscription] = [:]
         /// The listeners that each table concerns, found when the table is first written to.
         private var concerned: [String: [ObjectIdentifier]] = [:]
-        var onCommit: (@Sendable () -> Void)?
         var isObserving = false
         var isFinished = false
 

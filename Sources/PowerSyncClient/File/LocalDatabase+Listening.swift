@@ -1,17 +1,6 @@
-import GRDB
 import PowerSyncCore
 
 extension LocalDatabase {
-    /// Adds a listener, which is told of every interesting commit from now on.
-    func addListener(_ listener: ChangeListener, interest: ChangeListener.Interest? = nil) {
-        changes.add(listener, interest: interest)
-        // A database that is not open has no prepared statements.
-        guard let writer = try? openWriter() else { return }
-        writer.asyncWriteWithoutTransaction { [changes] db in
-            changes.confirmListeners(db)
-        }
-    }
-
     /// The names of the tables in SQLite, in lower case, whose changes are changes of a view.
     ///
     /// A name that the schema does not know may be that of a table of the app.

@@ -23,12 +23,14 @@ struct KnownSchema: Sendable {
     /// `nil` before somebody asks.
     private var foreignKeys: [ForeignKey]?
     private var regions: [ExactText: DatabaseRegion] = [:]
+    /// The statements that write to raw tables.
+    let rawTableStatements = RawTableStatements()
 
     /// Forgets everything if the schema is not the one that was asked about.
     mutating func revalidate(_ db: Database) throws {
         let current = Version(
-            main: try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA main.schema_version")),
-            temporary: try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA temp.schema_version"))
+            main: try db.firstInteger("PRAGMA main.schema_version"),
+            temporary: try db.firstInteger("PRAGMA temp.schema_version")
         )
         guard version != current else { return }
         self = KnownSchema()

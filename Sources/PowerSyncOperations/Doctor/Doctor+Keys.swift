@@ -8,7 +8,7 @@ import PowerSyncAuth
 extension Doctor {
     /// How far the clock may be off before tokens are refused: the tolerance of their check, in seconds.
     private static let clockTolerance = 60.0
-    /// How far it may be off before somebody should know: answers of HTTP tell whole seconds, and take some.
+    /// The difference from which on there is a warning: answers of HTTP tell whole seconds, and take some.
     private static let clockNoise = 5.0
 
     /// Looks at the keys that clients' tokens are checked with.
@@ -81,7 +81,7 @@ extension Doctor {
     ///
     /// - Parameters:
     ///   - text: The `Date` header of an answer that has just come.
-    ///   - server: Who has sent it.
+    ///   - server: The server that has sent it.
     ///   - findings: Gets what is wrong.
     func checkClock(against text: String, of server: String, _ findings: inout [Finding]) {
         let now = now().timeIntervalSince1970

@@ -129,7 +129,7 @@ extension Doctor {
         _ client: HTTPClient,
         _ findings: inout [Finding]
     ) async throws {
-        // No token, so that nobody could use it.
+        // It is no token, so that it is of no use to others.
         let reply = try await service.send(.POST, "/sync/stream", authorization: "Token no.real.token", client)
         switch (reply.status, reply.code) {
         case (401, .authentication?):

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncServiceCore
 
 extension Doctor {
-    /// Looks at the source: what `powersync test-connection` says, and slots that nobody needs.
+    /// Checks the source as `powersync test-connection` does, and looks for slots without a use.
     ///
     /// - Parameters:
     ///   - configuration: Names it.

@@ -5,7 +5,7 @@ import PowerSyncServiceCore
 extension Doctor {
     /// With less free space than this, nothing can be written soon: 100 MiB.
     private static let leastFreeBytes: Int64 = 100 << 20
-    /// With less free space than this, somebody should know: 1 GiB.
+    /// The free space below which there is a warning: 1 GiB.
     private static let enoughFreeBytes: Int64 = 1 << 30
     /// A log that is longer than this is not copied into the database as it should be: 256 MiB.
     private static let longLogBytes: Int64 = 256 << 20
@@ -54,7 +54,7 @@ extension Doctor {
     /// Looks whether others can read a database, or change it: a service makes it for itself alone, and leaves those alone that are there.
     func checkReaders(of database: DatabaseFile, _ findings: inout [Finding]) {
         let folder = URL(filePath: database.path).deletingLastPathComponent().path(percentEncoded: false)
-        // Nobody else gets to the file through such a folder.
+        // Other users do not get to the file through such a folder.
         guard (FileStamp.permissions(of: folder) ?? 0) & 0o001 != 0 else { return }
         let files = database.allPaths.filter {
             (FileStamp.permissions(of: $0) ?? 0) & 0o007 != 0

@@ -195,9 +195,9 @@ extension Logger {
 }
 
 extension FileStamp {
-    /// Who may do what with the file that a name leads to, through symbolic links; `nil` when there is none.
+    /// The permissions of the file that a name leads to, through symbolic links; `nil` when there is none.
     static func permissions(of path: String) -> Int? {
-        // Everybody may do everything with a link itself.
+        // A link itself has all permissions.
         let path = URL(filePath: path).resolvingSymlinksInPath().path(percentEncoded: false)
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         return (attributes?[.posixPermissions] as? NSNumber)?.intValue
@@ -205,7 +205,7 @@ extension FileStamp {
 }
 
 extension ServiceConfiguration {
-    /// Everything in it that nobody else should know, as it would stand in a file.
+    /// All secrets of the configuration, as they would stand in a file.
     fileprivate var secrets: [String] {
         var secrets = admin.tokens + [authentication.supabaseSecret].compactMap { $0 }
         for key in authentication.keys.map(\.key) {

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncServiceCore
 
-/// What to do about what keeps a service from starting, for those who read no more than a report.
+/// The remedy for an error that keeps a service from starting, for a report.
 extension ServiceError {
     /// What to do.
     ///

@@ -68,7 +68,7 @@ enum UpgradeProbe {
     }
 
     private static func request(_ url: URL, _ host: String) -> String {
-        // 16 random bytes, as the protocol wants them; nobody looks at the answer to them.
+        // 16 random bytes, as the protocol wants them; the answer to them is not checked.
         let key = Data((0..<16).map { _ in UInt8.random(in: .min ... .max) }).base64EncodedString()
         return """
             GET \(url.path(percentEncoded: true))/sync/stream HTTP/1.1\r

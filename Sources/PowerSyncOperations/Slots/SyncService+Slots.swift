@@ -11,7 +11,7 @@ package struct SlotReport: Sendable {
         /// Whether a stream of the storage needs it.
         package let isNeeded: Bool
 
-        /// Whether it can be dropped: nobody needs it, and nobody reads it.
+        /// Whether it can be dropped: no stream needs it, and no connection reads it.
         package var isUnused: Bool { !isNeeded && !slot.isActive }
     }
 
@@ -26,7 +26,7 @@ package struct SlotReport: Sendable {
     /// The slots, in the order of their names.
     package let entries: [Entry]
 
-    /// The bytes of log that the server keeps for slots that nobody needs.
+    /// The bytes of log that the server keeps for slots that no stream needs.
     package var wastedBytes: Int64 {
         entries.filter(\.isUnused).reduce(0) { $0 + ($1.slot.retainedBytes ?? 0) }
     }

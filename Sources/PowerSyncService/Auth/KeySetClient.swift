@@ -43,7 +43,7 @@ package struct KeySetClient: Sendable {
     package struct Fetched: Sendable {
         /// The keys.
         package let document: KeySetDocument
-        /// When, by the server's clock; `nil` when nobody can tell.
+        /// When, by the server's clock; `nil` when it is not known.
         package let date: String?
     }
 
@@ -69,7 +69,7 @@ package struct KeySetClient: Sendable {
     /// The document, if it is there in time.
     ///
     /// The HTTP client has a limit for the time until an answer begins, and one for the time in which nothing comes. With these
-    /// alone, a server could send a byte every now and then for days, and nobody would ask again meanwhile. A resolver that is
+    /// alone, a server could send a byte every now and then for days, and the keys would not be asked for again meanwhile. A resolver that is
     /// asked for an address takes the time that it has been given, as it cannot be interrupted.
     private func documentInTime() async throws -> Document {
         try await withTimeout(
@@ -94,7 +94,7 @@ package struct KeySetClient: Sendable {
 
     /// Where a redirect leads.
     ///
-    /// - Throws: `PSYNC_S2204` when that is no URL, or one without encryption from one with: over http, anybody in between could put in
+    /// - Throws: `PSYNC_S2204` when that is no URL, or one without encryption from one with: over http, a node in between could put in
     ///   a key, which is not what was configured.
     static func target(of location: String, from url: URL) throws(AuthorizationError) -> URL {
         guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {

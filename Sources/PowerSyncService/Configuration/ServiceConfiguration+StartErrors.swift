@@ -4,9 +4,9 @@ import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncAuth
 
-/// What keeps a service from starting, in the words for whoever started it.
+/// The errors that keep a service from starting, in words for an operator.
 extension ServiceConfiguration {
-    /// The error for whoever started the service.
+    /// The error for the operator.
     package func startError(_ error: any Error) -> any Error {
         switch error {
         case let error as IOError where error.errnoCode == EADDRINUSE:

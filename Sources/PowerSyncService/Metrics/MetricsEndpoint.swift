@@ -7,7 +7,7 @@ import ServiceLifecycle
 
 /// `GET /metrics` on a port of its own, in Prometheus' text format (docs/service.md "Metrics and logs").
 ///
-/// What it shows is what the process records through swift-metrics: whoever starts the process gives `MetricsSystem` a
+/// It shows what the process records through swift-metrics: the program gives `MetricsSystem` a
 /// `PrometheusMetricsFactory` with the same registry.
 package struct MetricsEndpoint: Service {
     /// What its connections may take: as those of clients, but few of them, as they are taken from the same open files.

@@ -11,7 +11,7 @@ import Glibc
 
 /// Tries whether a process could listen on a port.
 ///
-/// It takes the port for a moment and never listens: a listener would accept connections that nobody answers.
+/// It takes the port for a moment and never listens: a listener would accept connections that get no answer.
 package enum PortProbe {
     /// Takes a port as the service does, and gives it back.
     ///

@@ -23,6 +23,8 @@ struct ServingParts {
     let sizes: StorageSizeJob
     /// What open dashboards are shown.
     let feed: SnapshotFeed
+    /// Looks at the files of the databases.
+    let files: DataFileWatch
     /// The HTTP server.
     let server: any ApplicationProtocol
 }
@@ -38,7 +40,11 @@ extension SyncService {
         _ certificate: ServerCertificate?
     ) -> ServingParts {
         let (storage, source) = (databases.storage, databases.source)
-        let dispatcher = CheckpointDispatcher(storage: storage)
+        let dispatcher = CheckpointDispatcher(
+            storage: storage,
+            memory: LineMemory(limit: configuration.limits.maxReadAheadBytes, clock: timing.clock)
+        )
+        let files = DataFileWatch(databases.files, probes: probes, logger: logger)
         let sessions = makeSessions(storage: storage, dispatcher: dispatcher)
         let sizes = StorageSizeJob(storage: storage, logger: logger)
         let snapshots = SnapshotSource(
@@ -70,12 +76,14 @@ extension SyncService {
             follower: makeFollower(of: storage, dispatcher, deployer, signs),
             sizes: sizes,
             feed: feed,
+            files: files,
             server: makeServer(
                 sessions: sessions,
                 source: source,
                 admin: admin,
                 dashboard: makeDashboard(admin: admin, snapshots: snapshots, feed: feed),
                 probes: probes,
+                files: files,
                 tokens: TokenVerifier(sources: keys.all, audience: authentication.audience),
                 tokenSigner: tokenSigner,
                 certificate: certificate
@@ -114,8 +122,11 @@ extension SyncService {
                 timeout: .seconds(30),
                 clock: timing.clock
             ),
-            readAhead: ReadAheadBudget(limit: limits.maxReadAheadBytes, clock: timing.clock),
-            userStreams: UserStreams(limit: limits.maxStreamsPerUser, now: { [timing] in timing.seconds }),
+            userStreams: UserStreams(
+                limit: limits.maxStreamsPerUser,
+                now: { [timing] in timing.seconds },
+                clock: timing.clock
+            ),
             limits: BucketLimits(
                 maximumBuckets: limits.maxBucketsPerConnection,
                 maximumParameterResults: limits.maxParameterQueryResults
@@ -131,6 +142,7 @@ extension SyncService {
         admin: AdminRoutes,
         dashboard: DashboardRoutes?,
         probes: Probes,
+        files: DataFileWatch,
         tokens: TokenVerifier,
         tokenSigner: SyncTokenSigner?,
         certificate: ServerCertificate?
@@ -145,6 +157,7 @@ extension SyncService {
                 dispatcher: sessions.dispatcher
             ),
             probes: probes,
+            files: files,
             probeOptions: configuration.probes,
             writableSource: configuration.development.writeEndpoint ? source.writable : nil,
             tokenSigner: tokenSigner,

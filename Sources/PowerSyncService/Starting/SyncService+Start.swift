@@ -105,7 +105,7 @@ extension SyncService {
         }
         services +=
             [
-                DataFileWatch(databases.files, probes: probes, logger: logger),
+                serving.files,
                 serving.sizes,
                 FreedMemoryJob(endedStreams: { [streams = serving.sessions.userStreams] in streams.endedCount }),
                 serving.follower,

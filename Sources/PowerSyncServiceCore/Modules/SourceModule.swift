@@ -8,7 +8,7 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// The value of `type` in `replication.connections[0]`.
     static var type: String { get }
 
-    /// What the type is, for people who may not know it by its name, such as `a SQLite file`; `nil` when the name says it all.
+    /// The kind of database in words, such as `a SQLite file`; `nil` when the name of the type says it.
     static var summary: String? { get }
 
     /// A connection as one line of YAML, for messages that say what to write: `{type: …, uri: …}`.
@@ -42,7 +42,7 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// The database files on this machine; empty for a server.
     var files: [DatabaseFile] { get }
 
-    /// What nobody else should know, in each spelling that may stand in a configuration file.
+    /// The secrets of the source, in each spelling that may stand in a configuration file.
     var secrets: [String] { get }
 
     /// The name or the address of the server; `nil` for a file.

@@ -323,7 +323,7 @@ final class LibPQ: @unchecked Sendable {
         return result == 0
     }
 
-    /// Waits until the socket is ready, somebody calls ``wake()``, or the time is up, and takes what has come.
+    /// Waits until the socket is ready, ``wake()`` is called, or the time is up, and takes what has come.
     func waitForActivity(_ interest: WakeablePoll.Readiness, timeout: Duration, _ activity: String) throws {
         try check(activity)
         let readiness = poll.wait(for: PQsocket(connection), interest, timeout: timeout)

@@ -58,7 +58,7 @@ package struct PostgresSourceModule: SourceModule {
             let connection = try await PostgresConnection.open(string)
             defer { connection.close() }
             var findings = try await check.findings(on: connection, plan: plan, text: text)
-            // Who may not replicate is told so once.
+            // A role that may not replicate gets one finding for that.
             if !findings.hasErrors {
                 findings = try await check.pathErrors(to: string) + findings
             }

@@ -1,3 +1,4 @@
+import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncSyncConfig
 import PowerSyncTesting

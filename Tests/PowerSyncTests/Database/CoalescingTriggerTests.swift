@@ -1,3 +1,4 @@
+import PowerSyncCore
 import Testing
 
 @testable import PowerSyncClient

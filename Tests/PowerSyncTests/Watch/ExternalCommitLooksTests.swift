@@ -70,48 +70,6 @@ import Testing
         }
     }
 
-    @Test("A commit of another instance in this process is announced once")
-    func commitOfAnotherInstanceIsAnnouncedOnce() async throws {
-        let clock = TestClock()
-        try await withLocalDatabase(clock: clock) { database, path, _ in
-            let other = LocalDatabase(
-                source: .location(.success(.file(path: path)), initialStatements: []),
-                schema: Result { try ClientSchema(WorkerSchema.first) },
-                logger: DefaultLogger(writers: [])
-            )
-            _ = try await other.writer()
-            // What opening has written is looked at.
-            try await finishLooks(clock)
-            let groups = DatabaseGroups()
-            let members = [database, other].map { groups.join($0, identity: path) }
-            var announcements = database.uploadQueueChanges().makeAsyncIterator()
-            for number in 0..<3 {
-                try await other.write {
-                    try $0.execute(sql: "INSERT INTO ps_kv (key, value) VALUES (?, 1)", arguments: ["k\(number)"])
-                }
-                // No look was due yet.
-                #expect(await announcements.next() != nil)
-                try await finishLooks(clock)
-            }
-            try await database.close()
-            // Another announcement would be kept.
-            #expect(await announcements.next() == nil)
-            try await other.close()
-            members.forEach { $0.leave() }
-        }
-    }
-
-    /// Lets the look after a write happen, and the first late ones.
-    private func finishLooks(_ clock: TestClock) async throws {
-        try await clock.waitForTimer(of: ExternalCommits.delay)
-        for (delay, next) in zip(ExternalCommits.lateDelays, ExternalCommits.lateDelays.dropFirst()) {
-            try await clock.waitForTimer(of: delay)
-            clock.advance(by: delay)
-            try await clock.waitForTimer(of: next)
-        }
-        clock.advance(by: ExternalCommits.lateDelays[2])
-    }
-
     @Test func closingEndsQueuedLooks() async throws {
         try await withLocalDatabase { database, path, _ in
             let gate = Gate()

@@ -70,7 +70,7 @@ public final class TableDiff: Sendable {
                 on: database,
                 throttle: ConnectOptions.duration(seconds: options.throttle)
             )
-            database.tableDiffs.add(diff)
+            database.tableDiffs.add(diff, of: database.place.number)
             return diff
         }
     }

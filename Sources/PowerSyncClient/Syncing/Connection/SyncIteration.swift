@@ -87,7 +87,6 @@ final class SyncIteration: Sendable {
         )
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             defer { tasks.cancelAll() }
-            var hasReceivedLine = false
             var pending: ArraySlice<SyncEvent> = [.start(start)]
             while true {
                 let step = try await submit(pending, to: &engine)
@@ -95,8 +94,6 @@ final class SyncIteration: Sendable {
                 events.handled(bytes: handled.byteCount)
                 let shown = handled.count(where: \.isSubscriptionStored)
                 if shown > 0 { unshown.withLockedValue { $0.removeFirst(shown) } }
-                let heldBack = engine.heldBackCheckpoint?.rawValue
-                context.report { $0.checkpointHeldBack(heldBack, now: $1) }
                 // Before anybody can react to the step.
                 let now = context.clock.now
                 let openedAt = self.openedAt.withLockedValue { $0 } ?? now
@@ -110,23 +107,12 @@ final class SyncIteration: Sendable {
                     let earliest = openedAt + length
                     tasks.addTask { await self.passSubscriptionChanges(notBefore: earliest) }
                 }
-                reportSignsOfLife(in: handled, hasReceivedLine: &hasReceivedLine)
                 pending = pending.dropFirst(step.handledEvents)
                 // Between transactions local events overtake lines that wait.
-                pending = relevant(events.takeLocalEvents(), to: engine) + pending
-                while pending.isEmpty {
-                    pending = relevant(try await events.next(), to: engine)
-                }
+                pending = events.takeLocalEvents() + pending
+                if pending.isEmpty { pending = try await events.next()[...] }
             }
         }
-    }
-
-    /// Drops events that would cost a transaction for nothing.
-    private func relevant(_ events: [SyncEvent], to engine: SyncEngine) -> ArraySlice<SyncEvent> {
-        guard !engine.hasPendingCheckpoint else { return events[...] }
-        return events.filter { event in
-            if case .uploadCompleted = event { false } else { true }
-        }[...]
     }
 
     /// Hands events to the engine in one transaction; the engine decides how many of them it takes.
@@ -174,6 +160,10 @@ final class SyncIteration: Sendable {
                 tasks.addTask { await self.refreshCredentials(replacing: expiring) }
             case .didCompleteSync:
                 isComplete = true
+            case .heldBack(let checkpoint):
+                context.report { $0.checkpointHeldBack(checkpoint?.rawValue, now: $1) }
+            case .lookAtUploads(let reason):
+                uploadTrigger.fire(reason)
             case .updateStatus(let download):
                 context.progress.downloadChanged(to: download, isComplete: isComplete)
                 isComplete = false
@@ -183,23 +173,6 @@ final class SyncIteration: Sendable {
         }
         if isComplete { context.progress.downloadSucceeded() }
         return outcome
-    }
-
-    /// Tells the upload loop about what is a reason to look at the queue.
-    private func reportSignsOfLife(in events: ArraySlice<SyncEvent>, hasReceivedLine: inout Bool) {
-        for event in events {
-            switch event {
-            case .line where !hasReceivedLine:
-                hasReceivedLine = true
-                uploadTrigger.fire(.news)
-            case .line(let line):
-                if case .keepalive = line.line { uploadTrigger.fire(.keepalive) }
-            case .keepaliveAnswered:
-                uploadTrigger.fire(.keepalive)
-            default:
-                break
-            }
-        }
     }
 }
 

@@ -51,7 +51,7 @@ struct ClientPreview: Codable, Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - request: What the client would ask for; what it has does not count.
-    ///   - token: Who it would be.
+    ///   - token: The token that the client would have.
     ///   - environment: What sessions share.
     /// - Throws: ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, or an error of the storage.
     init(
@@ -112,7 +112,7 @@ private struct LiveRows {
         var id: String
     }
 
-    /// What operations of a bucket replace each other by.
+    /// The key by which operations of a bucket replace each other.
     private struct Key: Hashable {
         var row: Row
         var subkey: String
