@@ -29,7 +29,7 @@ final class ExternalCommits: Sendable {
 
     private let log: FileWatch?
     private let pool: PoolCommits?
-    private let changes: ChangeHub
+    private let changes: ChangeTracker
     private let logger: any LoggerProtocol
     private let clock: any Clock<Duration>
     /// What the writer said last.
@@ -51,7 +51,7 @@ final class ExternalCommits: Sendable {
     init?(
         location: DatabaseLocation,
         pool: PoolCommits? = nil,
-        changes: ChangeHub,
+        changes: ChangeTracker,
         logger: any LoggerProtocol,
         clock: any Clock<Duration>,
         watch: (String) -> FileWatch? = { FileWatch(path: $0) }

@@ -21,7 +21,7 @@ final class FileConnections: Sendable {
     /// Measures the throttle of watches and delays between attempts to open.
     let clock: any Clock<Duration>
     /// The listeners to commits.
-    let changes = ChangeHub()
+    let changes = ChangeTracker()
     /// Hears of transactions that remove what the database knows of earlier syncs.
     let syncState: SyncStateObserver
     /// Tells commits of others from those of an app's pool; `nil` for connections of GRDB.

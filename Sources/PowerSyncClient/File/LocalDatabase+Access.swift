@@ -118,7 +118,7 @@ extension LocalDatabase {
 }
 
 extension LocalDatabase {
-    /// One element after each commit that appended to the upload queue; see ``ChangeHub/uploadQueueChanges()``.
+    /// One element after each commit that appended to the upload queue; see ``ChangeTracker/uploadQueueChanges()``.
     func uploadQueueChanges() -> AsyncStream<Void> {
         changes.uploadQueueChanges()
     }

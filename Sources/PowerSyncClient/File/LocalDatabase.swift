@@ -84,7 +84,7 @@ final class LocalDatabase: Sendable {
     /// Measures the throttle of watches and delays between attempts to open.
     var clock: any Clock<Duration> { connections.clock }
     /// The listeners to commits.
-    var changes: ChangeHub { connections.changes }
+    var changes: ChangeTracker { connections.changes }
     /// The table diffs that are being recorded.
     var tableDiffs: TableDiffRegistry { connections.tableDiffs }
     /// Hears of transactions that remove what the database knows of earlier syncs.
@@ -219,10 +219,10 @@ final class LocalDatabase: Sendable {
 
     // MARK: - Listeners
 
-    /// Adds a listener, which hears of every interesting commit from now on.
+    /// Adds a listener, which is told of every interesting commit from now on.
     ///
     /// It is finished when the handle ends. Remove it from ``changes``.
-    func addListener(_ listener: ChangeListener, interests: [ChangeInterest]? = nil) {
+    func addListener(_ listener: ChangeListener, interest: ChangeListener.Interest? = nil) {
         let isEnded = state.withLockedValue { state in
             if case .ended = state.use { return true }
             // Those that are gone are looked for when the array would grow: once for each doubling.
@@ -234,8 +234,8 @@ final class LocalDatabase: Sendable {
             return false
         }
         if isEnded { return listener.finish() }
-        changes.add(listener, interests: interests)
-        // What is not open has not prepared statements yet.
+        changes.add(listener, interest: interest)
+        // Connections that are not open have no prepared statements.
         guard let writer = try? connections.openWriter() else { return }
         writer.asyncWriteWithoutTransaction { [changes] db in
             changes.confirmListeners(db)

@@ -106,11 +106,11 @@ import Testing
             // The hint is in a file of its own: it comes before the commit.
             let log = directory.appending(path: "hint-wal")
             try Data().write(to: log)
-            let hub = ChangeHub()
+            let tracker = ChangeTracker()
             let commits = try #require(
                 ExternalCommits(
                     location: .file(path: directory.appending(path: "hint").path),
-                    changes: hub,
+                    changes: tracker,
                     logger: DefaultLogger(writers: []),
                     clock: TestClock { delay in
                         guard delay > ExternalCommits.delay * 2 else { return }
@@ -120,7 +120,7 @@ import Testing
             )
             try await pool.writeWithoutTransaction { try commits.synchronize($0) }
             commits.start(pool)
-            var announcements = hub.uploadQueueChanges().makeAsyncIterator()
+            var announcements = tracker.uploadQueueChanges().makeAsyncIterator()
             try Data("hint".utf8).write(to: log)
             #expect(await announcements.next() != nil)
             commits.cancel()
@@ -133,13 +133,15 @@ import Testing
         try await withTemporaryDirectory { directory in
             let pool = try DatabasePool(path: directory.appending(path: "a.db").path)
             let other = try DatabasePool(path: pool.path)
-            let (hub, log, clock) = (ChangeHub(), RecordingLogger(), TestClock())
+            let (tracker, log, clock) = (ChangeTracker(), RecordingLogger(), TestClock())
             let commits = try #require(
-                ExternalCommits(location: .file(path: pool.path), changes: hub, logger: log, clock: clock) { _ in nil }
+                ExternalCommits(location: .file(path: pool.path), changes: tracker, logger: log, clock: clock) { _ in
+                    nil
+                }
             )
             try await pool.writeWithoutTransaction { try commits.synchronize($0) }
             commits.start(pool)
-            var announcements = hub.uploadQueueChanges().makeAsyncIterator()
+            var announcements = tracker.uploadQueueChanges().makeAsyncIterator()
             for table in ["t", "u"] {
                 try await other.write { try $0.execute(sql: "CREATE TABLE \(table) (id)") }
                 try await clock.waitForTimer(of: ExternalCommits.blindDelay)
@@ -155,7 +157,7 @@ import Testing
     @Test func memoryHasNoFile() {
         let commits = ExternalCommits(
             location: .memory,
-            changes: ChangeHub(),
+            changes: ChangeTracker(),
             logger: DefaultLogger(writers: []),
             clock: ContinuousClock()
         )

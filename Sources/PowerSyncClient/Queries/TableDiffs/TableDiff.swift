@@ -103,7 +103,7 @@ public final class TableDiff: Sendable {
         guard try begin(listener) else { return }
         defer { end(listener) }
         let table = recording.definition.table.internalName.lowercased()
-        database.addListener(listener, interests: [.tables([table])])
+        database.addListener(listener, interest: .tables([table]))
         defer { database.changes.remove(listener) }
 
         var signals = listener.signals.makeAsyncIterator()
