@@ -1,3 +1,4 @@
+import HTTPConnections
 import Logging
 import PowerSyncServiceCore
 import ServiceLifecycle
