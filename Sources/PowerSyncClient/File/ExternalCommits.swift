@@ -5,7 +5,7 @@ import PowerSyncSQLite
 /// Notices that another process, or any other SQLite connection, has committed to the file of a database.
 ///
 /// In WAL mode every commit is written to the write-ahead log first. A write to that file is only a hint: it may be our
-/// own, a checkpoint, or the first part of a transaction. Whether somebody else has committed is what SQLite tells:
+/// own, a checkpoint, or the first part of a transaction. Whether another connection has committed is what SQLite tells:
 /// `PRAGMA data_version` changes on a connection when *another* connection has committed. All commits of a database are
 /// made by its writer, so the writer is asked, when its queue comes to it.
 ///
@@ -15,9 +15,14 @@ import PowerSyncSQLite
 /// Where an app's pool writes as well, ``PoolCommits`` tells whether it was the pool.
 ///
 /// A commit becomes visible after it was written, and with `synchronous = FULL` the disk is waited for in between. So
-/// after the last write the version is looked at a few more times.
+/// after the last write the version is looked at a few more times:
 ///
-/// Where the system has no watch left to give, which says so in the log, the version is looked at every second.
+/// ```
+///  write ──20 ms──► look ──100 ms──► look ──500 ms──► look ──2.5 s──► look
+///    ▲                      another write begins anew ─┘
+/// ```
+///
+/// Where the system has no watch left to give, which the log tells, the version is looked at every second.
 final class ExternalCommits: Sendable {
     /// How long after a write the version is looked at, and the least time between two looks.
     static let delay = Duration.milliseconds(20)
@@ -28,23 +33,26 @@ final class ExternalCommits: Sendable {
     static let blindDelay = Duration.seconds(1)
 
     private let log: FileWatch?
+    /// Whether nothing tells of the first write.
+    private let beginsBlind: Bool
     private let pool: PoolCommits?
     private let changes: ChangeTracker
     private let logger: any LoggerProtocol
     private let clock: any Clock<Duration>
-    /// What the writer said last.
+    /// The answer of the writer to the last look.
     private let version = NIOLockedValueBox<Int64?>(nil)
     private let task = NIOLockedValueBox<Task<Void, Never>?>(nil)
-    /// Whether nothing tells of writes; one element of the stream after that has become so.
-    private let isBlind = NIOLockedValueBox(false)
-    private let blindTimes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let writes: CoalescingTrigger<Hint>
+
+    /// That the log was written to.
+    private enum Hint: Comparable { case write }
 
     /// Begins to collect hints; `nil` for a database in memory.
     ///
     /// - Parameters:
     ///   - location: Where the database is.
     ///   - pool: The connections of the app that write as well.
-    ///   - changes: Who is told.
+    ///   - changes: Receives the announcements.
     ///   - logger: Receives messages.
     ///   - clock: Measures the delays.
     ///   - watch: Makes the watch of a file; `nil` when the system has none left.
@@ -54,28 +62,25 @@ final class ExternalCommits: Sendable {
         changes: ChangeTracker,
         logger: any LoggerProtocol,
         clock: any Clock<Duration>,
-        watch: (String) -> FileWatch? = { FileWatch(path: $0) }
+        watch: (_ path: String, _ onWrite: @escaping @Sendable () -> Void) -> FileWatch? = {
+            FileWatch(path: $0, onWrite: $1)
+        }
     ) {
         guard case .file(let path) = location else { return nil }
-        log = watch(path + "-wal")
+        let writes = CoalescingTrigger<Hint>()
+        let log = watch(path + "-wal") { writes.fire(.write) }
+        self.log = log
+        self.writes = writes
         self.pool = pool
         self.changes = changes
         self.logger = logger
         self.clock = clock
-        arm()
-    }
-
-    private func arm() {
-        let wasBlind = isBlind.withLockedValue { isBlind in
-            defer { isBlind = !(log?.arm() ?? false) }
-            return isBlind
-        }
-        if !wasBlind, isBlind.withLockedValue({ $0 }) { blindTimes.continuation.yield() }
+        beginsBlind = log?.arm() != true
     }
 
     /// Takes the present state for known.
     ///
-    /// Call it on the writer, before anybody has read anything that must be kept up to date.
+    /// Call it on the writer, before the first read of what must be kept up to date.
     func synchronize(_ db: Database) throws {
         _ = try hasNews(db)
     }
@@ -91,7 +96,6 @@ final class ExternalCommits: Sendable {
     /// Ends the announcements.
     func cancel() {
         log?.cancel()
-        blindTimes.continuation.finish()
         task.withLockedValue { $0 }?.cancel()
     }
 
@@ -103,57 +107,58 @@ final class ExternalCommits: Sendable {
     }
 
     private func run(_ writer: any DatabaseWriter) async {
-        let (quietTimes, quietTime) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        await withTaskGroup { tasks in
-            tasks.addTask { await self.lookWhileBlind(writer) }
-            tasks.addTask {
-                if let log = self.log {
-                    for await _ in log.changes {
-                        quietTime.yield()
-                        await self.look(after: ExternalCommits.delay, writer)
-                        // The looks that follow may have come before this one, which another has to follow.
-                        if self.pool?.awaitsNames == true { quietTime.yield() }
-                    }
-                }
-                quietTime.finish()
-            }
-            tasks.addTask {
-                // Writes during one round cause another one.
-                for await _ in quietTimes {
-                    for delay in ExternalCommits.lateDelays {
-                        await self.look(after: delay, writer)
-                    }
-                }
-            }
-        }
-    }
-
-    private func lookWhileBlind(_ writer: any DatabaseWriter) async {
-        var isTold = false
-        for await _ in blindTimes.stream {
-            if !isTold {
-                isTold = true
+        var (isBlind, hasToldBlindness) = (beginsBlind, false)
+        // The delays of the looks that are due, one after the other.
+        var delays: ArraySlice<Duration> = []
+        while !Task.isCancelled {
+            if isBlind, !hasToldBlindness {
+                hasToldBlindness = true
                 logger.warning(
                     "The system has no watch left to tell of what other processes write: looking every second.",
                     tag: LogTag.database
                 )
             }
-            while isBlind.withLockedValue({ $0 }), !Task.isCancelled {
-                await look(after: ExternalCommits.blindDelay, writer)
+            if await isWritten(within: delays.first ?? (isBlind ? Self.blindDelay : nil)) {
+                // A watch that has told is silent until it is armed by a look, so this cannot go on for ever.
+                delays = [Self.delay] + Self.lateDelays[...]
+                continue
             }
+            guard !Task.isCancelled else { return }
+            _ = delays.popFirst()
+            // First, so that what is committed after the look causes another one.
+            isBlind = log?.arm() != true
+            await look(writer)
+            // The pool may still name the tables of a commit that was seen by the last look.
+            if delays.isEmpty, pool?.awaitsNames == true { delays = Self.lateDelays[...] }
         }
     }
 
-    private func look(after delay: Duration, _ writer: any DatabaseWriter) async {
+    /// Waits for a write, or for a delay to pass; `nil` waits for a write only.
+    ///
+    /// - Returns: Whether the log was written to.
+    private func isWritten(within delay: Duration?) async -> Bool {
+        guard let delay else { return (try? await writes.wait()) != nil }
+        return await withTaskGroup(of: Bool.self) { group in
+            group.addTask { (try? await self.writes.wait()) != nil }
+            group.addTask {
+                try? await self.clock.sleep(for: delay)
+                return false
+            }
+            var isWritten = await group.next() ?? false
+            group.cancelAll()
+            // A write that comes with the end of the delay is not lost.
+            for await result in group where result { isWritten = true }
+            return isWritten
+        }
+    }
+
+    private func look(_ writer: any DatabaseWriter) async {
         do {
-            try await clock.sleep(for: delay)
-            // First, so that what is committed after the look causes another one.
-            arm()
             let hasCommit = try await writer.uncancelledWriteWithoutTransaction { try self.hasNews($0) }
             let hasNews = await pool?.hasNews(writer, hasCommit: hasCommit) ?? hasCommit
             if hasNews { changes.announceAll() }
         } catch is CancellationError {
-            // The loop ends with its stream.
+            // The loop ends with its task.
         } catch {
             logger.warning("Cannot see whether another process has written: \(error.lineOfText)", tag: LogTag.database)
         }

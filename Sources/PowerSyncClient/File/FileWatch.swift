@@ -8,22 +8,15 @@ final class FileWatch: Sendable {
     private let path: String
     private let kernel: NIOLockedValueBox<KernelWatch?>
 
-    /// One element after any number of writes since the watch was last armed.
-    ///
-    /// Finishes with ``cancel()``.
-    let changes: AsyncStream<Void>
-    private let signal: AsyncStream<Void>.Continuation
-
     /// Creates a watch that is not armed yet; `nil` where the system does not offer this.
     ///
-    /// - Parameter path: The file, which may come and go.
-    init?(path: String) {
-        let (changes, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        guard let kernel = KernelWatch(onChange: { signal.yield() }) else { return nil }
+    /// - Parameters:
+    ///   - path: The file, which may come and go.
+    ///   - onWrite: Called, on a thread of the system, after any number of writes since the watch was last armed.
+    init?(path: String, onWrite: @escaping @Sendable () -> Void) {
+        guard let kernel = KernelWatch(onChange: onWrite) else { return nil }
         self.path = path
         self.kernel = NIOLockedValueBox(kernel)
-        self.changes = changes
-        self.signal = signal
     }
 
     /// Asks for the next write.
@@ -45,7 +38,6 @@ final class FileWatch: Sendable {
             kernel?.cancel()
             kernel = nil
         }
-        signal.finish()
     }
 
     deinit {

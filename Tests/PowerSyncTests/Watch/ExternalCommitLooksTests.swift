@@ -70,6 +70,23 @@ import Testing
         }
     }
 
+    @Test func aWriteBetweenLateLooksIsLookedAtSoon() async throws {
+        let clock = TestClock()
+        try await withLocalDatabase(clock: clock) { database, path, _ in
+            // What opening has written is looked at.
+            try await clock.waitForTimer(of: ExternalCommits.delay)
+            clock.advance(by: ExternalCommits.delay)
+            try await clock.waitForTimer(of: ExternalCommits.lateDelays[0])
+            var announcements = database.uploadQueueChanges().makeAsyncIterator()
+            let pool = try DatabasePool(path: path)
+            try await pool.write { try $0.execute(sql: "INSERT INTO ps_kv (key, value) VALUES ('k', 1)") }
+            try await clock.waitForTimer(of: ExternalCommits.delay)
+            clock.advance(by: ExternalCommits.delay)
+            #expect(await announcements.next() != nil)
+            try pool.close()
+        }
+    }
+
     @Test func closingEndsQueuedLooks() async throws {
         try await withLocalDatabase { database, path, _ in
             let gate = Gate()
@@ -81,7 +98,7 @@ import Testing
                 }
             }
             await hasStarted.wait(for: 1)
-            // One for each loop waits for the writer now, however many writes follow.
+            // One look waits for the writer now, however many writes follow.
             let pool = try DatabasePool(path: path)
             for number in 0..<100 {
                 try await pool.write {
@@ -135,7 +152,7 @@ import Testing
             let other = try DatabasePool(path: pool.path)
             let (tracker, log, clock) = (ChangeTracker(), RecordingLogger(), TestClock())
             let commits = try #require(
-                ExternalCommits(location: .file(path: pool.path), changes: tracker, logger: log, clock: clock) { _ in
+                ExternalCommits(location: .file(path: pool.path), changes: tracker, logger: log, clock: clock) { _, _ in
                     nil
                 }
             )

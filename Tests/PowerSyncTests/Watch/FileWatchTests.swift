@@ -12,18 +12,38 @@ import Testing
         try handle.close()
     }
 
+    /// A watch, and one element after any number of times that it tells.
+    private struct Watched {
+        let watch: FileWatch
+        let changes: AsyncStream<Void>
+        private let change: AsyncStream<Void>.Continuation
+
+        init(_ file: URL) throws {
+            let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+            watch = try #require(FileWatch(path: file.path) { change.yield() })
+            self.changes = changes
+            self.change = change
+        }
+
+        func cancel() {
+            watched.cancel()
+            change.finish()
+        }
+    }
+
     @Test func eachArmedWriteIsTold() async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "file")
             try Data().write(to: file)
-            let watch = try #require(FileWatch(path: file.path))
-            var changes = watch.changes.makeAsyncIterator()
+            let watched = try Watched(file)
+            let watch = watched.watch
+            var changes = watched.changes.makeAsyncIterator()
             for _ in 0..<3 {
                 watch.arm()
                 try append("x", to: file)
                 #expect(await changes.next() != nil)
             }
-            watch.cancel()
+            watched.cancel()
             #expect(await changes.next() == nil)
         }
     }
@@ -32,13 +52,14 @@ import Testing
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "file")
             try Data().write(to: file)
-            let watch = try #require(FileWatch(path: file.path))
+            let watched = try Watched(file)
+            let watch = watched.watch
             watch.arm()
             try append("x", to: file)
-            var changes = watch.changes.makeAsyncIterator()
+            var changes = watched.changes.makeAsyncIterator()
             #expect(await changes.next() != nil)
             for _ in 0..<100 { try append("x", to: file) }
-            watch.cancel()
+            watched.cancel()
             #expect(await changes.next() == nil)
         }
     }
@@ -48,8 +69,9 @@ import Testing
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "file")
             try Data().write(to: file)
-            let watch = try #require(FileWatch(path: file.path))
-            var changes = watch.changes.makeAsyncIterator()
+            let watched = try Watched(file)
+            let watch = watched.watch
+            var changes = watched.changes.makeAsyncIterator()
             watch.arm()
             if isReplaced {
                 try Data("new".utf8).write(to: file, options: .atomic)
@@ -64,7 +86,7 @@ import Testing
             watch.arm()
             try append("x", to: file)
             #expect(await changes.next() != nil)
-            watch.cancel()
+            watched.cancel()
         }
     }
 }

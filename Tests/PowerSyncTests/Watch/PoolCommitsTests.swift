@@ -32,15 +32,12 @@ import Testing
         }
     }
 
-    /// Lets the look after a write happen, and the first late ones.
+    /// Lets the look after a write happen, and the late ones.
     private func finishLooks() async throws {
-        try await clock.waitForTimer(of: ExternalCommits.delay)
-        for (delay, next) in zip(ExternalCommits.lateDelays, ExternalCommits.lateDelays.dropFirst()) {
+        for delay in [ExternalCommits.delay] + ExternalCommits.lateDelays {
             try await clock.waitForTimer(of: delay)
             clock.advance(by: delay)
-            try await clock.waitForTimer(of: next)
         }
-        clock.advance(by: ExternalCommits.lateDelays[2])
     }
 
     private func insertUser(_ pool: PlainPool) async throws {
