@@ -310,6 +310,27 @@ private typealias News = ChangeListener.News
         #expect(seen == [SeenCommits(contained: 0, possible: 1), SeenCommits(contained: 1, possible: 1)])
     }
 
+    @Test func rowsOfWhatHasChangedAlreadyAreNotReported() throws {
+        let listener = try listener("SELECT * FROM v")
+        try writer.write { db in
+            #expect(tracker.observes(eventsOfKind: .insert(tableName: "a")))
+            try db.execute(sql: "INSERT INTO v VALUES (1)")
+            for table in ["a", "v"] {
+                #expect(!tracker.observes(eventsOfKind: .insert(tableName: table)), "\(table)")
+            }
+            // The answer decides how the statement deletes later on.
+            #expect(tracker.observes(eventsOfKind: .delete(tableName: "a")))
+        }
+        #expect(listener.takeNews() == News(tables: ["a"], lastCertain: 1))
+    }
+
+    @Test func entriesThatAreRemovedFromTheUploadQueueAreNotReported() throws {
+        let changes = tracker.uploadQueueChanges()
+        #expect(tracker.observes(eventsOfKind: .insert(tableName: "ps_crud")))
+        #expect(!tracker.observes(eventsOfKind: .delete(tableName: "ps_crud")))
+        withExtendedLifetime(changes) {}
+    }
+
     @Test func removedListenersHearNothing() throws {
         let listener = try listener("SELECT * FROM a")
         tracker.remove(listener)
