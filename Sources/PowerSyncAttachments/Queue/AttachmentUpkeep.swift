@@ -132,7 +132,7 @@ extension AttachmentUpkeep {
         }
     }
 
-    /// Refuses directories that nobody wants to be emptied.
+    /// Refuses directories that are not to be emptied: the root and the home directory.
     func checkMayBeEmptied() throws {
         let path = URL(fileURLWithPath: directory).standardizedFileURL.path
         guard !directory.isEmpty, path != "/", path != URL(fileURLWithPath: NSHomeDirectory()).standardizedFileURL.path

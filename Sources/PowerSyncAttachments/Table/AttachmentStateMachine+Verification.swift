@@ -11,7 +11,7 @@ extension AttachmentStateMachine {
         }
     }
 
-    /// Somebody has looked for the file.
+    /// The storage was asked for the file.
     ///
     /// - Parameters:
     ///   - file: Where it is.

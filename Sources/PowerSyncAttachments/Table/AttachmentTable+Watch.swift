@@ -141,7 +141,7 @@ extension AttachmentTable {
         }
     }
 
-    /// A row that says it has no file is not looked for: files of that name are somebody else's.
+    /// A row that says it has no file is not looked for: files of that name belong to another owner.
     private func examineArchived(
         _ row: Attachment,
         claims: PathClaims,

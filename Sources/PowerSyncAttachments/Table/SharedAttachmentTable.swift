@@ -10,7 +10,7 @@ final class SharedAttachmentTable: Sendable {
     private struct State {
         /// The ids of attachments whose file is being written, sent or removed.
         var claimed: Set<ExactText> = []
-        /// The ids in `claimed` that somebody asked for in vain.
+        /// The ids in `claimed` that a caller asked for in vain.
         var wanted: Set<ExactText> = []
         var members: [Int: @Sendable () -> Void] = [:]
         var lastID = 0
@@ -26,7 +26,7 @@ final class SharedAttachmentTable: Sendable {
     let paths: ClaimedPaths
     private let state = NIOLockedValueBox(State())
 
-    /// Creates a table that is shared with nobody else.
+    /// Creates a table that no other queue shares.
     ///
     /// - Parameters:
     ///   - owner: Lives as long as the table.
@@ -71,7 +71,7 @@ final class SharedAttachmentTable: Sendable {
 
     /// Reserves the file of an attachment.
     ///
-    /// - Returns: `false` when somebody else has it; all members are called when it is released.
+    /// - Returns: `false` when another caller has it; all members are called when it is released.
     func claim(_ id: String) -> Bool {
         state.withLockedValue { state in
             let id = ExactText(id)
@@ -93,7 +93,7 @@ final class SharedAttachmentTable: Sendable {
 
     /// Registers a started queue.
     ///
-    /// - Parameter onRelease: Called when a reservation that somebody waits for was given back.
+    /// - Parameter onRelease: Called when a reservation that a caller waits for was given back.
     /// - Returns: The registration, which ends with its last reference.
     func join(onRelease: @escaping @Sendable () -> Void) -> Member {
         state.withLockedValue { state in

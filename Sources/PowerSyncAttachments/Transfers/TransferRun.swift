@@ -219,7 +219,7 @@ extension TransferRun {
 
     /// Reads what is to be transferred.
     ///
-    /// - Returns: Whether there is still a database, and somebody who wants to know.
+    /// - Returns: Whether there is still a database, and the run is not ended.
     private func look(isHopeful: Bool) async -> Bool {
         do {
             let rows = try await context.files.service.withContext { try await $0.getActiveAttachments() }
@@ -272,7 +272,7 @@ extension TransferRun {
             guard state.phase == .running else { return }
             while let attachment = state.schedule.next() {
                 guard context.files.table.claim(attachment.id) else {
-                    // Whoever has it causes a look when it is free.
+                    // The owner of the reservation causes a look when it is free.
                     state.schedule.ended(attachment.id)
                     continue
                 }
@@ -464,7 +464,7 @@ extension TransferRun {
                 // The adapter cancelled something of its own, or the queue did: no answer to the question whether to go on.
                 retryLater(attachment, direction, error)
             case let transfer as AttachmentTransferError where transfer.code == .inProgress:
-                // Whoever downloads the file, maybe another process, is to finish.
+                // The owner of the download, maybe another process, is to finish.
                 retryLater(attachment, direction, error)
             default:
                 guard await !isRetried(attachment, direction, error), !Task.isCancelled else {

@@ -11,6 +11,12 @@ public let DEFAULT_DB_FILENAME = "powersync.db"
 /// try await database.execute(sql: "INSERT INTO lists (id, name) VALUES (uuid(), ?)", parameters: ["Groceries"])
 /// ```
 ///
+/// Databases of one file in a process share its connections, its schema and its sync; most apps create one and share it. When a later
+/// one has another schema, its first use replaces the schema for all of them, as
+/// ``PowerSyncDatabaseProtocol/updateSchema(schema:)`` does, and throws while the file is connected. One with other initial statements
+/// throws at each use. A warning in the log tells of both. A closed database leaves the others as they are, and the last one closes the
+/// file.
+///
 /// - Parameters:
 ///   - schema: The tables of the app.
 ///   - dbFilename: `:memory:` for a private database in memory, an absolute path, or a name inside the user's directory

@@ -22,7 +22,7 @@ extension PowerSyncDatabaseProtocol {
     }
 
     /// The object that all databases of this one's file in this process share.
-    package var fileOwner: any Sendable { SyncedDatabase.behind(self)?.membership.group ?? self }
+    package var fileOwner: any Sendable { SyncedDatabase.behind(self)?.local.file ?? self }
 
     /// Gives a function that tells whether the database of ours behind this one is closed, without keeping it.
     ///

@@ -8,7 +8,6 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     package let logger: any LoggerProtocol
     let local: LocalDatabase
     let sync: SyncClient
-    let membership: DatabaseMembership
 
     /// Creates a database in a file of its own, or in memory, that is opened at first use.
     ///
@@ -44,7 +43,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     /// - Parameters:
     ///   - schema: The tables of the app.
     ///   - writer: The pool, which is used for everything and closed with the database.
-    ///   - identifier: Equal for databases of one file.
+    ///   - identifier: How messages name the database; for a pool without a file, equal for databases that belong together.
     ///   - logger: Receives messages.
     ///   - environment: The outside world of the sync client.
     package convenience init(
@@ -54,10 +53,11 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         logger: any LoggerProtocol,
         environment: SyncEnvironment = .live
     ) {
+        let source = ConnectionSource.writer(writer)
         self.init(
             schema: schema,
-            source: .writer(writer),
-            identity: identifier,
+            source: source,
+            identity: source.location(of: writer).identity ?? DatabaseLocation.identity(of: identifier),
             name: identifier,
             logger: logger,
             environment: environment
@@ -91,23 +91,34 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
                 return try ClientSchema(schema)
             },
             logger: logger,
-            seed: seed
+            seed: seed,
+            identity: identity
         )
-        membership = DatabaseGroups.shared.join(local, identity: identity)
-        sync = SyncClient(database: local, group: membership.group.sync, logger: logger, environment: environment)
+        let group = local.file.shared { SyncGroup() }
+        sync = SyncClient(database: local, group: group, logger: logger, environment: environment)
         sync.status.belongs(to: self)
         local.onOpen { [weak sync] offline in sync?.databaseDidOpen(offline) }
-        if !membership.isFirst {
-            logger.warning(
-                "Multiple PowerSync instances for the same database have been detected. "
-                    + "This is allowed, but most apps create one instance and share it: \(name)",
-                tag: LogTag.database
-            )
+        local.whileDisconnected { [weak sync] body in try await sync?.whileDisconnected(body) }
+        if !local.place.isFirst { warnOfOthers(name) }
+    }
+
+    /// Says that the file has another handle, and what follows from it.
+    private func warnOfOthers(_ name: String) {
+        var message =
+            "Multiple PowerSync instances for the same database have been detected. "
+            + "This is allowed, but most apps create one instance and share it: \(name)."
+        if local.differences.contains(.schema) {
+            message +=
+                " The schema of this one differs: when this instance is used first, its schema replaces that of all of them, "
+                + "unless the database is connected."
         }
+        if local.differences.contains(.initialStatements) {
+            message += " The initialStatements of this one differ: it cannot be used."
+        }
+        logger.warning(message, tag: LogTag.database)
     }
 
     deinit {
-        membership.leave()
         local.end()
         // Handles on streams keep the client; those who wait with one wait for nothing.
         sync.status.finish()
@@ -131,12 +142,11 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     package func close(deleteDatabase: Bool) async throws {
         if deleteDatabase { try checkMayDelete() }
         await sync.close()
-        membership.leave()
         try await local.close()
         if deleteDatabase {
             // Another instance may have come meanwhile.
             try checkMayDelete()
-            try local.source.location?.get().deleteFiles()
+            try local.connections.source.location?.get().deleteFiles()
         }
     }
 
@@ -144,7 +154,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)``
     private func checkMayDelete() throws {
-        guard case .success(.file(let path))? = local.source.location, membership.hasOthers() else { return }
+        guard case .success(.file(let path))? = local.connections.source.location, local.hasOthers else { return }
         throw PowerSyncError.cannotDelete(openFile: path)
     }
 }
@@ -181,6 +191,8 @@ extension SyncedDatabase {
     package func updateSchema(schema: any SchemaProtocol) async throws {
         SyncedDatabase.validate(schema, logger: logger)
         let schema = try ClientSchema(schema)
+        // First: a first use may have to wait for its turn to change the schema, too.
+        _ = try await local.writer()
         try await sync.whileDisconnected { [local] in
             try await local.apply(schema)
         }
@@ -206,6 +218,8 @@ extension SyncedDatabase {
         var options: ClearOptions = []
         if clearLocal { options.insert(.localTables) }
         if soft { options.insert(.soft) }
+        // First: a first use may have to wait for its turn to change the schema. Also for a cancelled task, as the clearing itself.
+        try await Task.ignoringCancellation { [local] in _ = try await local.writer() }
         try await sync.disconnectAndClear { [options] db in
             try LocalData.clear(db, options)
         }

@@ -51,6 +51,11 @@ extension PowerSyncError {
         "The pool's database has no file. PowerSync needs a file to open connections of its own to it; "
             + "use PowerSyncDatabase(schema:dbFilename:) for a database in memory"
     )
+    static let otherInitialStatements = refused(
+        .cannotOpen,
+        "Another database object of this process uses the same file with other initialStatements: create both with the same ones, "
+            + "or this one after the other one was closed."
+    )
     static let fileNameWithNUL = refused(.invalidArgument, "The database file name contains a NUL character")
     static let emptyFileName = refused(.invalidArgument, "The database file name is empty")
     static let noDirectory = refused(

@@ -1,6 +1,8 @@
+import Dispatch
 import GRDB
 import GRDBSQLite
 import PowerSyncCore
+import PowerSyncSQLite
 
 /// Where the connections of a database come from.
 enum ConnectionSource: Sendable {
@@ -13,6 +15,11 @@ enum ConnectionSource: Sendable {
     /// The app's own statements run on them. Everything else runs on connections of ours to the same file, which write
     /// only while the pool's writer is ours, so that the two never compete.
     case pool(any SQLiteConnectionPoolProtocol)
+
+    /// Whether the connections are the app's.
+    var isOfApp: Bool {
+        if case .location = self { false } else { true }
+    }
 
     /// Where the file is, if we may delete it.
     var location: Result<DatabaseLocation, any Error>? {
@@ -45,7 +52,7 @@ enum ConnectionSource: Sendable {
                 clock: clock
             ).open()
         case .writer(let writer):
-            try await DatabaseAccess.write(to: writer) { db in
+            try await writer.uncancelledWriteWithoutTransaction { db in
                 let isPrepared = SQLFunctions.areInstalled(on: db)
                 try SQLFunctions.install(on: db)
                 guard try ConnectionSetUp.isSchemaTrusted(db) else {
@@ -84,15 +91,28 @@ enum ConnectionSource: Sendable {
     /// Closes the connections that we have opened.
     func closeOwn(_ writer: any DatabaseWriter) async throws {
         if case .writer = self { return }
-        try await DatabaseAccess.close(writer)
+        try await writer.closeWaiting()
     }
 
     /// Closes the connections of the app.
     func closeForeign() async throws {
         switch self {
         case .location: break
-        case .writer(let writer): try await DatabaseAccess.close(writer)
+        case .writer(let writer): try await writer.closeWaiting()
         case .pool(let pool): try await pool.close()
+        }
+    }
+}
+
+extension DatabaseWriter {
+    /// Waits for running accesses and closes the connections.
+    ///
+    /// GRDB blocks meanwhile, so this happens on a thread of its own.
+    fileprivate func closeWaiting() async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            DispatchQueue.global().async {
+                continuation.resume(with: Result { try self.close() })
+            }
         }
     }
 }

@@ -71,6 +71,14 @@ enum DatabaseLocation: Sendable, Hashable {
             .appendingPathComponent(url.lastPathComponent).path
     }
 
+    /// What tells the file behind connections of the app apart from others.
+    ///
+    /// - Parameter identifier: What the app calls the file: its path, or a name of its own.
+    /// - Returns: The ``identity`` of a path; a name as it is.
+    static func identity(of identifier: String) -> String {
+        identifier.hasPrefix("/") ? file(behind: identifier).identity ?? identifier : identifier
+    }
+
     /// Creates the missing parent directories and the file, for nobody but the user of the process; what is there stays as it is.
     func createFile() throws {
         guard case .file(let path) = self else { return }

@@ -1,5 +1,6 @@
 import GRDB
 import NIOConcurrencyHelpers
+import PowerSyncSQLite
 
 /// Notices that another process, or any other SQLite connection, has committed to the file of a database.
 ///
@@ -8,8 +9,8 @@ import NIOConcurrencyHelpers
 /// `PRAGMA data_version` changes on a connection when *another* connection has committed. All commits of a database are
 /// made by its writer, so the writer is asked, when its queue comes to it.
 ///
-/// Another instance in this process does not need the hint: it says when it has committed, see ``lookSoon()``. Each commit
-/// is announced once, however many hints there are.
+/// Instances in this process share the writer; only pools of an app are other connections. Each commit is announced once, however
+/// many hints there are.
 ///
 /// Where an app's pool writes as well, ``PoolCommits`` tells whether it was the pool.
 ///
@@ -28,15 +29,12 @@ final class ExternalCommits: Sendable {
 
     private let log: FileWatch?
     private let pool: PoolCommits?
-    private let changes: ChangeHub
+    private let changes: ChangeTracker
     private let logger: any LoggerProtocol
     private let clock: any Clock<Duration>
     /// What the writer said last.
     private let version = NIOLockedValueBox<Int64?>(nil)
     private let task = NIOLockedValueBox<Task<Void, Never>?>(nil)
-    /// One element after any number of calls of ``lookSoon()``.
-    private let calls: AsyncStream<Void>
-    private let call: AsyncStream<Void>.Continuation
     /// Whether nothing tells of writes; one element of the stream after that has become so.
     private let isBlind = NIOLockedValueBox(false)
     private let blindTimes = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -53,7 +51,7 @@ final class ExternalCommits: Sendable {
     init?(
         location: DatabaseLocation,
         pool: PoolCommits? = nil,
-        changes: ChangeHub,
+        changes: ChangeTracker,
         logger: any LoggerProtocol,
         clock: any Clock<Duration>,
         watch: (String) -> FileWatch? = { FileWatch(path: $0) }
@@ -61,7 +59,6 @@ final class ExternalCommits: Sendable {
         guard case .file(let path) = location else { return nil }
         log = watch(path + "-wal")
         self.pool = pool
-        (calls, call) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         self.changes = changes
         self.logger = logger
         self.clock = clock
@@ -91,15 +88,9 @@ final class ExternalCommits: Sendable {
         }
     }
 
-    /// Has the version looked at, as soon as the writer's queue comes to it.
-    func lookSoon() {
-        call.yield()
-    }
-
     /// Ends the announcements.
     func cancel() {
         log?.cancel()
-        call.finish()
         blindTimes.continuation.finish()
         task.withLockedValue { $0 }?.cancel()
     }
@@ -114,9 +105,6 @@ final class ExternalCommits: Sendable {
     private func run(_ writer: any DatabaseWriter) async {
         let (quietTimes, quietTime) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         await withTaskGroup { tasks in
-            tasks.addTask {
-                for await _ in self.calls { await self.look(after: .zero, writer) }
-            }
             tasks.addTask { await self.lookWhileBlind(writer) }
             tasks.addTask {
                 if let log = self.log {
@@ -158,10 +146,10 @@ final class ExternalCommits: Sendable {
 
     private func look(after delay: Duration, _ writer: any DatabaseWriter) async {
         do {
-            if delay > .zero { try await clock.sleep(for: delay) }
+            try await clock.sleep(for: delay)
             // First, so that what is committed after the look causes another one.
             arm()
-            let hasCommit = try await DatabaseAccess.write(to: writer) { try self.hasNews($0) }
+            let hasCommit = try await writer.uncancelledWriteWithoutTransaction { try self.hasNews($0) }
             let hasNews = await pool?.hasNews(writer, hasCommit: hasCommit) ?? hasCommit
             if hasNews { changes.announceAll() }
         } catch is CancellationError {

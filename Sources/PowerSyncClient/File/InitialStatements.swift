@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncSQLite
 
 /// The statements of the app that run first on every connection.
 enum InitialStatements {
@@ -21,12 +22,20 @@ enum InitialStatements {
         }
     }
 
+    private static let keyPragmas: Set<String> = ["key", "rekey", "hexkey", "hexrekey", "textkey", "textrekey"]
+
     /// Whether a statement sets the key of a file, or changes it.
     static func setsKey(_ sql: String) -> Bool {
-        let spaceAndComments = #/(?:\s|--[^\n]*\n|/\*.*?\*/)*/#.dotMatchesNewlines()
-        let pragma = #/pragma\s+(?:["\w]+\s*\.\s*)?"?(?:hex|text)?(?:key|rekey)"?\s*[=(]/#.ignoresCase()
-        let start = sql.prefixMatch(of: spaceAndComments)?.range.upperBound ?? sql.startIndex
-        return sql[start...].prefixMatch(of: pragma) != nil
+        var tokens = SQLTokens(sql)
+        guard tokens.next()?.isKeyword("PRAGMA") == true, var name = tokens.next()?.name else { return false }
+        var next = tokens.next()
+        if next?.isSymbol(".") == true {
+            // The first name is that of the schema.
+            name = tokens.next()?.name ?? ""
+            next = tokens.next()
+        }
+        guard let next, next.isSymbol("=") || next.isSymbol("(") else { return false }
+        return keyPragmas.contains(name.lowercased())
     }
 
     /// Whether the SQLite library encrypts: SQLCipher tells its version, SQLite3 Multiple Ciphers the cipher.

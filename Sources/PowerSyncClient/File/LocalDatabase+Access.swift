@@ -22,7 +22,7 @@ extension LocalDatabase {
     /// that the next transaction is behind those who have waited for the copy.
     func writeMuch<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         // A copy beside a pool of the app would compete with its writer.
-        guard poolCommits == nil else { return try await write(body) }
+        guard connections.poolCommits == nil else { return try await write(body) }
         let writer = try await writer()
         let isCopyDue = NIOLockedValueBox(false)
         let result = try await write { db in
@@ -47,30 +47,15 @@ extension LocalDatabase {
     func writeWithoutTransaction<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         let writer = try await writer()
         return try await wrappingErrors {
-            try await writeAlone(to: writer) { db in
-                try self.checkIsOpen()
-                return try body(db)
-            }
+            try await connections.write(to: writer) { db in try self.using { try body(db) } }
         }
-    }
-
-    /// Runs `body` alone on the writing connection, whether the database is open already or not.
-    func writeAlone<T>(
-        to writer: any DatabaseWriter,
-        _ body: @escaping @Sendable (Database) throws -> T
-    ) async throws -> T {
-        guard let poolCommits else { return try await DatabaseAccess.write(to: writer, body) }
-        return try await poolCommits.write(to: writer, body)
     }
 
     /// Runs `body` on a reading connection; each statement sees the newest committed state.
     func read<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         let writer = try await writer()
         return try await wrappingErrors {
-            try await DatabaseAccess.read(from: writer) { db in
-                try self.checkIsOpen()
-                return try body(db)
-            }
+            try await writer.uncancelledReadWithoutTransaction { db in Transfer(try self.using { try body(db) }) }.value
         }
     }
 
@@ -81,17 +66,12 @@ extension LocalDatabase {
         }
     }
 
-    private func wrappingErrors<T>(_ body: () async throws -> T) async throws -> T {
+    func wrappingErrors<T>(_ body: () async throws -> T) async throws -> T {
         do {
             return try await AppCall.whileWorking(body)
         } catch {
             throw PowerSyncError.wrapping(error)
         }
-    }
-
-    /// A close may have come between asking for a connection and getting it.
-    private func checkIsOpen() throws {
-        guard !isClosed else { throw PowerSyncError.databaseIsClosed }
     }
 }
 
@@ -101,27 +81,24 @@ extension LocalDatabase {
     func writeLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
         let writer = try await writer()
         return try await AppCall.whileWorking {
-            if case .pool(let pool) = source {
+            if case .pool(let pool) = connections.source {
                 return try await pool.write { [logger] lease in
-                    try self.checkIsOpen()
-                    return Transfer(try LeasedConnection.use(lease, logger: logger, callback))
+                    Transfer(try self.using { try LeasedConnection.use(lease, logger: logger, callback) })
                 }.value
             }
-            return try await DatabaseAccess.write(to: writer) { [logger] db in
-                try self.checkIsOpen()
-                return try LocalConnection.use(db, logger: logger, callback)
-            }
+            return try await writer.uncancelledWriteWithoutTransaction { [logger] db in
+                Transfer(try self.using { try LocalConnection.use(db, logger: logger, callback) })
+            }.value
         }
     }
 
     /// Runs a callback on a reading connection, outside a transaction.
     func readLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
-        if case .pool(let pool) = source {
+        if case .pool(let pool) = connections.source {
             _ = try await writer()
             return try await AppCall.whileWorking {
                 try await pool.read { [logger] lease in
-                    try self.checkIsOpen()
-                    return Transfer(try LeasedConnection.use(lease, logger: logger, callback))
+                    Transfer(try self.using { try LeasedConnection.use(lease, logger: logger, callback) })
                 }.value
             }
         }
@@ -131,17 +108,17 @@ extension LocalDatabase {
     /// Runs a callback on a reading connection of GRDB, which knows what statements read.
     func observingReadLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
         let writer = try await writer()
-        return try await AppCall.whileWorking {
-            try await DatabaseAccess.read(from: writer) { [logger] db in
-                try self.checkIsOpen()
-                return try LocalConnection.use(db, logger: logger, callback)
+        // A connection that cannot be opened is an error of ours, and what the callback throws stays as it is.
+        return try await wrappingErrors {
+            try await writer.uncancelledReadWithoutTransaction { [logger] db in
+                Transfer(Result { try self.using { try LocalConnection.use(db, logger: logger, callback) } })
             }
-        }
+        }.value.get()
     }
 }
 
 extension LocalDatabase {
-    /// One element after each commit that appended to the upload queue; see ``ChangeHub/uploadQueueChanges()``.
+    /// One element after each commit that appended to the upload queue; see ``ChangeTracker/uploadQueueChanges()``.
     func uploadQueueChanges() -> AsyncStream<Void> {
         changes.uploadQueueChanges()
     }

@@ -1,251 +1,255 @@
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncCore
-import PowerSyncSQLite
 
-/// The database on disk: its connections, opened at first use, and who hears of its changes.
+/// A handle of a database file: its own logger, schema and end, over connections that it shares with other handles of the file.
 ///
 /// ```
-///            open(), under `openLock`            close()
-///  unopened ──────────────────────────► open ────────────► closed
-///     │  ▲ an error leaves it unopened                       ▲
-///     │  └─ the next call tries again                        │
-///     └──────────────────────────────────────────────────────┘
+///            first use, under `useLock`        end()
+///  unused ──────────────────────────► in use ─────────► ended
+///     │  ▲ an error leaves it unused                      ▲
+///     │  └─ the next call tries again                     │
+///     └───────────────────────────────────────────────────┘
 /// ```
 ///
-/// Opening prepares the connections, brings the internal tables to the current version, and applies the schema.
+/// The first use opens the connections if they are not open. When they are open and the file has another schema than the handle, the
+/// schema of the handle replaces it, unless the handle is the file's first one.
 final class LocalDatabase: Sendable {
-    /// Where the connections come from.
-    let source: ConnectionSource
     /// Receives messages.
     let logger: any LoggerProtocol
-    /// Measures the throttle of watches and delays between attempts to open.
-    let clock: any Clock<Duration>
-    /// Who hears of commits.
-    let changes = ChangeHub()
-    /// Hears of transactions that remove what the database knows of earlier syncs.
-    let syncState: SyncStateObserver
+    /// The file and the connections.
+    let place: DatabasePlace
 
-    /// Tells commits of others from those of an app's pool; `nil` for connections of GRDB.
-    let poolCommits: PoolCommits?
-    /// The table diffs that are being recorded.
-    let tableDiffs = TableDiffRegistry()
+    private let source: ConnectionSource
+    /// The schema of this handle, or why there is none.
+    private let ownSchema: Result<ClientSchema, any Error>
 
-    /// What to apply when the database is opened, or why there is nothing.
-    private let schema: Result<ClientSchema, any Error>
-    /// Writes the rows that a database in memory begins with.
-    private let seed: DatabaseSeed?
+    /// Does something while the file is not connected; see ``whileDisconnected(_:)``.
+    typealias Disconnected = @Sendable (_ body: @Sendable () async throws -> Void) async throws -> Void
 
-    private enum Connections {
-        case unopened
-        case open(Opened)
-        case closed
-    }
-
-    private struct Opened {
-        let writer: any DatabaseWriter
-        /// Notices commits of other connections to the file, where that is possible.
-        let externalCommits: ExternalCommits?
-        /// Listens to the writes that run on connections of the app.
-        let foreignWrites: Task<Void, Never>?
+    private enum Use {
+        case unused
+        case inUse(any DatabaseWriter)
+        case ended
     }
 
     private struct State {
-        var connections = Connections.unopened
-        /// How many attempts to open have ended, and how the last one did.
-        var attempts = 0
-        var lastFailure: (any Error)?
+        var use = Use.unused
+        /// How many callbacks of this handle have a connection.
+        var running = 0
+        /// Wait until no callback of this handle has a connection.
+        var idle: [CheckedContinuation<Void, Never>] = []
+        var listeners: [WeakListener] = []
         var onOpen: (@Sendable (DownloadStatus) -> Void)?
-        /// What has replaced the schema that the database was opened with.
-        var newSchema: ClientSchema?
-        /// Closes the connections; `nil` when nobody has asked for that, and when it is done.
-        var closing: Task<Void, any Error>?
-        /// Whether the app's own pool is being closed, whose `close` may come back to this database.
-        var isClosingPool = false
+        var whileDisconnected: Disconnected?
+    }
+
+    private struct WeakListener {
+        weak var listener: ChangeListener?
     }
 
     private let state = NIOLockedValueBox(State())
-    /// Held while the database is opened.
-    private let openLock = AsyncLock()
+    /// Held during the first use.
+    private let useLock = AsyncLock()
 
-    /// Creates a database that will be opened at first use.
+    /// Creates a handle that will open its file at first use.
     ///
     /// - Parameters:
     ///   - source: Where its connections come from.
-    ///   - schema: What to apply when it is opened.
+    ///   - schema: The tables of the app.
     ///   - logger: Receives messages.
     ///   - clock: Measures throttles and delays.
     ///   - seed: Writes the rows that a database in memory begins with.
+    ///   - identity: Equal for handles of one file; `nil` for a database that cannot be shared.
     init(
         source: ConnectionSource,
         schema: Result<ClientSchema, any Error>,
         logger: any LoggerProtocol,
         clock: any Clock<Duration> = ContinuousClock(),
-        seed: DatabaseSeed? = nil
+        seed: DatabaseSeed? = nil,
+        identity: String? = nil
     ) {
         self.source = source
         self.logger = logger
-        self.clock = clock
-        self.schema = schema
-        self.seed = seed
-        syncState = SyncStateObserver(logger: logger)
-        poolCommits = if case .pool(let pool) = source { PoolCommits(pool) } else { nil }
+        ownSchema = schema
+        place = DatabaseFile.join(identity: identity, source: source, schema: try? schema.get()) {
+            FileConnections(source: source, logger: logger, clock: clock, seed: seed)
+        }
     }
 
-    /// Registers what is called by each opening with what the database knows of earlier connections.
+    /// The file, whose other handles share it.
+    var file: DatabaseFile { place.file }
+    /// The connections, which other handles of the file may share.
+    var connections: FileConnections { place.connections }
+    /// Measures the throttle of watches and delays between attempts to open.
+    var clock: any Clock<Duration> { connections.clock }
+    /// The listeners to commits.
+    var changes: ChangeTracker { connections.changes }
+    /// The table diffs that are being recorded.
+    var tableDiffs: TableDiffRegistry { connections.tableDiffs }
+    /// Hears of transactions that remove what the database knows of earlier syncs.
+    var syncState: SyncStateObserver { connections.syncState }
+
+    /// Registers what is called by the first use with what the database knows of earlier connections.
     ///
-    /// The file is locked meanwhile: nobody can clear it between reading and calling.
+    /// The writer is held meanwhile: no other handle can clear the database between reading and calling.
     func onOpen(_ action: @escaping @Sendable (DownloadStatus) -> Void) {
         state.withLockedValue { $0.onOpen = action }
     }
 
-    /// The schema in use; `nil` when it has an error that keeps the database from being opened.
-    var currentSchema: ClientSchema? {
-        state.withLockedValue { $0.newSchema } ?? (try? schema.get())
+    /// Registers what a first use calls to replace the schema of the file, which is possible only while the file is not connected.
+    func whileDisconnected(_ perform: @escaping Disconnected) {
+        state.withLockedValue { $0.whileDisconnected = perform }
     }
 
-    /// Whether ``close()`` was called.
+    /// The schema in use; `nil` when it has an error that keeps the database from being opened.
+    var currentSchema: ClientSchema? {
+        file.schema ?? (try? ownSchema.get())
+    }
+
+    /// What this handle does not have in common with the file; empty for the first handle.
+    var differences: Differences {
+        var differences: Differences = []
+        if !place.isFirst, let schema = try? ownSchema.get(), schema != file.expectedSchema {
+            differences.insert(.schema)
+        }
+        if case .location(_, let own) = source, case .location(_, let used) = connections.source, own != used {
+            differences.insert(.initialStatements)
+        }
+        return differences
+    }
+
+    /// What two handles of one file do not have in common.
+    struct Differences: OptionSet {
+        let rawValue: Int
+        static let schema = Differences(rawValue: 1)
+        static let initialStatements = Differences(rawValue: 2)
+    }
+
+    /// Whether the handle has ended.
     var isClosed: Bool {
         state.withLockedValue { state in
-            if case .closed = state.connections { true } else { false }
+            if case .ended = state.use { true } else { false }
         }
     }
 
+    // MARK: - First use
+
     /// The connections, opened if need be.
     ///
-    /// Calls during an attempt wait for it and share its failure. When the task of the attempt is cancelled, the next
-    /// one in line starts over.
+    /// Calls during a first use wait for it; those that have waited for connections which could not be opened share the error.
     ///
     /// - Throws: ``PowerSyncError``, or `CancellationError` when the task is cancelled before the database is open.
     func writer() async throws -> any DatabaseWriter {
         if let writer = try openWriter() { return writer }
-        let attemptsBefore = state.withLockedValue { $0.attempts }
-        return try await openLock.withLock {
+        let attempts = connections.failedAttempts
+        return try await useLock.withLock {
             if let writer = try openWriter() { return writer }
-            if let failure = state.withLockedValue({ $0.attempts > attemptsBefore ? $0.lastFailure : nil }) {
-                throw failure
-            }
-            do {
-                return try await open()
-            } catch let error as CancellationError {
-                throw error
-            } catch {
-                let error = PowerSyncError.wrapping(error)
-                state.withLockedValue { state in
-                    state.attempts += 1
-                    state.lastFailure = error
-                }
-                throw error
-            }
+            return try await begin(unlessFailedSince: attempts)
         }
     }
 
-    /// The connections; `nil` when nobody has opened them yet.
+    /// The connections; `nil` before the first use.
     func openWriter() throws -> (any DatabaseWriter)? {
-        switch state.withLockedValue({ $0.connections }) {
-        case .unopened: return nil
-        case .open(let opened): return opened.writer
-        case .closed: throw PowerSyncError.databaseIsClosed
+        switch state.withLockedValue({ $0.use }) {
+        case .unused: return nil
+        case .inUse(let writer): return writer
+        case .ended: throw PowerSyncError.databaseIsClosed
         }
     }
 
-    private func open() async throws -> any DatabaseWriter {
-        let schema = try schema.get()
-        let writer = try await source.open(clock: clock, logger: logger)
+    private func begin(unlessFailedSince attempts: Int) async throws -> any DatabaseWriter {
+        let schema: ClientSchema
         do {
-            try await prepare(writer, schema)
-            return writer
+            schema = try ownSchema.get()
         } catch {
-            // The file must not stay open until somebody happens to let go of the connections.
-            try? await source.closeOwn(writer)
-            throw error
+            throw PowerSyncError.wrapping(error)
         }
-    }
-
-    /// Makes connections those of the database.
-    private func prepare(_ writer: any DatabaseWriter, _ schema: ClientSchema) async throws {
-        let externalCommits = ExternalCommits(
-            location: source.location(of: writer),
-            pool: poolCommits,
-            changes: changes,
-            logger: logger,
-            clock: clock
+        guard !differences.contains(.initialStatements) else { throw PowerSyncError.otherInitialStatements }
+        let (onOpen, whileDisconnected) = state.withLockedValue { ($0.onOpen, $0.whileDisconnected) }
+        let load: @Sendable (Database) throws -> Void = { db in onOpen?(try DownloadStatus.offline(db)) }
+        let (writer, isNew) = try await connections.writer(
+            of: file,
+            applying: schema,
+            unlessFailedSince: attempts,
+            load
         )
-        let versions = try await writeAlone(to: writer) { db in
-            try db.inTransaction(.immediate) {
-                try SystemTables.migrate(db)
-                try schema.apply(to: db)
-                // Before anybody can connect, since a connection's status must not be overwritten.
-                self.state.withLockedValue { $0.onOpen }?(try DownloadStatus.offline(db))
-                // With the status, which others may change as soon as the transaction has ended.
-                try externalCommits?.synchronize(db)
-                return .commit
+        if !place.isFirst, file.schema != schema {
+            let replace: @Sendable () async throws -> Void = { [connections, file] in
+                try await connections.apply(schema, to: writer, of: file)
             }
-            // Before anybody is there to see it as a change.
-            try self.seed?.write(db, logger: self.logger)
-            self.changes.observe(db)
-            db.add(transactionObserver: self.syncState, extent: .databaseLifetime)
-            let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
-            return try String.fetchOne(db, sql: versions) ?? "unknown"
+            try await wrappingErrors {
+                if let whileDisconnected { try await whileDisconnected(replace) } else { try await replace() }
+            }
         }
-        try await source.refreshReaders()
+        if !isNew { try await wrappingErrors { try await connections.write(to: writer, load) } }
         try state.withLockedValue { state in
-            if case .closed = state.connections { throw PowerSyncError.databaseIsClosed }
-            state.connections = .open(
-                Opened(writer: writer, externalCommits: externalCommits, foreignWrites: foreignWrites())
-            )
-            // Under the lock, so that the end of the database comes after it.
-            externalCommits?.start(writer)
+            if case .ended = state.use { throw PowerSyncError.databaseIsClosed }
+            state.use = .inUse(writer)
         }
         changes.announceOpening()
-        logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
+        return writer
     }
 
-    /// Announces what is written on connections of the app, until the task is cancelled.
-    private func foreignWrites() -> Task<Void, Never>? {
-        guard case .pool(let pool) = source else { return nil }
-        let updates = pool.tableUpdates
-        return Task { [changes, poolCommits] in
-            for await tables in updates {
-                poolCommits?.poolDidNameTables()
-                changes.announce(tables)
-            }
-        }
-    }
-
-    /// Another instance of this database in this process has committed.
-    ///
-    /// Whether that is news, SQLite knows: the instances may share their connections, or the commit has been noticed already.
-    func otherInstanceDidCommit() {
-        let connections = state.withLockedValue { $0.connections }
-        if case .open(let opened) = connections, let externalCommits = opened.externalCommits {
-            externalCommits.lookSoon()
-        } else {
-            changes.announceAll()
-        }
-    }
-
-    /// Replaces the schema.
-    ///
-    /// Every observer of the database fetches again: what views read may have changed. Table diffs end.
+    /// Replaces the schema, for all handles of the file.
     func apply(_ schema: ClientSchema) async throws {
-        let diffs = try await writeWithoutTransaction { db in
-            let diffs = try db.transaction(.immediate) { db in
-                let diffs = try self.tableDiffs.drop(db)
-                try schema.apply(to: db)
-                try db.notifyChanges(in: .fullDatabase)
-                return diffs
-            }
-            // Before the next writer comes.
-            self.state.withLockedValue { $0.newSchema = schema }
-            return diffs
-        }
-        try await source.refreshReaders()
-        changes.announceAll()
-        diffs.forEach { $0.schemaWasReplaced() }
+        let writer = try await writer()
+        try await wrappingErrors { try await connections.apply(schema, to: writer, of: file) }
     }
 
-    /// Ends observation, waits for running callbacks and closes the connections, the app's included.
+    // MARK: - Callbacks
+
+    /// Runs a callback that has got a connection, unless the handle has ended while it waited.
+    func using<T>(_ body: () throws -> T) throws -> T {
+        try state.withLockedValue { state in
+            if case .ended = state.use { throw PowerSyncError.databaseIsClosed }
+            state.running += 1
+        }
+        defer {
+            let waiters = state.withLockedValue { state -> [CheckedContinuation<Void, Never>] in
+                state.running -= 1
+                guard state.running == 0, !state.idle.isEmpty else { return [] }
+                defer { state.idle = [] }
+                return state.idle
+            }
+            waiters.forEach { $0.resume() }
+        }
+        return try body()
+    }
+
+    // MARK: - Listeners
+
+    /// Adds a listener, which is told of every interesting commit from now on.
+    ///
+    /// It is finished when the handle ends. Remove it from ``changes``.
+    func addListener(_ listener: ChangeListener, interest: ChangeListener.Interest? = nil) {
+        let isEnded = state.withLockedValue { state in
+            if case .ended = state.use { return true }
+            // Those that are gone are looked for when the array would grow: once for each doubling.
+            if state.listeners.count == state.listeners.capacity {
+                state.listeners.removeAll { $0.listener == nil }
+                state.listeners.reserveCapacity(2 * state.listeners.count + 8)
+            }
+            state.listeners.append(WeakListener(listener: listener))
+            return false
+        }
+        if isEnded { return listener.finish() }
+        changes.add(listener, interest: interest)
+        // Connections that are not open have no prepared statements.
+        guard let writer = try? connections.openWriter() else { return }
+        writer.asyncWriteWithoutTransaction { [changes] db in
+            changes.confirmListeners(db)
+        }
+    }
+
+    // MARK: - End
+
+    /// Whether the file has other handles now.
+    var hasOthers: Bool { place.hasOthers }
+
+    /// Ends the handle and waits for its callbacks.
+    ///
+    /// The last handle of the connections closes them, the app's included.
     ///
     /// Idempotent: a later call waits for the same end, and both go on when their tasks are cancelled. Callbacks that still wait
     /// for a connection throw. While a pool of the app that is not GRDB's is being closed, a call returns at once: it may come from
@@ -253,60 +257,47 @@ final class LocalDatabase: Sendable {
     ///
     /// - Throws: ``PowerSyncError``, or what the app's pool throws.
     func close() async throws {
-        let closing = state.withLockedValue { state -> Task<Void, any Error>? in
-            // An app's pool may close what it belongs to when it is closed, and would wait for itself.
-            if state.isClosingPool { return nil }
-            if case .closed = state.connections { return state.closing }
-            let closing = state.closing ?? Task { try await self.closeConnections() }
-            state.closing = closing
-            return closing
-        }
-        try await closing?.value
+        guard endHandle() else { return await waitUntilIdle() }
+        try await connections.close(file)
     }
 
-    private func closeConnections() async throws {
-        defer { state.withLockedValue { ($0.closing, $0.isClosingPool) = (nil, false) } }
-        let connections = endConnections()
-        // An attempt to open that has begun finds the database closed and gives its connections up.
-        await openLock.withLockIgnoringCancellation {}
-        do {
-            if case .open(let opened) = connections {
-                await opened.externalCommits?.waitForEnd()
-                try await source.closeOwn(opened.writer)
-            }
-            if case .pool = source { state.withLockedValue { $0.isClosingPool = true } }
-            try await source.closeForeign()
-        } catch {
-            throw PowerSyncError.wrapping(error)
-        }
-    }
-
-    /// Ends observation and refuses further calls.
+    /// Ends the handle without waiting.
     ///
-    /// Connections of ours close when their last callback has returned.
+    /// Connections of ours close when the last callback of their last handle has returned.
     func end() {
-        _ = endConnections()
+        if endHandle() { connections.end() }
     }
 
-    /// Does the work of ``end()``.
-    ///
-    /// - Returns: What the connections were.
-    private func endConnections() -> Connections {
-        let connections = state.withLockedValue { state in
-            defer { state.connections = .closed }
-            return state.connections
+    /// - Returns: Whether the connections have no handle any more.
+    private func endHandle() -> Bool {
+        let (wasInUse, listeners) = state.withLockedValue { state -> (Bool, [ChangeListener]) in
+            let wasInUse = if case .inUse = state.use { true } else { false }
+            let listeners = state.listeners.compactMap(\.listener)
+            state.use = .ended
+            (state.listeners, state.onOpen, state.whileDisconnected) = ([], nil, nil)
+            return (wasInUse, listeners)
         }
-        changes.finish()
-        if case .open(let opened) = connections {
-            opened.externalCommits?.cancel()
-            opened.foreignWrites?.cancel()
-            source.letGo(of: opened.writer) { [changes, syncState, tableDiffs] db in
-                changes.stopObserving(db)
-                db.remove(transactionObserver: syncState)
-                // What a write of the app would go on recording.
-                _ = try? tableDiffs.drop(db)
+        for listener in listeners {
+            changes.remove(listener)
+            listener.finish()
+        }
+        let isLast = place.leave()
+        if !isLast, wasInUse, let writer = try? connections.openWriter() {
+            // What the writes of other handles would go on recording.
+            writer.asyncWriteWithoutTransaction { [tableDiffs, number = place.number] db in
+                _ = try? tableDiffs.drop(db, of: number)
             }
         }
-        return connections
+        return isLast
+    }
+
+    private func waitUntilIdle() async {
+        await withCheckedContinuation { continuation in
+            let isIdle = state.withLockedValue { state in
+                if state.running > 0 { state.idle.append(continuation) }
+                return state.running == 0
+            }
+            if isIdle { continuation.resume() }
+        }
     }
 }

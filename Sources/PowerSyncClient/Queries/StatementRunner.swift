@@ -209,7 +209,6 @@ struct StatementRunner {
             return try body()
         } catch let error as DatabaseError {
             let offset = sqlite3_error_offset(db.sqliteConnection)
-            AppStatements.of(db)?.forget(sql: sql)
             throw PowerSyncError(error, sql: sql, offset: offset < 0 ? nil : offset)
         }
     }

@@ -64,25 +64,27 @@ package final class LiveSyncStatus: SyncStatus {
 
     /// The present status, then the newest one after changes of what ``SyncStatusData`` shows without the activity.
     func elements() -> AsyncStream<SyncStatusSnapshot> {
-        changes(of: \.elements)
+        changes { $0.elements }
     }
 
     /// The present activity, then the newest one after changes.
     func newestActivities() -> AsyncStream<ConnectionActivity> {
-        let statuses = changes(of: \.activities)
+        let statuses = changes { $0.activities }
         return AsyncStream {
             for await status in statuses { return status.connectionActivity }
             return nil
         }
     }
 
-    private func changes(of count: KeyPath<SyncStatusSnapshot, UInt64> & Sendable) -> AsyncStream<SyncStatusSnapshot> {
+    private func changes(
+        of count: @escaping @Sendable (SyncStatusSnapshot) -> UInt64
+    ) -> AsyncStream<SyncStatusSnapshot> {
         let (values, last) = (value.values(), NIOLockedValueBox<UInt64?>(nil))
         return AsyncStream {
             for await status in values {
                 let isNew = last.withLockedValue { last in
-                    defer { last = status[keyPath: count] }
-                    return last != status[keyPath: count]
+                    defer { last = count(status) }
+                    return last != count(status)
                 }
                 if isNew { return status }
             }

@@ -4,46 +4,36 @@ import NIOConcurrencyHelpers
 ///
 /// Reasons are ordered: of several the greatest counts.
 package final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
-    private typealias Waiter = CheckedContinuation<Reason, any Error>
+    private struct State: WaitedState {
+        var pending: Reason?
+        var waiters = Waiters<Reason>()
 
-    private enum State {
-        case idle
-        case pending(Reason)
-        case waiting(Waiter)
+        mutating func take() -> Reason? {
+            defer { pending = nil }
+            return pending
+        }
     }
 
-    private let state = NIOLockedValueBox(State.idle)
+    private let state = NIOLockedValueBox(State())
 
     /// Creates a flag that is not set.
     package init() {}
 
     /// Sets the flag.
     package func fire(_ reason: Reason) {
-        let waiter = state.withLockedValue { state -> Waiter? in
-            switch state {
-            case .idle:
-                state = .pending(reason)
-                return nil
-            case .pending(let earlier):
-                state = .pending(max(earlier, reason))
-                return nil
-            case .waiting(let waiter):
-                state = .idle
-                return waiter
-            }
+        let waiter = state.withLockedValue { state in
+            let waiter = state.waiters.takeFirst()
+            if waiter == nil { state.pending = max(state.pending ?? reason, reason) }
+            return waiter
         }
         waiter?.resume(returning: reason)
     }
 
-    /// Takes the flag down, if it is set and nobody waits for it.
+    /// Takes the flag down, if it is set and no task waits for it.
     ///
     /// - Returns: The greatest reason since the last call.
     package func take() -> Reason? {
-        state.withLockedValue { state in
-            guard case .pending(let reason) = state else { return nil }
-            state = .idle
-            return reason
-        }
+        state.withLockedValue { $0.take() }
     }
 
     /// Waits for the flag and takes it down.
@@ -51,30 +41,9 @@ package final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
     /// - Returns: The greatest reason since the last call.
     /// - Throws: `CancellationError`
     package func wait() async throws -> Reason {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (waiter: Waiter) in
-                let result = state.withLockedValue { state -> Result<Reason, any Error>? in
-                    if Task.isCancelled { return .failure(CancellationError()) }
-                    switch state {
-                    case .idle:
-                        state = .waiting(waiter)
-                        return nil
-                    case .pending(let reason):
-                        state = .idle
-                        return .success(reason)
-                    case .waiting:
-                        preconditionFailure("Two tasks wait for one trigger")
-                    }
-                }
-                if let result { waiter.resume(with: result) }
-            }
-        } onCancel: {
-            let waiter = state.withLockedValue { state -> Waiter? in
-                guard case .waiting(let waiter) = state else { return nil }
-                state = .idle
-                return waiter
-            }
-            waiter?.resume(throwing: CancellationError())
+        try await state.wait { state in
+            precondition(state.waiters.isEmpty, "Two tasks wait for one trigger")
+            return state.take().map { .success($0) }
         }
     }
 }

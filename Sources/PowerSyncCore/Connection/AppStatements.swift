@@ -1,23 +1,23 @@
 package import GRDB
+import GRDBSQLite
 import PowerSyncSQLite
 
-/// The statements of the app that one connection keeps prepared, for as long as GRDB would keep them.
+/// The statements of the app that one connection keeps prepared, in GRDB's cache.
 ///
-/// GRDB forgets its statements when the schema changes, and those that delete rows when an observer comes or goes, because
-/// such a statement is compiled differently for observers. Ours are forgotten with them: ``witness`` is a statement in GRDB's
-/// cache that deletes rows, and when another one is found in its place, GRDB has forgotten.
+/// GRDB forgets a statement when it has to: after an error, when the schema changes, when an observer comes or goes and the
+/// statement deletes rows, and before the connection closes. Otherwise it keeps every text for ever, which suits fixed texts. An
+/// app may put values into its texts, or write `IN (?, ?, …)` for each number of values; so when there are ``limit`` texts, GRDB
+/// is told to forget all it has, and a new text is the first again.
 package final class AppStatements {
-    private static let witnessSQL = "DELETE FROM ps_kv WHERE 0"
+    /// How many texts of the app are kept.
+    package static let limit = 100
+    /// The longest text that is kept, in bytes.
+    ///
+    /// Preparing a longer one takes little of the time that running it takes.
+    package static let longestText = 8_192
 
-    private let handle: OpaquePointer
-    private let recent = RecentStatements()
-    /// Not kept: GRDB finalises its own before it closes a connection, at a time when nobody else may hold them.
-    private weak var witness: Statement?
-    private var isCloseAnnounced = false
-
-    init(handle: OpaquePointer) {
-        self.handle = handle
-    }
+    /// The texts in GRDB's cache since it was last told to forget.
+    private var texts: Set<ExactText> = []
 
     /// The statements of a connection, `nil` when it does not have our SQL functions.
     package static func of(_ db: Database) -> AppStatements? {
@@ -33,39 +33,17 @@ package final class AppStatements {
     ///   - db: The connection.
     /// - Returns: The statement. Hold it as long as it runs.
     /// - Throws: GRDB's `DatabaseError` when SQLite does not understand the text.
-    /// - Complexity: O(`RecentStatements.limit`) when the statement is not kept.
     package func statement(sql: String, _ db: Database) throws -> Statement {
-        guard forgetWithGRDB(db) else { return try db.makeStatement(sql: sql) }
-        announceClose()
-        return try recent.statement(sql: sql, db)
-    }
-
-    /// Forgets the statement of a text: after an error, resetting it may not be enough to run it again.
-    package func forget(sql: String) {
-        recent.forget(sql: sql)
-    }
-
-    /// Forgets everything, so that the connection can be closed.
-    func close() {
-        witness = nil
-        recent.forgetAll()
-    }
-
-    /// Forgets everything if GRDB has done so.
-    ///
-    /// - Returns: Whether statements can be kept: not in a file without our tables.
-    private func forgetWithGRDB(_ db: Database) -> Bool {
-        guard let current = try? db.cachedStatement(sql: Self.witnessSQL) else { return false }
-        if current !== witness {
-            witness = current
-            recent.forgetAll()
+        guard sql.utf8.count <= Self.longestText else { return try db.makeStatement(sql: sql) }
+        if !texts.contains(ExactText(sql)) {
+            if texts.count >= Self.limit {
+                db.clearSchemaCache()
+                texts = []
+            }
+            texts.insert(ExactText(sql))
         }
-        return true
-    }
-
-    private func announceClose() {
-        guard !isCloseAnnounced else { return }
-        isCloseAnnounced = true
-        ConnectionEnd.announce(of: handle)
+        let statement = try db.cachedStatement(sql: sql)
+        let isUsable = statement.isPrepared(from: sql) && sqlite3_stmt_busy(statement.sqliteStatement) == 0
+        return isUsable ? statement : try db.makeStatement(sql: sql)
     }
 }

@@ -46,13 +46,11 @@ final class ConnectionState: @unchecked Sendable {
     /// What the upload queue knows about the open transaction, and its statements.
     let recorder: LocalWriteRecorder
     /// The statements of the app that are kept prepared.
-    let appStatements: AppStatements
+    let appStatements = AppStatements()
     /// When the write-ahead log is to be emptied.
     var writeAheadLog = WriteAheadLog()
     /// Who hears of tables that were written to where GRDB cannot see it.
     let announcements = Announcements()
-    /// Whether SQLite tells when the connection closes; see ``ConnectionEnd``.
-    private var isEndAnnounced = false
 
     /// How long a connection waits for another process, in seconds.
     static let busyTimeout: Double = 30
@@ -61,7 +59,6 @@ final class ConnectionState: @unchecked Sendable {
         self.handle = handle
         doubleText = DoubleText(handle: handle)
         recorder = LocalWriteRecorder(handle: handle)
-        appStatements = AppStatements(handle: handle)
         let key = UInt(bitPattern: handle)
         Self.registry.withLockedValue { $0[key] = WeakReference(state: self) }
     }
@@ -69,6 +66,7 @@ final class ConnectionState: @unchecked Sendable {
     /// Makes GRDB's view of the connection known.
     func attach(_ database: Database) {
         self.database = database
+        doubleText.database = database
     }
 
     /// GRDB's view of the connection.
@@ -79,20 +77,6 @@ final class ConnectionState: @unchecked Sendable {
             )
         }
         return database
-    }
-
-    /// Has ``closeStatements()`` called when the connection closes; call it before a statement is kept.
-    func announceEnd() {
-        guard !isEndAnnounced else { return }
-        isEndAnnounced = true
-        ConnectionEnd.announce(of: handle)
-    }
-
-    /// Finalises all statements, so that the connection can be closed.
-    func closeStatements() {
-        appStatements.close()
-        recorder.close()
-        doubleText.close()
     }
 
     /// A schema was applied in the open transaction.

@@ -113,7 +113,7 @@ enum QueueModule {
     /// ours go.
     private static func disconnect(_ table: Table?) -> Int32 {
         guard let table else { return SQLITE_OK }
-        context(of: table)._withUnsafeGuaranteedRef { $0.state.closeStatements() }
+        context(of: table)._withUnsafeGuaranteedRef { $0.state.recorder.close() }
         return VirtualTable.disconnect(table)
     }
 

@@ -124,7 +124,7 @@ final class RawTableStatements: Sendable {
     }
 
     private static func firesConflictClauses(_ db: Database, _ sql: String) throws -> Bool {
-        let triggers = try WrittenTables.Program(explaining: sql, db).triggers
+        let triggers = try StatementEffects.triggers(of: sql, db)
         guard !triggers.isEmpty else { return false }
         let texts = try Row.fetchAll(
             db,

@@ -54,8 +54,6 @@ extension SQLFunctions {
         guard call.count > nameIndex else {
             throw LocalDatabaseError.invalidArgument("expected names and values", cause: "\(call.count) arguments")
         }
-        // Numbers may need a statement, which is kept.
-        call.state.announceEnd()
         try call.state.rowObject.withObject(
             purpose,
             of: nameIndex > 0 ? call[0] : nil,

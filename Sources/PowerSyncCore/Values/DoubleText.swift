@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PowerSyncProtocol
 import PowerSyncSQLite
 
@@ -27,17 +28,17 @@ final class DoubleText {
         var readable: String? = "0.0"
     }
 
-    private let read: KeptStatement
+    /// No text of an app's: its statement may be running when this one does.
+    private static let readSQL = "SELECT CAST(?1 AS REAL) -- PowerSync"
+
+    private let handle: OpaquePointer
+    /// GRDB's view of the connection, `nil` when there is none.
+    weak var database: Database?
     /// Texts of doubles, each at the place that the bits of the double name.
     private var remembered = [Remembered](repeating: Remembered(), count: 256)
 
     init(handle: OpaquePointer) {
-        read = KeptStatement(handle, "SELECT CAST(?1 AS REAL)")
-    }
-
-    /// Finalises the statement, so that the connection can be closed.
-    func close() {
-        read.close()
+        self.handle = handle
     }
 
     /// The text to store in a row.
@@ -92,12 +93,21 @@ final class DoubleText {
 
     private func isRead(_ text: String, as value: Double) -> Bool {
         var text = text
-        let result = text.withUTF8 { bytes in
-            try? read.firstRow(
-                { try $0.bind(checkedText: UnsafeRawBufferPointer(bytes), at: 1, .inPlace) },
-                { $0.double(at: 0) }
-            )
+        let result = try? text.withUTF8 { bytes in
+            guard let read = try readStatement() else { return nil as Double? }
+            try read.bind(checkedText: UnsafeRawBufferPointer(bytes), at: 1, .inPlace)
+            defer { read.reset() }
+            return try read.step() ? read.double(at: 0) : nil
         }
         return result?.bitPattern == value.bitPattern
+    }
+
+    /// The statement that reads a text.
+    ///
+    /// GRDB keeps it, and finalises it before it closes the connection. Other connections are not told before they close, which
+    /// SQLite refuses while they have statements: there it is prepared for each text.
+    private func readStatement() throws -> PreparedStatement? {
+        if let database { return try PreparedStatement(database, sql: Self.readSQL) }
+        return try PreparedStatement(preparing: Self.readSQL, on: handle)
     }
 }

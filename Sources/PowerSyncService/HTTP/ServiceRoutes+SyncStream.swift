@@ -93,7 +93,10 @@ extension ServiceRoutes {
         [.contentType: format.mediaType, .xAccelBuffering: "no"]
     }
 
-    private static func syncRequest(_ parameters: RequestParameters) throws -> StreamingSyncRequest {
+    /// The sync request in the parameters of an HTTP request.
+    ///
+    /// - Throws: ``ErrorEnvelope`` with status 400 that names each parameter that is none.
+    static func syncRequest(_ parameters: RequestParameters) throws(ErrorEnvelope) -> StreamingSyncRequest {
         do throws(RequestValidationError) {
             return try StreamingSyncRequest(.object(parameters.members))
         } catch {

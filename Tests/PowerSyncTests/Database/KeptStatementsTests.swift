@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import GRDBSQLite
-import PowerSyncSQLite
+import PowerSyncCore
 import TestSupport
 import Testing
 
@@ -50,8 +50,7 @@ import Testing
                 }
                 return (before, try Self.statements(context))
             }
-            // One more tells when GRDB forgets its statements.
-            #expect(after.count <= before + RecentStatements.limit + 1)
+            #expect(after.count <= before + AppStatements.limit)
             #expect(after.contains("SELECT 'often used'"))
             #expect(after.contains("SELECT 2999"))
             #expect(!after.contains("SELECT 0"))
@@ -95,7 +94,7 @@ import Testing
             let rows = try await access.run(database) { context in
                 try context.getAll(sql: outer, parameters: []) { cursor in
                     let row = try cursor.getInt(index: 0)
-                    for number in 0...RecentStatements.limit {
+                    for number in 0...AppStatements.limit {
                         _ = try context.get(sql: "SELECT \(row * 1_000 + number)", parameters: []) {
                             try $0.getInt(index: 0)
                         }

@@ -183,4 +183,11 @@ extension SyncHarness {
         try Task.checkCancellation()
         throw ScriptedError(name: "the status has ended")
     }
+
+    /// Waits until a checkpoint with this write checkpoint is being waited for.
+    func waitForWriteCheckpoint(_ id: Int64) async throws {
+        try await waitForActivity { activity in
+            if case .writeCheckpoint(id)? = activity.upload?.reason { true } else { false }
+        }
+    }
 }

@@ -15,7 +15,7 @@
 /// - Parameters:
 ///   - schema: The tables of the app.
 ///   - pool: The connections. Closed with the database.
-///   - identifier: Equal for all databases of one file in this process.
+///   - identifier: The path of the file, or another text that is equal for all databases of one file in this process.
 ///   - logger: Receives messages.
 /// - Returns: The database, not prepared yet.
 public func OpenedPowerSyncDatabase(
@@ -27,7 +27,7 @@ public func OpenedPowerSyncDatabase(
     SyncedDatabase(
         schema: schema,
         source: .pool(pool),
-        identity: identifier,
+        identity: DatabaseLocation.identity(of: identifier),
         name: identifier,
         logger: logger,
         environment: .live

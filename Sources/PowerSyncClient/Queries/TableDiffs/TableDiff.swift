@@ -70,7 +70,7 @@ public final class TableDiff: Sendable {
                 on: database,
                 throttle: ConnectOptions.duration(seconds: options.throttle)
             )
-            database.tableDiffs.add(diff)
+            database.tableDiffs.add(diff, of: database.place.number)
             return diff
         }
     }
@@ -103,7 +103,7 @@ public final class TableDiff: Sendable {
         guard try begin(listener) else { return }
         defer { end(listener) }
         let table = recording.definition.table.internalName.lowercased()
-        database.addListener(listener, interests: [.tables([table])])
+        database.addListener(listener, interest: .tables([table]))
         defer { database.changes.remove(listener) }
 
         var signals = listener.signals.makeAsyncIterator()

@@ -2,13 +2,15 @@ import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncCore
 
-/// The table diffs of a database.
+/// The table diffs that are recorded by connections to a file, for any of its handles.
 ///
 /// A recording is kept until it was dropped, also when nobody holds its diff any more: its triggers are objects of a
 /// connection that may outlive the database.
 final class TableDiffRegistry: Sendable {
     private struct Entry: Sendable {
         let recording: TableDiffRecording
+        /// The number of the handle that records.
+        let handle: Int
         weak var diff: TableDiff?
     }
 
@@ -27,9 +29,11 @@ final class TableDiffRegistry: Sendable {
         }
     }
 
-    /// Adds a diff.
-    func add(_ diff: TableDiff) {
-        state.withLockedValue { $0.entries[diff.number] = Entry(recording: diff.recording, diff: diff) }
+    /// Adds a diff of a handle.
+    func add(_ diff: TableDiff, of handle: Int) {
+        state.withLockedValue {
+            $0.entries[diff.number] = Entry(recording: diff.recording, handle: handle, diff: diff)
+        }
     }
 
     /// Removes a diff whose recording was dropped.
@@ -39,12 +43,16 @@ final class TableDiffRegistry: Sendable {
 
     /// Drops what records the diffs, because the tables may change, or nobody records any more.
     ///
-    /// - Parameter db: The writer.
+    /// - Parameters:
+    ///   - db: The writer.
+    ///   - handle: The handle whose diffs end; `nil` for all.
     /// - Returns: The diffs, to be told when the transaction was committed.
     /// - Throws: GRDB's `DatabaseError`.
     @discardableResult
-    func drop(_ db: Database) throws -> [TableDiff] {
-        let entries = state.withLockedValue { Array($0.entries.values) }
+    func drop(_ db: Database, of handle: Int? = nil) throws -> [TableDiff] {
+        let entries = state.withLockedValue { state in
+            state.entries.values.filter { handle == nil || $0.handle == handle }
+        }
         for entry in entries {
             try entry.recording.drop(db)
         }

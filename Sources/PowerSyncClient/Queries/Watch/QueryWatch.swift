@@ -67,7 +67,7 @@ struct QueryWatch<RowType>: Sendable {
                 let runner = StatementRunner(db: db, logger: database.logger)
                 // Prepared anew each time: after a schema change the same query may read other tables.
                 let statement = try runner.prepareUncached(options.sql, options.parameters)
-                database.changes.track([try interest(of: statement, db)], for: listener)
+                database.changes.track(try interest(of: statement, db), for: listener)
                 var digest = ResultDigest(statement)
                 let rows = try runner.rows(of: statement, sql: options.sql) { cursor in
                     digest.addRow()
@@ -78,7 +78,7 @@ struct QueryWatch<RowType>: Sendable {
         }
     }
 
-    private func interest(of statement: Statement, _ db: Database) throws -> ChangeInterest {
+    private func interest(of statement: Statement, _ db: Database) throws -> ChangeListener.Interest {
         let virtualTables = try VirtualTables(db)
         guard let views = options.triggerOnTables else {
             var region = statement.databaseRegion

@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-/// Tells which of some views have changed, whenever somebody asks.
+/// Tells which of some views have changed since the caller last asked.
 ///
 /// Changes are kept until they are asked for, so a slow consumer costs no memory and misses nothing.
 final class TableWatch: Sendable {
@@ -20,18 +20,28 @@ final class TableWatch: Sendable {
         let throttle = Throttle(throttle, clock: database.clock)
         self.throttle = throttle
         listener = ChangeListener(onFinish: { throttle.end() })
-        database.addListener(listener, interests: interests)
+        database.addListener(listener, interest: interest)
     }
 
     deinit {
         database.changes.remove(listener)
     }
 
-    private var interests: [ChangeInterest] {
-        let virtualTables = virtualTables.withLockedValue { $0 ?? nil }
-        return views.map { view in
+    /// The tables of all views.
+    private var interest: ChangeListener.Interest {
+        let names = views.reduce(into: Set()) { $0.formUnion(database.tableNames(of: $1)) }
+        return .tables(names, virtualTables: virtualNames(among: names))
+    }
+
+    private func virtualNames(among names: Set<String>) -> Set<String> {
+        virtualTables.withLockedValue { $0 ?? nil }?.names(among: names) ?? []
+    }
+
+    /// The views that some tables belong to.
+    private func views(of tables: Set<String>) -> [String] {
+        views.filter { view in
             let names = database.tableNames(of: view)
-            return .tables(names, virtualTables: virtualTables?.names(among: names) ?? [])
+            return !tables.isDisjoint(with: names.union(virtualNames(among: names)))
         }
     }
 
@@ -40,7 +50,7 @@ final class TableWatch: Sendable {
         do {
             let found = try await database.read { try VirtualTables($0) }
             virtualTables.withLockedValue { $0 = .some(found) }
-            database.changes.track(interests, for: listener)
+            database.changes.track(interest, for: listener)
         } catch {
             guard database.isClosed else { throw error }
         }
@@ -64,11 +74,11 @@ final class TableWatch: Sendable {
             try await throttle.wait()
             guard !database.isClosed else { return nil }
             // Before the changes are taken: what the old names miss is announced as a change of everything.
-            database.changes.track(interests, for: listener)
-            let changes = listener.takeNews().changes
+            database.changes.track(interest, for: listener)
+            let news = listener.takeNews()
             // The schema may have another virtual table.
-            if changes.mayBeAll { try await readVirtualTables() }
-            let changed = changes.mayBeAll ? views : changes.positions.map { views[$0] }
+            if news.mayBeAny { try await readVirtualTables() }
+            let changed = news.mayBeAny ? views : views(of: news.tables)
             if !changed.isEmpty { return Set(changed) }
         }
         try Task.checkCancellation()

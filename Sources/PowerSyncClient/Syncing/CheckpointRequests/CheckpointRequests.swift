@@ -4,17 +4,34 @@ import PowerSyncProtocol
 
 /// The checkpoint requests of one connection (docs/client-sync.md "Checkpoint requests").
 ///
-/// Each iteration agrees with the service on the counter first; see ``StateMachine``. Requests wait for that.
+/// Each iteration agrees with the service on the counter first. Requests wait for that.
+///
+/// ```
+///   iterationBegan          seeded
+///  ──────────────► pending ────────► ready
+///                   ▲  │ seeding fails  │
+///                   │  ▼                │ iterationEnded
+///   iterationBegan  └─ failed           ▼
+///                                     pending
+///  end, in any state: ended
+/// ```
 final class CheckpointRequests: Sendable {
-    private typealias Waiter = CheckedContinuation<Void, any Error>
-
     private enum Demand: Comparable, Sendable {
         case iteration
     }
 
-    private struct Guarded: Sendable {
-        var machine = StateMachine<Waiter>()
-        var nextID: UInt64 = 0
+    private enum Counter: Sendable {
+        /// No iteration has agreed with the service on the counter yet.
+        case pending
+        case ready
+        case failed(any Error)
+        case ended
+    }
+
+    private struct State: WaitedState {
+        var counter = Counter.pending
+        /// Requests that wait for the counter: none unless it is pending.
+        var waiters = Waiters<Void>()
     }
 
     /// How long the service may take to answer: 40 s, as for a silent stream.
@@ -25,8 +42,8 @@ final class CheckpointRequests: Sendable {
     private let database: LocalDatabase
     private let post: @Sendable (WriteCheckpoint, _ clientID: String) async throws -> WriteCheckpoint
     private let clock: ElapsedClock
-    private let guarded = NIOLockedValueBox(Guarded())
-    /// Fires when somebody waits for an iteration.
+    private let state = NIOLockedValueBox(State())
+    /// Fires when a request waits for an iteration.
     ///
     /// Not an `AsyncStream`, which the first cancelled wait would end for good.
     private let demand = CoalescingTrigger<Demand>()
@@ -63,25 +80,15 @@ final class CheckpointRequests: Sendable {
 
     /// Waits for the counter to be agreed on.
     private func ready() async throws {
-        let id = guarded.withLockedValue { guarded in
-            guarded.nextID += 1
-            return guarded.nextID
-        }
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (waiter: Waiter) in
-                let decision: StateMachine<Waiter>.Demand = guarded.withLockedValue { guarded in
-                    // Checked under the lock: a cancellation after this point finds the waiter.
-                    if Task.isCancelled { return .fail(CancellationError()) }
-                    return guarded.machine.demanded(by: id, waiter)
-                }
-                switch decision {
-                case .go: waiter.resume()
-                case .fail(let error): waiter.resume(throwing: error)
-                case .wait: demand.fire(.iteration)
-                }
+        try await state.wait { state in
+            switch state.counter {
+            case .pending: nil
+            case .ready: .success(())
+            case .failed(let error): .failure(error)
+            case .ended: .failure(CheckpointRequestError.notConnecting)
             }
-        } onCancel: {
-            guarded.withLockedValue { $0.machine.cancelled(id) }?.resume(throwing: CancellationError())
+        } whenWaiting: {
+            demand.fire(.iteration)
         }
     }
 
@@ -89,16 +96,16 @@ final class CheckpointRequests: Sendable {
         try await post(id, try await database.read { try KeyValueStore.clientID($0) })
     }
 
-    /// Waits until somebody needs an iteration; at once when that is so already.
+    /// Waits until a request needs an iteration; at once when one does already.
     ///
     /// For one task at a time. Returns when the task is cancelled, too, and can be called again afterwards.
     ///
-    /// - Returns: Whether somebody does.
+    /// - Returns: Whether one does.
     @discardableResult
     func waitForDemand() async -> Bool {
         while (try? await demand.wait()) != nil {
-            // Whoever asked may have given up since.
-            if guarded.withLockedValue({ $0.machine.hasDemand }) { return true }
+            // The request may have been given up since.
+            if state.withLockedValue({ !$0.waiters.isEmpty }) { return true }
         }
         return false
     }
@@ -108,34 +115,47 @@ final class CheckpointRequests: Sendable {
 extension CheckpointRequests {
     /// A stream is being opened.
     func iterationBegan() {
-        guarded.withLockedValue { $0.machine.iterationBegan() }
+        state.withLockedValue { state in
+            if case .failed = state.counter { state.counter = .pending }
+        }
     }
 
     /// Agrees with the service on the counter.
     ///
-    /// - Throws: Why that failed. Those who wait get the same error.
+    /// - Throws: Why that failed. Requests that wait get the same error.
     func seed() async throws {
         do {
             let initial = try await database.read { try CheckpointCounter.initial($0) }
             let id = try await posted(initial)
             try await database.write { db in try CheckpointCounter.seed(id, db) }
         } catch {
-            let waiters = guarded.withLockedValue { guarded in
-                error is CancellationError ? [] : guarded.machine.seedingFailed(error)
-            }
-            waiters.forEach { $0.resume(throwing: error) }
+            if !(error is CancellationError) { seeded(.failed(error)) }
             throw error
         }
-        guarded.withLockedValue { $0.machine.seeded() }.forEach { $0.resume() }
+        seeded(.ready)
+    }
+
+    /// Ends the wait for the counter.
+    private func seeded(_ counter: Counter) {
+        let waiters = state.withLockedValue { state -> [Waiters<Void>.Waiter] in
+            guard case .pending = state.counter else { return [] }
+            state.counter = counter
+            return state.waiters.takeAll()
+        }
+        for waiter in waiters {
+            if case .failed(let error) = counter { waiter.resume(throwing: error) } else { waiter.resume() }
+        }
     }
 
     /// The stream has ended.
     func iterationEnded() {
-        guarded.withLockedValue { $0.machine.iterationEnded() }
+        state.withLockedValue { state in
+            if case .ready = state.counter { state.counter = .pending }
+        }
     }
 }
 
-// What a session does.
+// What a connection does.
 extension CheckpointRequests {
     /// Posts the newest number again as long as no checkpoint repeats it, until the task is cancelled.
     ///
@@ -151,7 +171,7 @@ extension CheckpointRequests {
                 let before = try await current()
                 try await clock.sleep(for: retryInterval)
                 guard let id = before, try await current() == id, !isApplied(id) else { continue }
-                guard guarded.withLockedValue({ $0.machine.isReady }) else { continue }
+                guard case .ready = state.withLockedValue({ $0.counter }) else { continue }
                 _ = try await posted(id)
             } catch {
                 guard !Task.isCancelled else { return }
@@ -167,7 +187,10 @@ extension CheckpointRequests {
 
     /// The connection is given up.
     func end() {
-        let waiters = guarded.withLockedValue { $0.machine.sessionEnded() }
-        waiters.forEach { $0.resume(throwing: CheckpointRequestError.notConnecting) }
+        let waiters = state.withLockedValue { state in
+            state.counter = .ended
+            return state.waiters.takeAll()
+        }
+        for waiter in waiters { waiter.resume(throwing: CheckpointRequestError.notConnecting) }
     }
 }

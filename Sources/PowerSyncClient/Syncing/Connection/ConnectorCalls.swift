@@ -111,7 +111,6 @@ final class ConnectorCalls: Sendable {
             try await answer.value()
         } onCancel: {
             task.cancel()
-            answer.set(.failure(CancellationError()))
         }
     }
 
@@ -150,41 +149,29 @@ final class ConnectorCalls: Sendable {
 }
 
 /// A result that one task waits for.
-///
-/// The first one counts.
 private final class Answer<Value: Sendable>: Sendable {
-    private enum State {
-        case open
-        case awaited(CheckedContinuation<Value, any Error>)
-        case given(Result<Value, any Error>)
+    private struct State: WaitedState {
+        var result: Result<Value, any Error>?
+        var waiters = Waiters<Value>()
     }
 
-    private let state = NIOLockedValueBox(State.open)
+    private let state = NIOLockedValueBox(State())
 
+    /// Gives the result.
+    ///
+    /// Call it once.
     func set(_ result: Result<Value, any Error>) {
-        let waiter = state.withLockedValue { state -> CheckedContinuation<Value, any Error>? in
-            switch state {
-            case .open:
-                state = .given(result)
-                return nil
-            case .awaited(let waiter):
-                state = .given(result)
-                return waiter
-            case .given:
-                return nil
-            }
+        let waiters = state.withLockedValue { state in
+            state.result = result
+            return state.waiters.takeAll()
         }
-        waiter?.resume(with: result)
+        for waiter in waiters { waiter.resume(with: result) }
     }
 
+    /// Waits for the result.
+    ///
+    /// - Throws: The error of the result, or `CancellationError`: the result is ignored then.
     func value() async throws -> Value {
-        try await withCheckedThrowingContinuation { waiter in
-            let result = state.withLockedValue { state -> Result<Value, any Error>? in
-                if case .given(let result) = state { return result }
-                state = .awaited(waiter)
-                return nil
-            }
-            if let result { waiter.resume(with: result) }
-        }
+        try await state.wait { $0.result }
     }
 }

@@ -40,7 +40,7 @@ final class OfflineStatusFollower: Sendable {
         self.group = group
         self.member = member
         self.status = status
-        database.changes.add(listener, interests: [.tables(OfflineStatusFollower.tables)])
+        database.changes.add(listener, interest: .tables(OfflineStatusFollower.tables))
     }
 
     deinit {
@@ -79,7 +79,7 @@ final class OfflineStatusFollower: Sendable {
     }
 
     private func catchUp() async {
-        let isForeign = listener.takeNews().lastPossible == ChangeNews.unknownCommit
+        let isForeign = listener.takeNews().lastPossible == ChangeListener.News.unknownCommit
         // First: a connection that ends after it was looked for finds this said.
         if isForeign { isBehind.withLockedValue { $0 = true } }
         while !Task.isCancelled, !group.isClosed(member) {

@@ -4,13 +4,10 @@ import Testing
 
 @testable import PowerSyncClient
 
-extension ChangeListener {
-    /// The changes since the last call, certain ones and possible ones.
-    func takeChanges() -> InterestingChanges { takeNews().changes }
-}
+private typealias News = ChangeListener.News
 
-@Suite struct ChangeHubTests {
-    private let hub = ChangeHub()
+@Suite struct ChangeTrackerTests {
+    private let tracker = ChangeTracker()
     private let writer: DatabaseQueue
 
     init() throws {
@@ -31,19 +28,19 @@ extension ChangeListener {
         }
         try writer.writeWithoutTransaction { db in
             try SQLFunctions.install(on: db)
-            hub.observe(db)
+            tracker.observe(db)
         }
     }
 
-    private func region(_ sql: String) throws -> ChangeInterest {
+    private func region(_ sql: String) throws -> ChangeListener.Interest {
         .region(try writer.read { try $0.makeStatement(sql: sql).databaseRegion })
     }
 
-    /// A listener for queries; it hears nothing of what has happened so far.
-    private func listener(_ queries: String...) throws -> ChangeListener {
+    /// A listener for a query; it is told nothing of what has happened so far.
+    private func listener(_ query: String) throws -> ChangeListener {
         let listener = ChangeListener()
-        hub.add(listener, interests: try queries.map(region))
-        writer.writeWithoutTransaction { hub.confirmListeners($0) }
+        tracker.add(listener, interest: try region(query))
+        writer.writeWithoutTransaction { tracker.confirmListeners($0) }
         return listener
     }
 
@@ -54,32 +51,33 @@ extension ChangeListener {
     struct Case: Sendable, CustomTestStringConvertible {
         let query: String
         let write: String
-        let isHeard: Bool
+        let tables: Set<String>
 
         var testDescription: String { "\(query) after \(write)" }
     }
 
     static let cases = [
-        Case(query: "SELECT * FROM a", write: "INSERT INTO a VALUES (1, 1)", isHeard: true),
-        Case(query: "SELECT * FROM a", write: "INSERT INTO v VALUES (1)", isHeard: true),
-        Case(query: "SELECT * FROM v", write: "INSERT INTO A VALUES (1, 1)", isHeard: true),
-        Case(query: "SELECT * FROM v", write: "INSERT INTO v VALUES (1)", isHeard: true),
-        Case(query: "SELECT b.x FROM a JOIN b", write: "INSERT INTO b VALUES (1, 1)", isHeard: true),
-        Case(query: "SELECT count(*) FROM a", write: "UPDATE a SET y = 2", isHeard: true),
-        Case(query: "SELECT * FROM a", write: "DELETE FROM a", isHeard: true),
-        Case(query: "SELECT * FROM texts", write: "INSERT INTO texts VALUES ('a')", isHeard: true),
-        Case(query: "SELECT x FROM a", write: "BEGIN; UPDATE a SET y = 2; UPDATE a SET x = 2; COMMIT", isHeard: true),
-        Case(query: "SELECT * FROM a", write: "BEGIN; SAVEPOINT s; DELETE FROM a; RELEASE s; COMMIT", isHeard: true),
-        Case(query: "SELECT * FROM a", write: "INSERT INTO b VALUES (1, 1)", isHeard: false),
-        Case(query: "SELECT * FROM a", write: "INSERT INTO texts VALUES ('a')", isHeard: false),
-        Case(query: "SELECT x FROM a", write: "UPDATE a SET y = 2", isHeard: false),
-        Case(query: "SELECT * FROM a", write: "UPDATE a SET x = 2 WHERE x = 5", isHeard: false),
-        Case(query: "SELECT * FROM a", write: "UPDATE a SET x = 2 WHERE x = 5; DELETE FROM b", isHeard: false),
-        Case(query: "SELECT * FROM a", write: "BEGIN; DELETE FROM a; ROLLBACK", isHeard: false),
+        Case(query: "SELECT * FROM a", write: "INSERT INTO a VALUES (1, 1)", tables: ["a"]),
+        Case(query: "SELECT * FROM a", write: "INSERT INTO v VALUES (1)", tables: ["a"]),
+        Case(query: "SELECT * FROM v", write: "INSERT INTO A VALUES (1, 1)", tables: ["a"]),
+        Case(query: "SELECT * FROM v", write: "INSERT INTO v VALUES (1)", tables: ["a"]),
+        Case(query: "SELECT b.x FROM a JOIN b", write: "INSERT INTO b VALUES (1, 1)", tables: ["b"]),
+        Case(query: "SELECT count(*) FROM a", write: "UPDATE a SET y = 2", tables: ["a"]),
+        Case(query: "SELECT * FROM a", write: "DELETE FROM a", tables: ["a"]),
+        Case(query: "SELECT * FROM texts", write: "INSERT INTO texts VALUES ('a')", tables: ["texts"]),
+        Case(query: "SELECT x FROM a", write: "BEGIN; UPDATE a SET y = 2; UPDATE a SET x = 2; COMMIT", tables: ["a"]),
+        Case(query: "SELECT * FROM a", write: "BEGIN; SAVEPOINT s; DELETE FROM a; RELEASE s; COMMIT", tables: ["a"]),
+        Case(query: "SELECT * FROM a", write: "INSERT INTO b VALUES (1, 1)", tables: []),
+        Case(query: "SELECT * FROM a", write: "INSERT INTO texts VALUES ('a')", tables: []),
+        // A table is changed as a whole, whatever the columns.
+        Case(query: "SELECT x FROM a", write: "UPDATE a SET y = 2", tables: ["a"]),
+        Case(query: "SELECT * FROM a", write: "UPDATE a SET x = 2 WHERE x = 5", tables: []),
+        Case(query: "SELECT * FROM a", write: "UPDATE a SET x = 2 WHERE x = 5; DELETE FROM b", tables: []),
+        Case(query: "SELECT * FROM a", write: "BEGIN; DELETE FROM a; ROLLBACK", tables: []),
         Case(
             query: "SELECT * FROM a",
             write: "BEGIN; SAVEPOINT s; DELETE FROM a; ROLLBACK TO s; RELEASE s; COMMIT",
-            isHeard: false
+            tables: []
         ),
     ]
 
@@ -88,30 +86,32 @@ extension ChangeListener {
         try write("INSERT INTO a VALUES (0, 0); INSERT INTO b VALUES (0, 0)")
         let listener = try listener(example.query)
         try write(example.write)
-        #expect(listener.takeChanges() == InterestingChanges(positions: example.isHeard ? [0] : []))
-        #expect(listener.takeChanges().isEmpty)
+        let news = listener.takeNews()
+        #expect(news.tables == example.tables && !news.mayBeAny)
+        #expect((news.lastCertain > 0) == !example.tables.isEmpty)
+        #expect(listener.takeNews().isEmpty)
     }
 
-    @Test func interestsOfOneListenerAreToldApart() throws {
-        let listener = try listener("SELECT * FROM a", "SELECT * FROM b", "SELECT * FROM a, b")
+    @Test func tablesOfOneListenerAreToldApart() throws {
+        let listener = try listener("SELECT * FROM a, b")
         try write("DELETE FROM a; INSERT INTO b VALUES (1, 1)")
-        #expect(listener.takeChanges().positions == [1, 2])
+        #expect(listener.takeNews().tables == ["b"])
     }
 
     @Test func tablesAreKnownByNameWhateverTheCase() throws {
         let listener = ChangeListener()
-        hub.add(listener, interests: [.tables(["a", "no_such_table"])])
+        tracker.add(listener, interest: .tables(["a", "no_such_table"]))
         try write("INSERT INTO A VALUES (1, 1)")
-        #expect(listener.takeChanges().positions == [0])
+        #expect(listener.takeNews().tables == ["a"])
         try write("INSERT INTO b VALUES (1, 1)")
-        #expect(listener.takeChanges().isEmpty)
+        #expect(listener.takeNews().isEmpty)
     }
 
     @Test func whoseInterestsAreUnknownHearsOfEverything() throws {
         let listener = ChangeListener()
-        hub.add(listener)
+        tracker.add(listener)
         try write("INSERT INTO b VALUES (1, 1)")
-        #expect(listener.takeChanges() == .all)
+        #expect(listener.takeNews() == News(mayBeAny: true, lastPossible: 1))
     }
 
     @Test("An announcement of the engine reaches all listeners of the tables, and no others")
@@ -121,12 +121,12 @@ extension ChangeListener {
         let other = try listener("SELECT * FROM ps_crud")
         let region = try writer.read { try $0.makeStatement(sql: "SELECT * FROM a, b").databaseRegion }
         try writer.write { try Announcement.tell(["a", "b"], in: region, $0) }
-        #expect(first.takeNews() == ChangeNews(changes: InterestingChanges(positions: [0]), lastCertain: 1))
-        #expect(second.takeChanges().positions == [0])
-        #expect(other.takeChanges().isEmpty)
+        #expect(first.takeNews() == News(tables: ["a"], lastCertain: 1))
+        #expect(second.takeNews().tables == ["b"])
+        #expect(other.takeNews().isEmpty)
         try writer.write { try Announcement.tell(nil, in: .fullDatabase, $0) }
         for listener in [first, second, other] {
-            #expect(listener.takeNews() == ChangeNews(changes: .all, lastPossible: 2))
+            #expect(listener.takeNews() == News(mayBeAny: true, lastPossible: 2))
         }
     }
 
@@ -134,7 +134,7 @@ extension ChangeListener {
     func announcementsOfOthersMayConcernEverybody() throws {
         let listeners = [try listener("SELECT * FROM a"), try listener("SELECT * FROM b")]
         try writer.write { try $0.notifyChanges(in: Table("a")) }
-        for listener in listeners { #expect(listener.takeNews() == ChangeNews(changes: .all, lastPossible: 1)) }
+        for listener in listeners { #expect(listener.takeNews() == News(mayBeAny: true, lastPossible: 1)) }
     }
 
     @Test func announcementsThatAreRolledBackAreNotHeard() throws {
@@ -145,7 +145,7 @@ extension ChangeListener {
                 return .rollback
             }
         }
-        #expect(listener.takeChanges().isEmpty)
+        #expect(listener.takeNews().isEmpty)
     }
 
     @Test("A listener that is added during a transaction hears of what it may have changed, and of nothing else")
@@ -153,17 +153,17 @@ extension ChangeListener {
         let (concerned, other, unknown) = (ChangeListener(), ChangeListener(), ChangeListener())
         try writer.write { db in
             try db.execute(sql: "INSERT INTO a VALUES (1, 1)")
-            hub.add(concerned, interests: [.tables(["a"])])
-            hub.add(other, interests: [.tables(["b"])])
-            hub.add(unknown)
-            hub.track([.tables(["b"])], for: unknown)
-            #expect(concerned.takeChanges().isEmpty)
+            tracker.add(concerned, interest: .tables(["a"]))
+            tracker.add(other, interest: .tables(["b"]))
+            tracker.add(unknown)
+            tracker.track(.tables(["b"]), for: unknown)
+            #expect(concerned.takeNews().isEmpty)
         }
-        #expect(concerned.takeNews() == ChangeNews(changes: InterestingChanges(positions: [0]), lastPossible: 1))
-        #expect(other.takeChanges().isEmpty)
-        #expect(unknown.takeChanges().isEmpty)
+        #expect(concerned.takeNews() == News(tables: ["a"], lastPossible: 1))
+        #expect(other.takeNews().isEmpty)
+        #expect(unknown.takeNews().isEmpty)
         try write("INSERT INTO b VALUES (1, 1)")
-        #expect(concerned.takeChanges().isEmpty)
+        #expect(concerned.takeNews().isEmpty)
         #expect(other.takeNews().lastCertain == 2)
     }
 
@@ -173,32 +173,32 @@ extension ChangeListener {
         try write("INSERT INTO a VALUES (0, 0); INSERT INTO b VALUES (0, 0)")
         try writer.write { db in
             try db.execute(sql: "INSERT INTO a VALUES (1, 1)")
-            hub.add(concerned, interests: [.tables(["a"])])
-            hub.add(other, interests: [.tables(["b"])])
+            tracker.add(concerned, interest: .tables(["a"]))
+            tracker.add(other, interest: .tables(["b"]))
         }
-        #expect(concerned.takeChanges().positions == [0])
-        #expect(other.takeChanges().isEmpty)
+        #expect(concerned.takeNews().tables == ["a"])
+        #expect(other.takeNews().isEmpty)
     }
 
-    @Test("Updates of one table in one transaction reach those whom their columns concern")
-    func updatesOfColumnsAreToldApart() throws {
+    @Test("Updates of one table reach the queries of all of its columns")
+    func updatesReachTheQueriesOfAllColumns() throws {
         try write("INSERT INTO a VALUES (0, 0)")
         let (ofX, ofY) = (try listener("SELECT x FROM a"), try listener("SELECT y FROM a"))
-        try write("BEGIN; UPDATE a SET y = 2; UPDATE a SET x = 2; COMMIT")
-        #expect(ofX.takeChanges().positions == [0])
-        #expect(ofY.takeChanges().positions == [0])
+        try write("UPDATE a SET y = 2")
+        #expect(ofX.takeNews() == News(tables: ["a"], lastCertain: 2))
+        #expect(ofY.takeNews() == News(tables: ["a"], lastCertain: 2))
     }
 
     @Test("Commits that append to the upload queue are told, of whomever, and no others", .timeLimit(.minutes(1)))
     func appendingToTheUploadQueueIsTold() async throws {
-        var changes = hub.uploadQueueChanges().makeAsyncIterator()
+        var changes = tracker.uploadQueueChanges().makeAsyncIterator()
         try write("INSERT INTO ps_crud (data) VALUES ('x')")
         #expect(await changes.next() != nil)
-        hub.announce(["a", "ps_crud"])
+        tracker.announce(["a", "ps_crud"])
         #expect(await changes.next() != nil)
         try write("DELETE FROM ps_crud; INSERT INTO a VALUES (1, 1)")
-        hub.announce(["a"])
-        hub.finish()
+        tracker.announce(["a"])
+        tracker.finish()
         #expect(await changes.next() == nil)
     }
 
@@ -208,14 +208,14 @@ extension ChangeListener {
         let b = try region("SELECT * FROM b")
         try writer.write { db in
             try db.execute(sql: "INSERT INTO b VALUES (1, 1)")
-            hub.track([b], for: listener)
+            tracker.track(b, for: listener)
             #expect(listener.takeNews() == .anything)
-            hub.track([b], for: listener)
-            #expect(listener.takeChanges().isEmpty)
+            tracker.track(b, for: listener)
+            #expect(listener.takeNews().isEmpty)
         }
-        #expect(listener.takeNews() == ChangeNews(changes: InterestingChanges(positions: [0]), lastPossible: 1))
+        #expect(listener.takeNews() == News(tables: ["b"], lastPossible: 1))
         try write("INSERT INTO a VALUES (1, 1)")
-        #expect(listener.takeChanges().isEmpty)
+        #expect(listener.takeNews().isEmpty)
     }
 
     @Test("Preparing a statement is no change of other tables")
@@ -223,11 +223,11 @@ extension ChangeListener {
         let listener = try writer.writeWithoutTransaction { db in
             _ = try db.makeStatement(sql: "DELETE FROM b")
             let listener = ChangeListener()
-            hub.add(listener, interests: [.tables(["a"])])
+            tracker.add(listener, interest: .tables(["a"]))
             return listener
         }
         try write("INSERT INTO b VALUES (1, 1)")
-        #expect(listener.takeChanges().isEmpty)
+        #expect(listener.takeNews().isEmpty)
     }
 
     @Test("A DELETE that was prepared before anybody listened is heard of")
@@ -240,12 +240,12 @@ extension ChangeListener {
         }
         try deleteAll()
         let listener = try listener("SELECT * FROM a")
-        writer.writeWithoutTransaction { hub.confirmListeners($0) }
-        #expect(listener.takeChanges().isEmpty)
+        writer.writeWithoutTransaction { tracker.confirmListeners($0) }
+        #expect(listener.takeNews().isEmpty)
         try write("INSERT INTO a VALUES (1, 1)")
-        _ = listener.takeChanges()
+        _ = listener.takeNews()
         try writer.write { db in try db.cachedStatement(sql: "DELETE FROM a").execute() }
-        #expect(listener.takeChanges().positions == [0])
+        #expect(listener.takeNews().tables == ["a"])
     }
 
     @Test("Until a listener is confirmed, a DELETE that was prepared before may have deleted rows unnoticed")
@@ -257,16 +257,16 @@ extension ChangeListener {
         let interest = try region("SELECT * FROM a")
         try delete()
         let listener = ChangeListener()
-        hub.add(listener, interests: [interest])
+        tracker.add(listener, interest: interest)
         try write("INSERT INTO a VALUES (1, 1); INSERT INTO b VALUES (1, 1)")
         #expect(listener.takeNews().lastCertain == 2)
         try delete()
-        #expect(listener.takeNews() == ChangeNews(changes: InterestingChanges(positions: [0]), lastPossible: 4))
+        #expect(listener.takeNews() == News(tables: ["a"], lastPossible: 4))
         try write("DELETE FROM b")
-        writer.writeWithoutTransaction { hub.confirmListeners($0) }
-        #expect(listener.takeChanges().isEmpty)
+        writer.writeWithoutTransaction { tracker.confirmListeners($0) }
+        #expect(listener.takeNews().isEmpty)
         try write("DELETE FROM a WHERE x = 5")
-        #expect(listener.takeChanges().isEmpty)
+        #expect(listener.takeNews().isEmpty)
     }
 
     @Test("Of many listeners one write concerns the right ones only")
@@ -276,36 +276,33 @@ extension ChangeListener {
         }
         let listeners = try (0..<200).map { try listener("SELECT * FROM t\($0)") }
         try write("BEGIN; INSERT INTO t7 VALUES (1); INSERT INTO t9 VALUES (1); COMMIT")
-        let concerned = listeners.indices.filter { !listeners[$0].takeChanges().isEmpty }
+        let concerned = listeners.indices.filter { !listeners[$0].takeNews().isEmpty }
         #expect(concerned == [7, 9])
     }
 
     @Test("What other connections have written is heard of by those whom it concerns")
     func writesOfOthersConcernTheRightListeners() throws {
-        let concerned = try listener("SELECT * FROM b", "SELECT * FROM a")
+        let concerned = try listener("SELECT * FROM b, a")
         let other = try listener("SELECT * FROM b")
-        hub.announce(["A", "ps_crud"])
-        #expect(
-            concerned.takeNews()
-                == ChangeNews(changes: InterestingChanges(positions: [1]), lastPossible: ChangeNews.unknownCommit)
-        )
-        #expect(other.takeChanges().isEmpty)
+        tracker.announce(["A", "ps_crud"])
+        #expect(concerned.takeNews() == News(tables: ["a"], lastPossible: News.unknownCommit))
+        #expect(other.takeNews().isEmpty)
     }
 
     @Test("While a commit is under way, a reader may see it or not")
     func commitUnderWayMayBeSeen() throws {
         final class Witness: TransactionObserver {
-            let hub: ChangeHub
+            let tracker: ChangeTracker
             var seen: [SeenCommits] = []
-            init(_ hub: ChangeHub) { self.hub = hub }
+            init(_ tracker: ChangeTracker) { self.tracker = tracker }
             func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
             func databaseDidChange(with event: DatabaseEvent) {}
-            func databaseWillCommit() { seen.append(hub.seenCommits) }
-            func databaseDidCommit(_ db: Database) { seen.append(hub.seenCommits) }
+            func databaseWillCommit() { seen.append(tracker.seenCommits) }
+            func databaseDidCommit(_ db: Database) { seen.append(tracker.seenCommits) }
             func databaseDidRollback(_ db: Database) {}
         }
         let seen = try writer.writeWithoutTransaction { db in
-            let witness = Witness(hub)
+            let witness = Witness(tracker)
             db.add(transactionObserver: witness)
             try db.execute(sql: "INSERT INTO a VALUES (1, 1)")
             return witness.seen
@@ -315,17 +312,17 @@ extension ChangeListener {
 
     @Test func removedListenersHearNothing() throws {
         let listener = try listener("SELECT * FROM a")
-        hub.remove(listener)
+        tracker.remove(listener)
         try write("INSERT INTO a VALUES (1, 1)")
-        hub.announceAll()
-        #expect(listener.takeChanges().isEmpty)
+        tracker.announceAll()
+        #expect(listener.takeNews().isEmpty)
     }
 
-    @Test(.timeLimit(.minutes(1))) func finishedHubFinishesItsListeners() async throws {
+    @Test(.timeLimit(.minutes(1))) func finishedTrackerFinishesItsListeners() async throws {
         let early = try listener("SELECT * FROM a")
-        hub.finish()
+        tracker.finish()
         let late = ChangeListener()
-        hub.add(late)
+        tracker.add(late)
         for listener in [early, late] {
             var signals = listener.signals.makeAsyncIterator()
             #expect(await signals.next() == nil)
