@@ -52,7 +52,7 @@ struct CheckpointCompletion {
         let involved = checkpoint.involved(in: completion)
         let mismatches = Self.mismatches(of: involved, file.buckets)
         guard mismatches.isEmpty else {
-            try file.buckets.delete(mismatches.map { file.buckets.slot(of: $0.bucket) }, db)
+            try file.buckets.delete(db, mismatches.map { file.buckets.slot(of: $0.bucket) })
             return .invalid(mismatches)
         }
 
@@ -134,10 +134,10 @@ struct CheckpointCompletion {
         }
         try kept.markRows(db)
         try setAsideRows.mark(db)
-        try SyncState.record(completion.priority, at: now, db)
+        try SyncState.record(db, completion.priority, at: now)
         let (synced, lost) = checkpoint.markSubscriptionsSynced(by: completion, at: now)
-        try StreamSubscriptions.markSynced(synced, at: now, db)
-        try StreamSubscriptions.markNotSynced(lost, db)
+        try StreamSubscriptions.markSynced(db, synced, at: now)
+        try StreamSubscriptions.markNotSynced(db, lost)
         if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
             try LocalWriteGate.setLastApplied(writeCheckpoint, db)
         }
@@ -181,7 +181,7 @@ struct CheckpointCompletion {
             let rows = involved.map { buckets[$0.slot] }
             let covered = rows.compactMap(\.id)
             let published = try publishedOperationsMayBeGone(db, involved, buckets) ? buckets.publishedOp : .zero
-            if let operations = try file.access.changedRows(of: covered, besides: buckets.appliedBucketIDs, db) {
+            if let operations = try file.access.changedRows(db, of: covered, besides: buckets.appliedBucketIDs) {
                 return .partialAmong(
                     operations,
                     covered: covered,

@@ -14,7 +14,7 @@ struct DependentRows {
     /// The rows that were found since they were taken.
     private var rows: Set<RowKey> = []
 
-    init(_ keys: [ForeignKey], types: [ExactText: String], _ db: Database) {
+    init(_ db: Database, _ keys: [ForeignKey], types: [ExactText: String]) {
         self.keys = Dictionary(
             grouping: keys.filter { $0.actsOnDelete && types[$0.child] != nil },
             by: \.parent

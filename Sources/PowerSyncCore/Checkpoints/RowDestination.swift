@@ -163,7 +163,7 @@ struct DataTableRows {
             try run(update, type: type, id: id, data: data)
             guard db.changesCount == 0 else { return }
         case .isDeleted:
-            let savepoint = try Savepoint("powersync_row", db)
+            let savepoint = try Savepoint(db, "powersync_row")
             do {
                 try run(delete.prepared(), type: type, id: id)
                 try run(put, type: type, id: id, data: data)

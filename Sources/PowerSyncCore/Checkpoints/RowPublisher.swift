@@ -89,10 +89,10 @@ struct RowPublisher {
         let foreignKeys = try schema.enforcedForeignKeys(db)
         guard !foreignKeys.isEmpty else { return try writeAll(&schema) }
         if foreignKeys.contains(where: \.actsOnDelete) {
-            dependents = DependentRows(foreignKeys, types: try typesByTable(&schema), db)
+            dependents = DependentRows(db, foreignKeys, types: try typesByTable(&schema))
         }
         if schema.mustDeferForeignKeys { try deferForeignKeys() }
-        let savepoint = try Savepoint("powersync_publication", db)
+        let savepoint = try Savepoint(db, "powersync_publication")
         try writeAll(&schema)
         if !schema.mustDeferForeignKeys, mustDeferForeignKeys || hasViolatedForeignKeys {
             schema.mustDeferForeignKeys = true
@@ -121,7 +121,7 @@ struct RowPublisher {
         let rows = exceptions.keys.sorted { ($0.typeName, $0.idText) < ($1.typeName, $1.idText) }
         for row in rows.prefix(Self.reconsideredExceptions) {
             let (exceptions, refused) = (self.exceptions, self.refused)
-            let savepoint = try Savepoint("powersync_exception", db)
+            let savepoint = try Savepoint(db, "powersync_exception")
             self.exceptions[row] = nil
             let isWritten = try evaluate(row, &schema)
             try settle(&schema)
@@ -236,7 +236,7 @@ extension RowPublisher {
         data: UnsafeRawBufferPointer,
         to destination: RowDestination
     ) throws {
-        switch try StoredRow.readable(data, for: destination.reader, db) {
+        switch try StoredRow.readable(db, data, for: destination.reader) {
         case .asIs:
             try write(type: type, id: id, data: data, to: destination)
         case .repaired(let bytes):
@@ -338,7 +338,7 @@ extension RowPublisher {
             return
         }
         let first = refused
-        let savepoint = try Savepoint("powersync_exchange", db)
+        let savepoint = try Savepoint(db, "powersync_exchange")
         try exchange(first.rows.filter { $0.data != nil && types.contains($0.key.type) }.map(\.key), &schema)
         let hopeless = Set(refused.rows.map(\.key))
         if !hopeless.isEmpty {

@@ -7,7 +7,7 @@ struct Savepoint {
     private let db: Database
 
     /// Begins a savepoint inside the transaction.
-    init(_ name: String, _ db: Database) throws {
+    init(_ db: Database, _ name: String) throws {
         self.name = name
         self.db = db
         try PreparedStatement(db, sql: "SAVEPOINT \(name)").run()

@@ -34,9 +34,9 @@ enum StoredRow {
     }
 
     /// What to store for a text.
-    static func readable(_ text: UnsafeRawBufferPointer, for reader: Reader, _ db: Database) throws -> Readable {
+    static func readable(_ db: Database, _ text: UnsafeRawBufferPointer, for reader: Reader) throws -> Readable {
         if isJSON(text) { return .asIs }
-        if reader == .sqlite, try isJSONForSQLite(text, db) { return .asIs }
+        if reader == .sqlite, try isJSONForSQLite(db, text) { return .asIs }
         if let repaired = JSONRepair.repaired(text, infinities: .numbers) { return .repaired(repaired) }
         return .nothing(Array("{}".utf8))
     }
@@ -44,14 +44,14 @@ enum StoredRow {
     /// Repairs the rows of a data table that another implementation, or an older version of this one, has written.
     ///
     /// - Complexity: O(size of the table).
-    static func repairAll(in table: DataTable, _ db: Database) throws {
+    static func repairAll(_ db: Database, in table: DataTable) throws {
         let name = SQLText.identifier(table.internalName)
         var repaired: [(rowID: Int64, text: [UInt8])] = []
         let rows = try PreparedStatement(db, sql: "SELECT rowid, data FROM \(name) WHERE NOT json_valid(data)")
         defer { rows.reset() }
         while try rows.step() {
             guard let text = rows.text(at: 1) else { continue }
-            switch try readable(text, for: .sqlite, db) {
+            switch try readable(db, text, for: .sqlite) {
             case .asIs: break
             case .repaired(let bytes), .nothing(let bytes): repaired.append((rows.integer(at: 0), bytes))
             }
@@ -69,7 +69,7 @@ enum StoredRow {
         try Announcement.tell([table.internalName], in: Table(table.internalName).databaseRegion(db), db)
     }
 
-    private static func isJSONForSQLite(_ text: UnsafeRawBufferPointer, _ db: Database) throws -> Bool {
+    private static func isJSONForSQLite(_ db: Database, _ text: UnsafeRawBufferPointer) throws -> Bool {
         let statement = try PreparedStatement(db, sql: "SELECT json_valid(?1)")
         defer { statement.reset() }
         try statement.bind(checkedText: text, at: 1, .inPlace)

@@ -80,7 +80,7 @@ final class ConnectionState: @unchecked Sendable {
     }
 
     /// A schema was applied in the open transaction.
-    func didApply(rawTables: [ClientRawTable], _ db: Database) {
+    func didApply(_ db: Database, rawTables: [ClientRawTable]) {
         self.rawTables = rawTables
         db.afterNextTransaction { [weak self] _ in
             guard let self else { return }

@@ -29,11 +29,11 @@ extension ClientSchema {
         try repairRows(db, existing, outdated)
         try applyIndexes(db, existing)
         try applyViews(db, existing, wanted, outdated)
-        try ConnectionState.of(db).didApply(rawTables: rawTables, db)
+        try ConnectionState.of(db).didApply(db, rawTables: rawTables)
         var schema = KnownSchema()
         // What is wrong with a raw table is told when syncing starts: it must not keep the database from being opened, and the app from
         // mending it.
-        let savepoint = try Savepoint("powersync_waiting", db)
+        let savepoint = try Savepoint(db, "powersync_waiting")
         do {
             _ = try WaitingRows.publish(db, to: rawTables, schema: &schema)
         } catch  where db.isInsideTransaction {
@@ -88,7 +88,7 @@ extension ClientSchema {
             let view = existing.views[ExactText(table.viewName)]
             let isOurs = view?.triggers.contains(where: TriggerText.isOurs) ?? false
             if isOurs, existing.tables.contains(dataTable) { continue }
-            try StoredRow.repairAll(in: dataTable, db)
+            try StoredRow.repairAll(db, in: dataTable)
         }
     }
 

@@ -12,7 +12,7 @@ extension BucketTable {
     /// Creates the row of a bucket unless it exists.
     ///
     /// - Returns: The row's id.
-    mutating func ensureRow(at slot: Slot, _ db: Database) throws -> Int64 {
+    mutating func ensureRow(_ db: Database, at slot: Slot) throws -> Int64 {
         if let id = rows[slot].id { return id }
         try db.cachedStatement(sql: "INSERT INTO ps_buckets (name) VALUES (?)").execute(arguments: [
             names[slot].rawValue
@@ -59,7 +59,7 @@ extension BucketTable {
     }
 
     /// Notes that a CLEAR made everything of a bucket unpublished.
-    mutating func noteReset(at slot: Slot, _ db: Database) throws {
+    mutating func noteReset(_ db: Database, at slot: Slot) throws {
         rows[slot].lastAppliedOp = .zero
         hasUnwrittenAppliedOp = true
         try keepPublishedOp(db)
@@ -84,11 +84,11 @@ extension BucketTable {
     /// Deletes buckets and their operations, except for those that have no row.
     ///
     /// Their rows are evaluated again by the next complete apply.
-    mutating func delete(_ slots: [Slot], _ db: Database) throws {
+    mutating func delete(_ db: Database, _ slots: [Slot]) throws {
         let deleted = Set(slots.filter { rows[$0].id != nil })
         let ids = deleted.compactMap { rows[$0].id }
         guard !ids.isEmpty else { return }
-        try OplogStore.deleteAllRows(ofBuckets: ids, db)
+        try OplogStore.deleteAllRows(db, ofBuckets: ids)
         let delete = try db.cachedStatement(sql: "DELETE FROM ps_buckets WHERE id = ?")
         for id in ids { try delete.execute(arguments: [id]) }
         for slot in deleted { rows[slot] = Row() }

@@ -81,18 +81,18 @@ struct BulkLoad: Sendable {
     /// Finds all operations of the rows that buckets have changed since they were covered before.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - buckets: All buckets that a partial completion covers.
     ///   - published: All buckets that have published something.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: Ascending ranges of row ids in `ps_oplog`. They contain the operations of these buckets about changed rows,
     ///   old ones included, and what was published about them.
     /// - Throws: A `DatabaseError`.
     /// - Complexity: O(*m* log *m*) in the number of operations since then, and a pass over the numbers of all rows of these
     ///   buckets.
     mutating func changedRows(
+        _ db: Database,
         of buckets: [Int64],
-        besides published: [Int64],
-        _ db: Database
+        besides published: [Int64]
     ) throws -> [ClosedRange<Int64>] {
         var counts = coveredCounts
         var runs: [ClosedRange<Int64>] = []
@@ -104,8 +104,8 @@ struct BulkLoad: Sendable {
         // What they have published since is counted.
         let others = published.filter { counts[$0] == nil && !uncounted.contains($0) }
         let old = others.flatMap { stored.runs(ofBucket: $0, from: 0) }
-        guard let changed = try entries(in: Self.union(of: runs), db),
-            let known = try entries(in: Self.union(of: old), db)
+        guard let changed = try entries(db, in: Self.union(of: runs)),
+            let known = try entries(db, in: Self.union(of: old))
         else { return [.min ... .max] }
         coveredCounts = counts
         if !known.isEmpty { _ = merge(known) }
@@ -116,7 +116,7 @@ struct BulkLoad: Sendable {
     /// Reads which types and ids rows are about.
     ///
     /// - Returns: `nil` when a row id is too large.
-    private func entries(in runs: [ClosedRange<Int64>], _ db: Database) throws -> [Entry]? {
+    private func entries(_ db: Database, in runs: [ClosedRange<Int64>]) throws -> [Entry]? {
         let rows = try PreparedStatement(
             db,
             sql: "SELECT rowid, row_type, row_id FROM ps_oplog WHERE rowid BETWEEN ?1 AND ?2"

@@ -52,12 +52,12 @@ enum OplogAccess: Sendable {
     /// A directory that could miss a key of the line is not used: a REMOVE would not find its row.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - asBulkLoad: Whether much is to come, and no complete checkpoint was ever applied.
     ///   - operationCount: The number of operations in the line.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: Whether the line can be stored. If not, see ``useIndexes(_:)``.
     /// - Throws: A `DatabaseError`.
-    mutating func prepareToStore(asBulkLoad: Bool, operationCount: Int, _ db: Database) throws -> Bool {
+    mutating func prepareToStore(_ db: Database, asBulkLoad: Bool, operationCount: Int) throws -> Bool {
         switch self {
         case .indexedForGood:
             return true
@@ -100,15 +100,15 @@ enum OplogAccess: Sendable {
     /// Where to look for the rows that buckets have changed, when there are no indexes to find them by.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - buckets: The ids of all buckets that a partial completion covers.
     ///   - published: The ids of all buckets that have published something.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: Ranges of row ids, which contain all covered and all published operations about changed rows; `nil` when the indexes exist.
     /// - Throws: A `DatabaseError`.
     mutating func changedRows(
+        _ db: Database,
         of buckets: [Int64],
-        besides published: [Int64],
-        _ db: Database
+        besides published: [Int64]
     ) throws -> [ClosedRange<Int64>]? {
         switch self {
         case .indexed, .indexedForGood:
@@ -116,7 +116,7 @@ enum OplogAccess: Sendable {
         case .undecided, .indexing:
             return try OplogIndexes.exist(db) ? nil : [.min ... .max]
         case .bulkLoad(var load):
-            let rows = try load.changedRows(of: buckets, besides: published, db)
+            let rows = try load.changedRows(db, of: buckets, besides: published)
             self = .bulkLoad(load)
             return rows
         }

@@ -51,7 +51,7 @@ struct OplogStore {
         at slot: BucketTable.Slot,
         in buckets: inout BucketTable
     ) throws {
-        let bucket = try buckets.ensureRow(at: slot, db)
+        let bucket = try buckets.ensureRow(db, at: slot)
         guard let last = line.operations.last else { return }
 
         var sums = Sums(add: buckets[slot].addChecksum, op: buckets[slot].opChecksum)
@@ -72,7 +72,7 @@ struct OplogStore {
                 case .move:
                     sums.add += operation.checksum
                 case .clear:
-                    if !isKnownEmpty { try Self.deleteAllRows(ofBuckets: [bucket], db) }
+                    if !isKnownEmpty { try Self.deleteAllRows(db, ofBuckets: [bucket]) }
                     sums = Sums(add: operation.checksum, op: .zero)
                     isKnownEmpty = true
                     lastAppliedOp = .zero
@@ -82,7 +82,7 @@ struct OplogStore {
             }
         }
 
-        if wasCleared { try buckets.noteReset(at: slot, db) }
+        if wasCleared { try buckets.noteReset(db, at: slot) }
         buckets.noteStoredOps(at: slot)
         buckets.update(slot, .content) { row in
             row.lastOp = last.opID
@@ -104,7 +104,7 @@ struct OplogStore {
     ///
     /// What they contribute to is recorded first, so that the next complete apply evaluates it again. One pass over the
     /// table does for all buckets when there is no index to find their rows by.
-    static func deleteAllRows(ofBuckets buckets: [Int64], _ db: Database) throws {
+    static func deleteAllRows(_ db: Database, ofBuckets buckets: [Int64]) throws {
         let list = "[" + buckets.map(String.init).joined(separator: ",") + "]"
         try db.cachedStatement(
             sql: """

@@ -67,7 +67,7 @@ final class RawTableRows {
     private var writtenColumns: Set<ExactText> {
         get throws {
             guard let put = table.put else {
-                return Set(try RawTableStructure(table, db).columns.map { ExactText($0) })
+                return Set(try RawTableStructure(db, table).columns.map { ExactText($0) })
             }
             return Set(
                 put.parameters.compactMap { parameter in
@@ -112,7 +112,7 @@ final class RawTableRows {
     }
 
     private func find(_ kind: RawTableStatements.Kind) throws -> RawTableStatement {
-        let statement = try statements.statement(kind, of: table, db)
+        let statement = try statements.statement(db, kind, of: table)
         written.formUnion(statement.written)
         return statement
     }

@@ -63,7 +63,7 @@ final class RawTableStatements: Sendable {
     ///
     /// - Throws: ``LocalDatabaseError`` with code `invalidArgument` when the definition does not fit the statement or the
     ///   database; GRDB's `DatabaseError` when SQLite does not accept the statement.
-    func statement(_ kind: Kind, of table: ClientRawTable, _ db: Database) throws -> RawTableStatement {
+    func statement(_ db: Database, _ kind: Kind, of table: ClientRawTable) throws -> RawTableStatement {
         let version = try Version(db)
         let key = Key(table: table, kind: kind)
         let found = known.withLockedValue { known in
@@ -71,22 +71,22 @@ final class RawTableStatements: Sendable {
             return known.statements[key]
         }
         if let found { return found }
-        let statement = try Self.prepare(kind, of: table, db)
+        let statement = try Self.prepare(db, kind, of: table)
         known.withLockedValue { $0.statements[key] = statement }
         return statement
     }
 
     private static func prepare(
+        _ db: Database,
         _ kind: Kind,
-        of table: ClientRawTable,
-        _ db: Database
+        of table: ClientRawTable
     ) throws -> RawTableStatement {
         let declared: ClientRawTable.Statement =
             switch kind {
-            case .put: try table.put ?? RawTableStructure(table, db).put
-            case .update: try RawTableStructure(table, db).update
-            case .insert: try RawTableStructure(table, db).insert
-            case .delete: try table.delete ?? RawTableStructure(table, db).delete
+            case .put: try table.put ?? RawTableStructure(db, table).put
+            case .update: try RawTableStructure(db, table).update
+            case .insert: try RawTableStructure(db, table).insert
+            case .delete: try table.delete ?? RawTableStructure(db, table).delete
             }
         let statements = SQLText.statements(declared.sql)
         guard let sql = statements.first.map(String.init) else {
@@ -119,11 +119,11 @@ final class RawTableStatements: Sendable {
             parameters: declared.parameters,
             written: try WrittenTables(of: sql, db),
             table: try WrittenTables.target(of: sql, db),
-            firesConflictClauses: try firesConflictClauses(sql, db)
+            firesConflictClauses: try firesConflictClauses(db, sql)
         )
     }
 
-    private static func firesConflictClauses(_ sql: String, _ db: Database) throws -> Bool {
+    private static func firesConflictClauses(_ db: Database, _ sql: String) throws -> Bool {
         let triggers = try StatementEffects.triggers(of: sql, db)
         guard !triggers.isEmpty else { return false }
         let texts = try Row.fetchAll(

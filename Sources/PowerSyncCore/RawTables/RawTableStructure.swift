@@ -14,7 +14,7 @@ struct RawTableStructure {
     ///
     /// - Throws: ``LocalDatabaseError`` with code `invalidArgument` when the definition names no table, the table does not
     ///   exist, or it has no column `id`.
-    init(_ table: ClientRawTable, _ db: Database) throws {
+    init(_ db: Database, _ table: ClientRawTable) throws {
         let structure = try table.requireStructure()
         tableName = structure.tableName
         let names = try String.fetchAll(db, sql: "SELECT name FROM pragma_table_info(?)", arguments: [tableName])

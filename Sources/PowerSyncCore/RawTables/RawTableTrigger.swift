@@ -43,15 +43,15 @@ struct RawTableTrigger {
     /// Builds the statement for the table as it is now.
     ///
     /// - Parameters:
+    ///   - db: A connection that can see the table.
     ///   - name: The trigger's name.
     ///   - write: What it records.
     ///   - table: The raw table.
-    ///   - db: A connection that can see the table.
     /// - Throws: ``LocalDatabaseError`` as ``RawTableStructure/init(_:_:)``, and when an update trigger has no synced
     ///   column to look at.
-    init(name: String, write: Write, of table: ClientRawTable, _ db: Database) throws {
+    init(_ db: Database, name: String, write: Write, of table: ClientRawTable) throws {
         let options = try table.requireStructure().options
-        let structure = try RawTableStructure(table, db)
+        let structure = try RawTableStructure(db, table)
         let queue = QueueStatement(
             type: table.name,
             columns: structure.columns,
@@ -66,7 +66,7 @@ struct RawTableTrigger {
             \(Self.valueChecks(write, table, structure, options))\(Self.body(write, queue, options))END
             """
         nameBeforeWrite = name + "__replaced"
-        let notes = try Self.notes(write, structure, queue, options, db)
+        let notes = try Self.notes(db, write, structure, queue, options)
         sqlBeforeWrite =
             notes.isEmpty
             ? nil
@@ -80,18 +80,18 @@ struct RawTableTrigger {
 
     /// The statements before a write, each with a line feed.
     private static func notes(
+        _ db: Database,
         _ write: Write,
         _ structure: RawTableStructure,
         _ queue: QueueStatement,
-        _ options: ClientTableOptions,
-        _ db: Database
+        _ options: ClientTableOptions
     ) throws -> [String] {
         guard write != .delete, options.isLocalOnly || !options.isInsertOnly, let handle = db.sqliteConnection else {
             return []
         }
         let table = SQLText.identifier(structure.tableName)
         let unchanged = write == .insert && options.ignoresEmptyUpdates ? [queue.unchanged(in: table)] : []
-        let row = "SELECT \(try newValues(structure, db).joined(separator: ", "))"
+        let row = "SELECT \(try newValues(db, structure).joined(separator: ", "))"
         let keys = try UniqueKey.fetchAll(ofTable: structure.tableName, on: handle)
         return unchanged + keys.map { queue.rowsInTheWay(of: $0, in: table, withRow: row) }
     }
@@ -99,7 +99,7 @@ struct RawTableTrigger {
     /// All columns of the new row, generated ones included, with their names.
     ///
     /// `REPLACE` stores the default instead of NULL in a column that must not be NULL.
-    private static func newValues(_ structure: RawTableStructure, _ db: Database) throws -> [String] {
+    private static func newValues(_ db: Database, _ structure: RawTableStructure) throws -> [String] {
         let columns = try Row.fetchAll(
             db,
             sql: "SELECT name, \"notnull\", dflt_value FROM pragma_table_xinfo(?) WHERE hidden != 1",

@@ -15,7 +15,7 @@ extension SQLFunctions {
                     throw LocalDatabaseError.invalidArgument("expected INSERT, UPDATE or DELETE", cause: call[2].string)
                 }
                 let db = try call.state.requireDatabase()
-                let trigger = try RawTableTrigger(name: call[1].string, write: write, of: table, db)
+                let trigger = try RawTableTrigger(db, name: call[1].string, write: write, of: table)
                 try db.execute(sql: SQLText.withoutNUL(trigger.sql))
                 let second = SQLText.identifier(trigger.nameBeforeWrite)
                 try db.execute(sql: SQLText.withoutNUL("DROP TRIGGER IF EXISTS \(second)"))

@@ -97,7 +97,7 @@ extension StreamSubscriptions {
     }
 
     /// Renews the subscriptions for which the application holds a handle.
-    static func renew(_ live: some Sequence<StreamKey>, now: SyncInstant, _ db: Database) throws {
+    static func renew(_ db: Database, _ live: some Sequence<StreamKey>, now: SyncInstant) throws {
         // Other writers may have stored a lifetime that does not fit in microseconds.
         let statement = try db.cachedStatement(
             sql: """
@@ -111,7 +111,7 @@ extension StreamSubscriptions {
     }
 
     /// Deletes what expired and what nobody wants any more, and returns the explicit subscriptions by id.
-    static func collect(now: SyncInstant, _ db: Database) throws -> [StreamSubscription] {
+    static func collect(_ db: Database, now: SyncInstant) throws -> [StreamSubscription] {
         try db.cachedStatement(
             sql: "DELETE FROM ps_stream_subscriptions WHERE expires_at < ? OR (ttl IS NULL AND NOT active)"
         ).execute(arguments: [now.rawValue])
@@ -131,7 +131,7 @@ extension StreamSubscriptions {
     /// written.
     ///
     /// - Returns: The rows that remain, by id.
-    static func reconcile(with streams: [StreamDescription], _ db: Database) throws -> [StreamSubscription] {
+    static func reconcile(_ db: Database, with streams: [StreamDescription]) throws -> [StreamSubscription] {
         var remaining: [StreamSubscription] = []
         var isMatched = Array(repeating: false, count: streams.count)
         for row in try fetchAll(db) {
@@ -156,13 +156,13 @@ extension StreamSubscriptions {
             remaining.append(updated)
         }
         for (stream, isMatched) in zip(streams, isMatched) where stream.isDefault && !isMatched {
-            remaining.append(try insertDefault(named: stream.name, db))
+            remaining.append(try insertDefault(db, named: stream.name))
         }
         return remaining
     }
 
     /// Notes when subscriptions were published.
-    static func markSynced(_ ids: [Int64], at now: SyncInstant, _ db: Database) throws {
+    static func markSynced(_ db: Database, _ ids: [Int64], at now: SyncInstant) throws {
         let statement = try db.cachedStatement(
             sql: "UPDATE ps_stream_subscriptions SET last_synced_at = ? WHERE id = ?"
         )
@@ -172,7 +172,7 @@ extension StreamSubscriptions {
     }
 
     /// Notes that subscriptions are not synced any more.
-    static func markNotSynced(_ ids: [Int64], _ db: Database) throws {
+    static func markNotSynced(_ db: Database, _ ids: [Int64]) throws {
         let statement = try db.cachedStatement(
             sql: "UPDATE ps_stream_subscriptions SET last_synced_at = NULL WHERE id = ?"
         )
@@ -181,7 +181,7 @@ extension StreamSubscriptions {
         }
     }
 
-    private static func insertDefault(named name: String, _ db: Database) throws -> StreamSubscription {
+    private static func insertDefault(_ db: Database, named name: String) throws -> StreamSubscription {
         let key = StreamKey(name: name)
         try db.cachedStatement(
             sql: """

@@ -111,10 +111,10 @@ extension SyncEngine {
         now: SyncInstant
     ) throws -> SubscriptionRequest {
         // Renewing comes first, so that a lifetime of 0 lasts as long as there are handles.
-        try StreamSubscriptions.renew(live, now: now, db)
+        try StreamSubscriptions.renew(db, live, now: now)
         return SubscriptionRequest(
             includesDefaults: includesDefaults,
-            try StreamSubscriptions.collect(now: now, db),
+            try StreamSubscriptions.collect(db, now: now),
             held: Set(live),
             limit: subscriptionLimit,
             otherBytes: otherBytes

@@ -17,7 +17,7 @@ extension SyncEngine {
         case .track(let checkpoint, let known):
             try track(db, TrackedCheckpoint(checkpoint, in: &file.buckets), deleting: known, actions: &actions)
         case .patch(var checkpoint, let diff):
-            try file.buckets.delete(diff.removedBuckets.map { file.buckets.slot(of: $0) }, db)
+            try file.buckets.delete(db, diff.removedBuckets.map { file.buckets.slot(of: $0) })
             checkpoint.apply(diff, in: &file.buckets)
             try track(db, checkpoint, actions: &actions)
         case .store(let line):
@@ -44,9 +44,9 @@ extension SyncEngine {
         // Creating the indexes once more pays off when they become twice as large at least.
         let isLarge = remaining >= max(bulkLoadThreshold, counts.downloaded)
         let isReady = try file.access.prepareToStore(
+            db,
             asBulkLoad: isLarge && status.lastSyncedAt == nil,
-            operationCount: line.operations.count,
-            db
+            operationCount: line.operations.count
         )
         guard isReady else { return false }
         var store = try OplogStore(db, bulkLoad: file.access.bulkLoad)
@@ -75,7 +75,7 @@ extension SyncEngine {
             case .requested(let names): names.map { file.buckets.slot(of: $0) }
             case .tracked(let old): old.buckets.map(\.slot)
             }
-        try file.buckets.delete(slots.filter { checkpoint.bucket(at: $0) == nil }, db)
+        try file.buckets.delete(db, slots.filter { checkpoint.bucket(at: $0) == nil })
         try track(db, checkpoint, actions: &actions)
     }
 
@@ -106,7 +106,7 @@ extension SyncEngine {
             return
         }
         if let synced = checkpoint.reassociate(try association(db, of: checkpoint, with: request)) {
-            try StreamSubscriptions.markSynced(synced.ids, at: synced.time, db)
+            try StreamSubscriptions.markSynced(db, synced.ids, at: synced.time)
         }
         report(checkpoint.association.unknownStreams.values, actions: &actions)
         machine.checkpointReassociated(checkpoint)
@@ -121,7 +121,7 @@ extension SyncEngine {
         with request: SubscriptionRequest
     ) throws -> StreamAssociation {
         StreamAssociation(
-            subscriptions: try StreamSubscriptions.reconcile(with: checkpoint.streams, db),
+            subscriptions: try StreamSubscriptions.reconcile(db, with: checkpoint.streams),
             request: request,
             streams: checkpoint.streams
         )
@@ -262,11 +262,11 @@ extension SyncEngine {
     ) throws {
         switch keepalive {
         case .expired:
-            try StreamSubscriptions.renew(iteration.liveStreams, now: now, db)
+            try StreamSubscriptions.renew(db, iteration.liveStreams, now: now)
             actions.append(.fetchCredentials(didExpire: true))
             try endIteration(db, hideDisconnect: false, actions: &actions)
         case .expiresSoon:
-            try StreamSubscriptions.renew(iteration.liveStreams, now: now, db)
+            try StreamSubscriptions.renew(db, iteration.liveStreams, now: now)
             actions.append(.fetchCredentials(didExpire: false))
         case .routine:
             try checkSubscriptions(db, of: iteration, now: now, actions: &actions)

@@ -18,7 +18,7 @@ enum SyncState {
     }
 
     /// Notes that a priority was published; it covers all more urgent ones.
-    static func record(_ priority: Priority, at now: SyncInstant, _ db: Database) throws {
+    static func record(_ db: Database, _ priority: Priority, at now: SyncInstant) throws {
         // Mostly there is this entry, and none that it covers.
         let renew = try db.cachedStatement(
             sql: """

@@ -122,7 +122,7 @@ private enum UsersTable: CaseIterable {
         // As a version left them that did not move rows.
         try scenario.database.run("CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT)")
         try scenario.write { db in
-            try ConnectionState.of(db).didApply(rawTables: [UsersTable.inferred.rawTable], db)
+            try ConnectionState.of(db).didApply(db, rawTables: [UsersTable.inferred.rawTable])
             try db.execute(
                 sql: """
                     INSERT INTO local_users VALUES ('1', 'Ada'), ('2', 'Bob'), ('4', 'mine');

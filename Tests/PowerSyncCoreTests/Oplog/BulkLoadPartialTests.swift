@@ -146,14 +146,14 @@ import Testing
         // Nothing of this is kept, as if the transaction failed.
         var access = scenario.engine.file.access
         let found = try scenario.write { db in
-            try [a, a, both, both].map { try access.changedRows(of: $0, besides: [], db) }
+            try [a, a, both, both].map { try access.changedRows(db, of: $0, besides: []) }
         }
         // The other operation of the seventh row belongs to it.
         #expect(found == [[1...100], [], [7...7, 101...102], []])
 
         try scenario.receive(.part(1), .ops("a", .put(103, "50")))
         access = scenario.engine.file.access
-        let changed = try scenario.write { try access.changedRows(of: a, besides: [], $0) }
+        let changed = try scenario.write { try access.changedRows($0, of: a, besides: []) }
         #expect(changed == [50...50])
     }
 

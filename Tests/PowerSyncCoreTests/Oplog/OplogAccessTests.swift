@@ -14,12 +14,12 @@ import Testing
         var access = OplogAccess.undecided
         // More than all that the directory of keys holds.
         let isPrepared = try scenario.database.queue.write { db in
-            try access.prepareToStore(asBulkLoad: true, operationCount: 5_000_000, db)
+            try access.prepareToStore(db, asBulkLoad: true, operationCount: 5_000_000)
         }
         #expect(isPrepared)
         for _ in 0..<2 {
             let isPrepared = try scenario.database.queue.write { db in
-                try access.prepareToStore(asBulkLoad: true, operationCount: 1, db)
+                try access.prepareToStore(db, asBulkLoad: true, operationCount: 1)
             }
             #expect(isPrepared)
             #expect(access.bulkLoad == nil)
@@ -30,7 +30,7 @@ import Testing
     @Test func indexesAreDroppedWhenThereIsRoom() throws {
         var access = OplogAccess.undecided
         let isPrepared = try scenario.database.queue.write { db in
-            try access.prepareToStore(asBulkLoad: true, operationCount: 1, db)
+            try access.prepareToStore(db, asBulkLoad: true, operationCount: 1)
         }
         #expect(isPrepared)
         #expect(access.bulkLoad != nil)
@@ -41,7 +41,7 @@ import Testing
         var access = OplogAccess.undecided
         for (operationCount, isPrepared) in [(1, true), (5_000_000, false)] {
             let result = try scenario.database.queue.write { db in
-                try access.prepareToStore(asBulkLoad: true, operationCount: operationCount, db)
+                try access.prepareToStore(db, asBulkLoad: true, operationCount: operationCount)
             }
             #expect(result == isPrepared)
         }

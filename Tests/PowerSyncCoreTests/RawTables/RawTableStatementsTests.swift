@@ -25,7 +25,7 @@ import Testing
 
     private func statement(_ kind: RawTableStatements.Kind) throws -> RawTableStatement {
         try database.queue.writeWithoutTransaction { db in
-            try statements.statement(kind, of: table, db)
+            try statements.statement(db, kind, of: table)
         }
     }
 
@@ -65,7 +65,7 @@ import Testing
         let table = ClientRawTable(name: "t", delete: .init(sql: sql, parameters: [.id]))
         let error = #expect(throws: LocalDatabaseError.self) {
             try database.queue.writeWithoutTransaction { db in
-                _ = try statements.statement(.delete, of: table, db)
+                _ = try statements.statement(db, .delete, of: table)
             }
         }
         #expect(error?.message.contains("raw table t") == true)
@@ -78,7 +78,7 @@ import Testing
             delete: .init(sql: "DELETE FROM t WHERE id = ?; -- why\n ;", parameters: [.id])
         )
         try database.queue.writeWithoutTransaction { db in
-            _ = try statements.statement(.delete, of: table, db)
+            _ = try statements.statement(db, .delete, of: table)
         }
     }
 

@@ -24,8 +24,8 @@ struct StatusFunctionsTests {
     @Test func statusTellsPrioritiesAndStreams() throws {
         let database = try LocalTestDatabase()
         try database.queue.write { db in
-            try SyncState.record(Priority(1), at: SyncInstant(microseconds: 5), db)
-            try SyncState.record(Priority(2), at: SyncInstant(microseconds: 1_767_225_600_000_000), db)
+            try SyncState.record(db, Priority(1), at: SyncInstant(microseconds: 5))
+            try SyncState.record(db, Priority(2), at: SyncInstant(microseconds: 1_767_225_600_000_000))
             try db.execute(
                 sql: """
                     INSERT INTO ps_stream_subscriptions

@@ -43,9 +43,9 @@ import Testing
     @Test func onlyTheSubscriptionWithAHandleIsRenewed() throws {
         for key in [plain, withParameters, other] { try subscribe(key) }
         let later = now.adding(seconds: 30)
-        try database.queue.write { try StreamSubscriptions.renew([withParameters], now: later, $0) }
+        try database.queue.write { try StreamSubscriptions.renew($0, [withParameters], now: later) }
         #expect(try expiries() == [60, 90, 60])
-        try database.queue.write { try StreamSubscriptions.renew([plain, other], now: later, $0) }
+        try database.queue.write { try StreamSubscriptions.renew($0, [plain, other], now: later) }
         #expect(try expiries() == [90, 90, 90])
     }
 
@@ -54,7 +54,7 @@ import Testing
         try subscribe(other)
         try database.queue.write { db in
             try StreamSubscriptions.unsubscribeAll(plain, db)
-            try StreamSubscriptions.renew([plain, other], now: now.adding(seconds: 30), db)
+            try StreamSubscriptions.renew(db, [plain, other], now: now.adding(seconds: 30))
         }
         #expect(try expiries() == [60, 90])
         #expect(try database.rows("SELECT ttl FROM ps_stream_subscriptions ORDER BY id") == ["", "60"])
@@ -91,7 +91,7 @@ import Testing
     func subscriptionsEndAfterTheirLastMicrosecond(microseconds: Int64, count: Int) throws {
         try subscribe(plain)
         let later = SyncInstant(microseconds: now.rawValue + microseconds)
-        #expect(try database.queue.write { try StreamSubscriptions.collect(now: later, $0) }.count == count)
+        #expect(try database.queue.write { try StreamSubscriptions.collect($0, now: later) }.count == count)
     }
 
     @Test(
@@ -119,7 +119,7 @@ import Testing
             StreamDescription(name: "optional", isDefault: false), StreamDescription(name: "s", isDefault: true),
             StreamDescription(name: "t", isDefault: false),
         ]
-        let remaining = try database.queue.write { try StreamSubscriptions.reconcile(with: streams, $0) }
+        let remaining = try database.queue.write { try StreamSubscriptions.reconcile($0, with: streams) }
         #expect(remaining.map(\.key) == [other, plain])
         #expect(remaining.map(\.isDefault) == [false, true])
         #expect(remaining.map(\.isActive) == [true, true])
@@ -132,7 +132,7 @@ import Testing
         #expect(keys[0] != keys[1])
         for key in keys { try subscribe(key) }
         let streams = [StreamDescription(name: keys[0].name, isDefault: true)]
-        let rows = try database.queue.write { try StreamSubscriptions.reconcile(with: streams, $0) }
+        let rows = try database.queue.write { try StreamSubscriptions.reconcile($0, with: streams) }
         #expect(rows.map(\.isActive) == [true, false])
         #expect(rows.map(\.isDefault) == [true, false])
     }

@@ -59,7 +59,7 @@ import Testing
                 let priorities = [0, 1, 2, 3].map { Priority($0) } + [.complete]
                 let priority = try #require(priorities.randomElement(using: &generator))
                 memory.record(priority, at: now)
-                try SyncState.record(priority, at: now, db)
+                try SyncState.record(db, priority, at: now)
                 #expect(try SyncState.fetchAll(db) == memory, "seed \(seed)")
             }
         }
