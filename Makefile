@@ -125,6 +125,7 @@ lint:
 	scripts/check-references
 	scripts/check-platforms
 	scripts/check-accesses
+	scripts/check-rooms
 	scripts/check-databases
 	scripts/check-logs
 	scripts/check-errors

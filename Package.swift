@@ -226,8 +226,9 @@ let package = Package(
             ]
         ),
         .target(name: "CPowerSyncNIO"),
+        // Everything of the SDK but attachments.
         sdk(
-            "PowerSync",
+            "PowerSyncClient",
             [
                 "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket",
                 // Elsewhere it would bring FoundationNetworking, and with that libcurl.
@@ -239,6 +240,16 @@ let package = Package(
                 .nioWebSocket,
             ]
         ),
+        // Files beside rows: metadata in a table, contents in any storage.
+        sdk(
+            "PowerSyncAttachments",
+            [
+                "PowerSyncClient", "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", .crypto,
+                .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+            ]
+        ),
+        // The product: both, and the pages.
+        sdk("PowerSync", ["PowerSyncAttachments", "PowerSyncClient"]),
         module("PowerSyncGRDB", ["PowerSync", "PowerSyncCore", .grdb]),
         // What the SDK says, for swift-log: apps that do without have no logger of another package in their interface.
         module("PowerSyncLogging", ["PowerSync", .logging]),
@@ -312,6 +323,15 @@ let package = Package(
                 .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle,
             ]
         ),
+        // What operators do beside a running service: doctor, test-connection, status, slots, migrate, teardown.
+        module(
+            "PowerSyncOperations",
+            [
+                "PowerSyncAuth", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
+                "PowerSyncSyncConfig", "PowerSyncTerminal", .asyncHTTPClient, .logging, .nioCore, .nioHTTP1, .nioPosix,
+                .nioSSL,
+            ]
+        ),
         // What commands print, on terminals and in logs: texts of others are escaped.
         module("PowerSyncTerminal", [.argumentParser, .logging, .nioConcurrencyHelpers]),
         // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
@@ -332,8 +352,9 @@ let package = Package(
         module(
             "PowerSyncDemo",
             [
-                "PowerSync", "PowerSyncBackend", "PowerSyncS3", "PowerSyncService", "PowerSyncServicePostgres",
-                "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .crypto, .grdb, .httpTypes,
+                "PowerSync", "PowerSyncBackend", "PowerSyncOperations", "PowerSyncS3", "PowerSyncService",
+                "PowerSyncServicePostgres", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .asyncHTTPClient,
+                .crypto, .grdb, .httpTypes,
                 .hummingbird, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .unixSignals,
             ]
         ),
@@ -348,10 +369,10 @@ let package = Package(
         executable(
             "PowerSyncCLI",
             [
-                "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncSQLite", "PowerSyncSyncConfig",
-                "PowerSyncTerminal", .argumentParser, .asyncHTTPClient, .grdb, .logging, .metrics, .nioCore, .nioHTTP1,
-                .nioSSL, .prometheus, .serviceLifecycle, .unixSignals,
+                "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncOperations",
+                "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig",
+                "PowerSyncTerminal", .argumentParser, .logging, .metrics, .nioConcurrencyHelpers, .prometheus,
+                .serviceLifecycle, .unixSignals,
             ]
         ),
 
@@ -370,6 +391,15 @@ let package = Package(
                 "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
                 "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "TestSupport", .crypto, .grdb, .jwtKit,
                 .logging, .nioConcurrencyHelpers, .nioCore,
+            ]
+        ),
+
+        // A whole service on a loopback port, proxies before it, and configurations that are refused.
+        testSupport(
+            "RunningServiceTestSupport",
+            [
+                "HTTPConnections", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
+                "ServiceTestSupport", "TestSupport", .asyncHTTPClient, .logging, .nioCore, .nioHTTP1,
             ]
         ),
 
@@ -413,17 +443,19 @@ let package = Package(
         tests(
             "PowerSyncTests",
             [
-                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncCore", "PowerSyncCoreTestSupport",
-                "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTesting",
-                "PowerSyncUpload", "PowerSyncURLSession", "RSocket", "TestSupport", .asyncHTTPClient, .grdb,
-                .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncAttachments", "PowerSyncClient",
+                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol",
+                "PowerSyncSQLite", "PowerSyncTesting", "PowerSyncUpload", "PowerSyncURLSession", "RSocket",
+                "TestSupport", .asyncHTTPClient, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+                .nioPosix,
             ]
         ),
         tests(
             "PowerSyncAttachmentsTests",
             [
-                "HTTPStackTestSupport", "PowerSync", "PowerSyncNIO", "PowerSyncS3", "PowerSyncTesting", "TestSupport",
-                .asyncHTTPClient, .crypto, .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+                "HTTPStackTestSupport", "PowerSync", "PowerSyncAttachments", "PowerSyncClient", "PowerSyncNIO",
+                "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
+                .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             ]
         ),
         // Uses the products as apps do, by what is public.
@@ -508,10 +540,21 @@ let package = Package(
             [
                 "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
                 "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
-                "PowerSyncTesting", "PowerSyncUpload", "RSocket", "ServiceTestSupport", "TestSupport",
-                .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdTesting, .logging, .metrics,
+                "PowerSyncTesting", "PowerSyncUpload", "RSocket", "RunningServiceTestSupport", "ServiceTestSupport",
+                "TestSupport", .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdCore, .hummingbirdTesting,
+                .logging, .metrics,
                 .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL,
                 .prometheus,
+            ]
+        ),
+        // What operators do, over services that run, do not start, or are gone.
+        tests(
+            "PowerSyncOperationsTests",
+            [
+                "PostgresTestSupport", "PowerSyncAuth", "PowerSyncOperations", "PowerSyncProtocol", "PowerSyncService",
+                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
+                "RunningServiceTestSupport", "ServiceTestSupport", "TestSupport", .grdb, .httpTypes, .hummingbird,
+                .hummingbirdTesting, .logging, .nioConcurrencyHelpers,
             ]
         ),
         tests(
@@ -537,8 +580,8 @@ let package = Package(
             "PowerSyncCLITests",
             [
                 "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol",
-                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig", "PowerSyncTerminal",
-                "PowerSyncTesting", "TestSupport",
+                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+                "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "ServiceTestSupport", "TestSupport",
                 .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
             ]
         ),
@@ -563,8 +606,8 @@ let package = Package(
         heavyTests(
             "PowerSyncLoadTests",
             [
-                "PowerSync", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto, .nioConcurrencyHelpers,
-                .nioCore,
+                "PowerSync", "PowerSyncClient", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto,
+                .nioConcurrencyHelpers, .nioCore,
             ]
         ),
         heavyTests(

@@ -1,16 +1,17 @@
 package import NIOCore
 
-/// Tells when the network has taken what was written to a connection.
+/// Back-pressure of a connection: lets a writer wait until the network has taken what was written.
 ///
-/// A channel that is writable takes over a write of any size at once, and keeps its buffer until the last byte has gone. Who wants to
-/// know what is in memory has to wait: for all of it after a large write, or until the channel is writable again, which keeps the
-/// network busy while the next write is made.
+/// A channel that is writable accepts a write of any size at once, and keeps its buffer until the last byte has gone. A
+/// writer that limits the memory of unsent bytes waits until the buffer is empty, after a large write, or until the
+/// channel is writable again, which keeps the network busy while the next write is made.
 package final class DeliveryHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
     package typealias OutboundOut = ByteBuffer
 
-    /// Who waits; one task writes to a connection.
+    /// The promise of the one task that writes to the connection, while it waits.
     private var delivered: EventLoopPromise<Void>?
+    /// Whether the task waits until the buffer is empty.
     private var waitsForAll = false
     private var clientHasLeft = false
 
@@ -33,7 +34,7 @@ package final class DeliveryHandler: ChannelInboundHandler {
         stopWaiting()
     }
 
-    /// Who has left does not read any more; see ``DepartureHandler``.
+    /// Ends the wait, and all later ones: a client that has left does not read; see ``DepartureHandler``.
     private func stopWaiting() {
         clientHasLeft = true
         succeed()
@@ -50,7 +51,7 @@ package final class DeliveryHandler: ChannelInboundHandler {
         }
         let promise = context.eventLoop.makePromise(of: Void.self)
         (delivered, waitsForAll) = (promise, all)
-        // It is taken after everything before it.
+        // The empty write is done when the network has taken all bytes before it.
         if all { context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: promise) }
         return promise.futureResult
     }
@@ -59,7 +60,7 @@ package final class DeliveryHandler: ChannelInboundHandler {
     ///
     /// - Parameters:
     ///   - channel: A connection with this handler. When the task is cancelled, it is closed.
-    ///   - all: Whether nothing may be left; else the channel is writable afterwards.
+    ///   - all: Whether to wait until the buffer is empty, and not only until the channel is writable.
     package static func waitUntilDelivered(_ channel: any Channel, all: Bool) async {
         await withTaskCancellationHandler {
             let future = channel.eventLoop.flatSubmit {

@@ -1,23 +1,23 @@
 package import NIOCore
 
-/// Notices that the client of a connection has gone, however it went.
+/// Detects that the client of a connection has left, in any way.
 ///
-/// It is the first handler of each connection, but for that of TLS, whatever is spoken later, and sees what the socket tells
-/// before anything else can hold it back:
+/// It is the first handler of each connection, behind that of TLS, whatever protocol is spoken later, so that no other
+/// handler can hold the events of the socket back:
 ///
-/// | what the client did | what the socket tells |
+/// | what the client did | the event |
 /// | --- | --- |
 /// | closed its end, or only the sending half of it | `ChannelEvent.inputClosed` |
 /// | said over TLS that it sends no more | the same, from the handler of TLS |
 /// | reset the connection | it is closed: `channelInactive` |
 /// | vanished without a word | it is closed after a time-out of TCP; see ``SilentPeerLimits`` |
 ///
-/// A client that has closed its sending half could still read, but nobody who follows a stream of events does that: it is how
-/// proxies pass on that their client has gone.
+/// A client that has closed its sending half could still read, but clients of event streams do not: proxies do so to
+/// pass on that their client has left.
 ///
-/// The end of the input comes after the input. From the moment when somebody waits for the departure, everything that arrives
-/// is therefore read and thrown away: the response that runs then is the last one of the connection, and requests that wait
-/// behind it would hide the end.
+/// The end of the input comes after the input. From ``whenClientLeaves(_:_:)`` on, everything that arrives is therefore
+/// read and discarded: the response that is written then is the last one of the connection, and requests behind it
+/// would hide the end.
 package final class DepartureHandler: ChannelInboundHandler {
     package typealias InboundIn = ByteBuffer
 
@@ -47,7 +47,7 @@ package final class DepartureHandler: ChannelInboundHandler {
         context.fireChannelInactive()
     }
 
-    /// Also called when a connection is closed that never became active.
+    /// Called also when a connection is closed that never became active.
     package func handlerRemoved(context: ChannelHandlerContext) {
         departure.succeed()
     }
@@ -75,31 +75,21 @@ package final class DepartureHandler: ChannelInboundHandler {
         .whenComplete { (_: Result<Void, any Error>) in callback() }
     }
 
-    /// Runs an operation, and cancels it when the client of a connection leaves meanwhile.
+    /// Waits until the client of a connection has left.
     ///
     /// Further requests are read as before, so that the end of the input may be hidden behind them.
     ///
-    /// - Throws: `CancellationError`, or what `operation` throws.
-    package static func cancellingWhenClientLeaves<Result: Sendable>(
-        _ channel: any Channel,
-        _ operation: @escaping @Sendable () async throws -> Result
-    ) async throws -> Result {
+    /// - Parameter channel: A connection with this handler.
+    /// - Throws: `CancellationError` when the task is cancelled.
+    package static func waitUntilClientLeaves(_ channel: any Channel) async throws {
         let (departures, departure) = AsyncStream.makeStream(of: Void.self)
         channel.eventLoop.flatSubmit {
             let handler = try? channel.pipeline.syncOperations.handler(type: DepartureHandler.self)
             // The pipeline of a closed connection is empty.
             return handler?.departure.futureResult ?? channel.eventLoop.makeSucceededVoidFuture()
         }
-        .whenComplete { (_: Swift.Result<Void, any Error>) in departure.finish() }
-        return try await withThrowingTaskGroup(of: Result.self) { group in
-            defer { group.cancelAll() }
-            group.addTask { try await operation() }
-            group.addTask {
-                for await _ in departures {}
-                throw CancellationError()
-            }
-            guard let result = try await group.next() else { throw CancellationError() }
-            return result
-        }
+        .whenComplete { (_: Result<Void, any Error>) in departure.finish() }
+        for await _ in departures {}
+        try Task.checkCancellation()
     }
 }

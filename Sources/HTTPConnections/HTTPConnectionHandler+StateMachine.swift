@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 
 extension HTTPConnectionHandler {
-    /// What a connection does before and between requests, and at its end.
+    /// Decides what a connection does before and between requests, and at its end.
     ///
     /// ```
     ///                     a part of a head           the rest of it
@@ -13,9 +13,9 @@ extension HTTPConnectionHandler {
     ///   └─ idle            └──all answered──▶ the answer, then closing ──▶ closed
     /// ```
     ///
-    /// Requests are answered in their order, and not all at once: what concerns the connection waits until those before it have
-    /// been answered. The caller performs the action of each event, and calls ``timedOut()`` when ``wait`` has been the same
-    /// for too long.
+    /// Requests are answered in their order, and not all at once: what concerns the connection waits until those before
+    /// it have been answered. The caller performs the action of each event, and calls ``timedOut()`` when ``wait`` has
+    /// been the same for too long.
     struct StateMachine {
         /// Where the input is.
         enum Input: Equatable {
@@ -23,24 +23,30 @@ extension HTTPConnectionHandler {
             case rest(isFirst: Bool)
             /// Within a head.
             case head
-            /// Between a head and its end; so many bytes have come since the request was answered.
-            case body(unread: Int)
+            /// Between a head and the end of the request.
+            ///
+            /// - Parameters:
+            ///   - rest: How many bytes of the body have not arrived; `nil` when its length is not known.
+            ///   - unread: How many bytes have arrived since the request was answered.
+            case body(rest: Int?, unread: Int)
             /// A handshake waits for its end, or for the answers of requests before it.
             case handshake(WebSocketHandshake.Opening, isAtEnd: Bool)
-            /// Nothing can be read any more, and the client will be told why.
+            /// Nothing more can be read; the client gets a refusal.
             case unreadable(HTTPRefusal)
             /// Nothing more is read.
             case finished
         }
 
-        /// What a client is waited for.
+        /// The event of the client that the connection waits for.
         enum Wait: Equatable {
             case firstRequest, nextRequest, head, body, close
+            /// The end of the connection, after a body that was answered before it had arrived.
+            case closeAfterBody
         }
 
-        /// What to do with a part of a request.
+        /// The action for a part of a request.
         enum ReadAction: Equatable {
-            /// Hand it over to whoever answers requests.
+            /// Pass it on to the next handler.
             case forward
             case drop
             /// The same, and what follows the request is no HTTP.
@@ -48,14 +54,14 @@ extension HTTPConnectionHandler {
             case perform(Action)
         }
 
-        /// What to do after an event.
+        /// The action after an event.
         enum Action: Equatable {
             case none
             /// Answer with 101, and go on with WebSocket.
             case upgrade(WebSocketHandshake.Opening)
-            /// Say what is wrong, then close the output.
+            /// Answer with a refusal, then close the output.
             case refuse(HTTPRefusal)
-            /// Whoever reads the body of a request has to know that there will not be more.
+            /// Fail the body of the request: its reader gets an error.
             case failBody
             /// Close the output, and the rest when the client has.
             case closeOutput
@@ -65,7 +71,7 @@ extension HTTPConnectionHandler {
 
         private enum Output: Equatable {
             case open
-            /// What was written before still goes out.
+            /// The output is closed once the network has taken what was written before.
             case closing
             case closed
             case upgraded
@@ -81,7 +87,12 @@ extension HTTPConnectionHandler {
         private var closesWhenAnswered = false
         /// The response that is being written is the last one, whatever has been asked for behind it.
         private var closesAfterResponse = false
-        /// Whether the client speaks HTTP/1.0: it knows no chunks, and the end of an answer by the end of the connection.
+        /// The response says that it is the last one, because more of the body of its request may follow than is read.
+        private var readsBodyBeforeClosing = false
+        /// Whether the output was closed before the body of a request had arrived.
+        private var isBodyCutOff = false
+        /// Whether the client speaks HTTP/1.0: it knows no chunks, and the end of an answer by the end of the
+        /// connection.
         private(set) var isOfVersion1_0 = false
         /// Whether the client has been sent anything, which proves that a handshake of TLS is complete.
         private var hasWritten = false
@@ -96,9 +107,9 @@ extension HTTPConnectionHandler {
             self.upgrades = upgrades
         }
 
-        /// What the client is waited for; `nil` when it is the server's turn, or a WebSocket.
+        /// The event of the client that the connection waits for; `nil` when it is the server's turn, or a WebSocket.
         var wait: Wait? {
-            if output == .closed { return .close }
+            if output == .closed { return isBodyCutOff ? .closeAfterBody : .close }
             guard output == .open, unanswered == 0 else { return nil }
             return switch input {
             case .rest(let isFirst): isFirst ? .firstRequest : .nextRequest
@@ -108,7 +119,7 @@ extension HTTPConnectionHandler {
             }
         }
 
-        /// Whether reading has to wait: nobody would take the bytes behind a handshake.
+        /// Whether reading has to wait: the handler for the bytes behind a handshake is not there yet.
         var holdsReads: Bool {
             if case .handshake = input { output == .open } else { false }
         }
@@ -120,13 +131,13 @@ extension HTTPConnectionHandler {
             switch (part, input) {
             case (.head(let head), .rest), (.head(let head), .head):
                 return received(head)
-            case (.body(let bytes), .body(let unread)):
-                guard unanswered == 0 else { return .forward }
-                input = .body(unread: unread + bytes.readableBytes)
-                return unread + bytes.readableBytes > unreadLimit ? .perform(closeOutput()) : .forward
+            case (.body(let bytes), .body(let rest, var unread)):
+                if unanswered == 0 { unread += bytes.readableBytes }
+                input = .body(rest: rest.map { $0 - bytes.readableBytes }, unread: unread)
+                return unread > unreadLimit ? .perform(closeOutput()) : .forward
             case (.end, .body):
                 input = .rest(isFirst: false)
-                return .forward
+                return readsBodyBeforeClosing && unanswered == 0 ? .perform(closeOutput()) : .forward
             case (.end, .handshake(let opening, _)):
                 input = .handshake(opening, isAtEnd: true)
                 return .perform(unanswered == 0 ? allAnswered() : .none)
@@ -149,7 +160,7 @@ extension HTTPConnectionHandler {
                 return .perform(refuse(.brokenHandshake(reason: reason)))
             case .none:
                 if head.version == .http1_0 { isOfVersion1_0 = true }
-                input = .body(unread: 0)
+                input = .body(rest: head.bodyLength, unread: 0)
                 unanswered += 1
                 closesWhenAnswered = !head.isKeepAlive
                 return .forward
@@ -158,14 +169,14 @@ extension HTTPConnectionHandler {
 
         /// A read is complete.
         ///
-        /// - Parameter isWithinRequest: Whether it has ended within a request: if that has no head yet, then within its head, also
-        ///   when the same read has brought the request before it.
+        /// - Parameter isWithinRequest: Whether it has ended within a request: if that has no head yet, then within its
+        ///   head, also when the same read has brought the request before it.
         mutating func readCompleted(isWithinRequest: Bool) {
             guard output == .open, isWithinRequest, case .rest = input else { return }
             input = .head
         }
 
-        /// What has arrived is no request, or no body.
+        /// The parser has failed: the bytes are no request, or no body.
         mutating func failed(_ error: HTTPParserError) -> Action {
             guard output == .open else { return .none }
             if case .body = input {
@@ -187,7 +198,7 @@ extension HTTPConnectionHandler {
             return unanswered == 0 ? allAnswered() : .none
         }
 
-        /// Somebody begins to read a body that the client keeps until then.
+        /// A route begins to read a body that the client keeps until then.
         ///
         /// - Returns: Whether the client is to be told; a client of HTTP/1.0 would take it for the answer.
         mutating func bodyIsWanted() -> Bool {
@@ -198,9 +209,21 @@ extension HTTPConnectionHandler {
 
         // MARK: Responses
 
-        mutating func responseBegan(_ head: HTTPResponseHead) {
+        /// The head of a response is about to be written.
+        ///
+        /// A connection that may end before the body of its request has arrived is not used again, and the client has
+        /// to know that: its next request would be lost.
+        ///
+        /// - Returns: Whether the head has to say that the connection is closed after the response.
+        mutating func responseBegan(_ head: HTTPResponseHead) -> Bool {
             hasWritten = true
             if !head.isKeepAlive { closesAfterResponse = true }
+            guard !closesAfterResponse, !closesWhenAnswered, unanswered == 1, case .body(let rest, _) = input,
+                rest.map({ $0 > unreadLimit }) ?? true
+            else { return false }
+            closesWhenAnswered = true
+            readsBodyBeforeClosing = true
+            return true
         }
 
         mutating func responseEnded() -> Action {
@@ -221,6 +244,8 @@ extension HTTPConnectionHandler {
                 return .upgrade(opening)
             case .finished:
                 return closeOutput()
+            case .body where readsBodyBeforeClosing:
+                return .none
             case .rest, .head, .body, .handshake:
                 return closesWhenAnswered ? closeOutput() : .none
             }
@@ -228,10 +253,11 @@ extension HTTPConnectionHandler {
 
         /// Ends the connection behind what was written.
         ///
-        /// Where nothing was, nobody waits for anything, and the output would perhaps never get through: a handler of TLS keeps
-        /// it until a handshake is complete that a stranger need not even begin.
+        /// Where nothing was written, the connection is closed at once: the end of the output may never get through, as
+        /// a handler of TLS keeps it until a handshake is complete that a stranger need not even begin.
         private mutating func closeOutput() -> Action {
             output = .closing
+            if case .body = input { isBodyCutOff = true }
             return hasWritten ? .closeOutput : .close
         }
 
@@ -255,7 +281,7 @@ extension HTTPConnectionHandler {
         /// Whether the connection is none of HTTP any more.
         var isUpgraded: Bool { output == .upgraded }
 
-        /// Somebody wants the output closed.
+        /// A later handler wants the output closed.
         mutating func closeRequested() -> Action {
             output == .open ? closeOutput() : .none
         }
@@ -275,13 +301,26 @@ extension HTTPConnectionHandler {
             return unanswered == 0 ? .close : .none
         }
 
-        /// The client has not done in time what it is waited for.
+        /// The event that the connection waits for has not come in time.
         mutating func timedOut() -> Action {
             switch wait {
-            case .head: refuse(.headTooSlow)
-            case .close, nil: .close
-            case .firstRequest, .nextRequest, .body: closeOutput()
+            case .head: return refuse(.headTooSlow)
+            case .close, .closeAfterBody, nil: return .close
+            case .body:
+                // The time for the rest of the body is over.
+                input = .finished
+                return closeOutput()
+            case .firstRequest, .nextRequest: return closeOutput()
             }
         }
+    }
+}
+
+extension HTTPRequestHead {
+    /// The length of the body in bytes; `nil` when only its end tells.
+    fileprivate var bodyLength: Int? {
+        if headers.contains(name: "Transfer-Encoding") { return nil }
+        guard let length = headers.first(name: "Content-Length") else { return 0 }
+        return Int(length)
     }
 }

@@ -2,12 +2,10 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// Watches over the requests and responses of a connection.
+/// Applies the time limits of a connection, refuses malformed requests, and upgrades the connection to WebSocket.
 ///
-/// It stands between the parser of requests and whoever answers them, and does what is not a matter of one request: it limits
-/// how long the connection may be silent, answers what is no request, and turns the connection into a WebSocket.
-///
-/// Everything that it decides is decided by its ``StateMachine``.
+/// It is between the parser of requests and the handlers that answer them. All decisions are those of its
+/// ``StateMachine``.
 final class HTTPConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -26,9 +24,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
     /// Creates a handler.
     ///
     /// - Parameters:
-    ///   - limits: What a client may take.
+    ///   - limits: The limits of a connection.
     ///   - codec: The parser and the encoder before this handler.
-    ///   - logger: For requests that nobody else sees.
+    ///   - logger: Gets the refused requests, which no route sees.
     ///   - answer: Makes the body of a refusal.
     ///   - upgrade: Accepts a valid WebSocket handshake; `nil` when there are none.
     init(
@@ -106,9 +104,9 @@ final class HTTPConnectionHandler: ChannelDuplexHandler {
                 head.version = .http1_0
                 // Of a response that is compressed on the way.
                 head.headers.remove(name: "Transfer-Encoding")
-                data = wrapOutboundOut(.head(head))
             }
-            state.responseBegan(head)
+            if state.responseBegan(head) { head.headers.replaceOrAdd(name: "Connection", value: "close") }
+            data = wrapOutboundOut(.head(head))
         case .body: break
         case .end: action = state.responseEnded()
         }
@@ -217,8 +215,8 @@ extension HTTPConnectionHandler {
 
     /// Lets the client have what was written, then throws away what it still sends until it closes its end.
     ///
-    /// ``StateMachine/Wait/close`` limits the latter. Closing the output of a channel whose input is closed would not wait for
-    /// what was written.
+    /// ``StateMachine/Wait/close`` limits the latter. Closing the output of a channel whose input is closed would not
+    /// wait for what was written.
     private func closeOutput(_ context: ChannelHandlerContext) {
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         codec.flush(context).flatMap {
@@ -243,10 +241,10 @@ extension HTTPConnectionHandler {
 }
 
 extension HTTPConnectionLimits {
-    /// For how long a client is waited for.
+    /// The time limit of a wait for the client.
     fileprivate subscript(wait: HTTPConnectionHandler.StateMachine.Wait) -> Duration {
         switch wait {
-        case .firstRequest, .head, .body: headTime
+        case .firstRequest, .head, .body, .closeAfterBody: headTime
         case .nextRequest: idleTime
         case .close: closingTime
         }

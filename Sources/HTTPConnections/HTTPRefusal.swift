@@ -1,7 +1,7 @@
 package import NIOCore
 package import NIOHTTP1
 
-/// Why a connection answers by itself, without a route, and is closed after that answer.
+/// The reasons for which a connection answers a request by itself, without a route, and is closed after that answer.
 package enum HTTPRefusal: Hashable, Sendable {
     /// 400: a request for a WebSocket is not as it should be.
     case brokenHandshake(reason: String)
@@ -20,7 +20,7 @@ package enum HTTPRefusal: Hashable, Sendable {
     /// 503: as many connections are served as may be.
     case tooManyConnections
 
-    /// The body of the answer, and what the head says beside the fields that every refusal has.
+    /// The body of the answer, and further fields of its head.
     package struct Answer: Sendable {
         /// The media type of the body.
         package var contentType: String
@@ -47,7 +47,7 @@ package enum HTTPRefusal: Hashable, Sendable {
         }
     }
 
-    /// What is wrong, for people.
+    /// The problem in words.
     package var description: String {
         switch self {
         case .brokenHandshake: "The WebSocket handshake is not valid"
@@ -61,7 +61,7 @@ package enum HTTPRefusal: Hashable, Sendable {
         }
     }
 
-    /// More about it; `nil` when the description says everything.
+    /// Details of the problem; `nil` when the description says everything.
     package var details: String? {
         switch self {
         case .brokenHandshake(let reason): reason
@@ -85,7 +85,7 @@ package enum HTTPRefusal: Hashable, Sendable {
             "Connection": "close",
         ]
         headers.add(contentsOf: answer.fields)
-        // Tells who has asked for another version which one there is.
+        // Tells a client that has asked for another version which one there is.
         if case .brokenHandshake = self { headers.add(name: "Sec-WebSocket-Version", value: "13") }
         let head = HTTPResponseHead(
             version: .http1_1,

@@ -7,8 +7,9 @@ import NIOHTTP1
 /// | `/path?query` | the one in `Host` |
 /// | `http://name:80/path?query` | `name:80`, whatever `Host` says |
 ///
-/// `Host` is there once, with HTTP/1.0 perhaps not at all. Whoever reads the head behind the handler of the connection finds the host
-/// in `Host`, and a path in the target, in which no letter, digit or `-._~` is percent-encoded: `/%73ync` is `/sync` (RFC 3986, 6.2.2.2).
+/// `Host` is there once, with HTTP/1.0 perhaps not at all. Handlers behind that of the connection find the host in
+/// `Host`, and a path in the target, in which no letter, digit or `-._~` is percent-encoded: `/%73ync` is `/sync` (RFC
+/// 3986, 6.2.2.2).
 extension HTTPRequestHead {
     /// Writes host and target in the one form that what follows reads.
     mutating func normalizeTarget() {
@@ -48,7 +49,7 @@ extension HTTPRequestHead {
         uri = target.hasPrefix("/") ? String(target) : "/\(target)"
     }
 
-    /// Why the request cannot be answered, whatever it asks for; `nil` when its host is as it should be.
+    /// The refusal of a request without a valid host; `nil` when the host is valid.
     var hostProblem: HTTPRefusal? {
         let hosts = headers["Host"]
         guard hosts.count <= 1 else { return .repeatedHost }

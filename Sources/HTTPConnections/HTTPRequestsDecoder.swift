@@ -3,8 +3,9 @@ import NIOHTTP1
 
 /// Decodes all the requests of a connection.
 ///
-/// The parser of NIO takes what follows a CONNECT, or a request that asks for an upgrade, for another protocol, and stops. The
-/// server ignores such wishes, so a new parser reads what follows. Only behind a WebSocket handshake are bytes kept.
+/// The parser of NIO takes what follows a CONNECT, or a request that asks for an upgrade, for another protocol, and
+/// stops. The server ignores such wishes, so a new parser reads what follows. Only behind a WebSocket handshake are
+/// bytes kept.
 final class HTTPRequestsDecoder: ByteToMessageDecoder {
     typealias InboundOut = HTTPServerRequestPart
 

@@ -1,7 +1,8 @@
 import NIOCore
 import NIOHTTP1
 
-/// Tells the client of one connection too many that it should come back later, whatever it wants, and closes the connection.
+/// Tells the client of one connection too many that it should come back later, whatever it wants, and closes the
+/// connection.
 final class RefusedConnectionHandler: ChannelInboundHandler {
     typealias InboundIn = Never
     typealias OutboundOut = HTTPServerResponsePart
@@ -32,7 +33,8 @@ final class RefusedConnectionHandler: ChannelInboundHandler {
         let channel = context.channel
         guard let answer else { return channel.close(promise: nil) }
         deadline = context.eventLoop.scheduleTask(in: closingTime) { channel.close(promise: nil) }
-        // A handler of TLS before this one begins its handshake now; what is closed earlier, it would close without one.
+        // A handler of TLS before this one begins its handshake now; what is closed earlier, it would close without
+        // one.
         let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
         context.eventLoop.execute { bound.value.0.send(answer, bound.value.1) }
     }

@@ -12,7 +12,7 @@ package import NIOSSL
 /// | handler | what it does |
 /// | --- | --- |
 /// | `NIOSSLServerHandler` | TLS, if there is any |
-/// | ``DepartureHandler``, ``DeliveryHandler`` | tell when the client has gone, and when it has taken what was written |
+/// | ``DepartureHandler``, ``DeliveryHandler`` | detect that the client has left, and that the network has taken what was written |
 /// | ``HTTPConnectionCodec`` | bytes and parts of requests |
 /// | ``HTTPConnectionHandler`` | time-outs, refusals, the handshake |
 /// | ``ResponseCompressionHandler`` | gzip, for responses that ask for it |
@@ -47,8 +47,10 @@ package struct UpgradableHTTPChannel<WebSocket: Sendable>: ServerChildChannel {
     ///   - responder: Answers HTTP requests.
     ///   - limits: Time, memory and number of connections.
     ///   - tls: The context for a connection that begins; `nil` for connections without TLS.
-    ///   - answer: Makes the body of a refusal; plain text by default.
-    ///   - didCompress: Called on the event loop with the length of each compressed part of a response body, when that is written.
+    ///   - answer: Makes the body of a refusal; plain text by default. Called once for each refusal, on the event loop
+    ///     of its connection.
+    ///   - didCompress: Called on the event loop with the length of each compressed part of a response body, when that
+    ///     is written.
     ///   - upgrade: What becomes of WebSocket handshakes; `nil` when a request for one is answered by its route.
     package init(
         responder: @escaping HTTPChannelHandler.Responder,
@@ -73,7 +75,7 @@ package struct UpgradableHTTPChannel<WebSocket: Sendable>: ServerChildChannel {
         return channel.eventLoop.makeCompletedFuture {
             SilentPeerLimits.apply(to: channel)
             if let context = tls?() {
-                // Whoever has begun with another certificate goes on with it.
+                // A connection keeps the certificate with which it has begun.
                 try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: context))
             }
             try channel.pipeline.syncOperations.addHandlers([

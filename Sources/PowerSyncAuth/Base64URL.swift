@@ -22,7 +22,7 @@ package enum Base64URL {
 
     /// What becomes of bits of the last character that belong to no byte.
     package enum SpareBits: Sendable {
-        /// The text is refused: bytes have one text only, so that nobody can make another token of one that is signed.
+        /// The text is refused: bytes have one text only, so that a signed token cannot be spelled as another one.
         case refused
         /// They are ignored, for secrets that people have made up as a text, and other services decode.
         case ignored

@@ -2,7 +2,7 @@ import PowerSyncProtocol
 
 /// The search for the key that has signed a token, through one source of keys after the other.
 ///
-/// A `kid` is a hint, as whoever publishes keys chooses it: two key sets may have the same one, and so may two keys of one set while they
+/// A `kid` is a hint, as the publisher of keys chooses it: two key sets may have the same one, and so may two keys of one set while they
 /// are exchanged. In each source, all keys that have it are tried; where none has, those without an id are.
 struct KeySearch {
     /// How much of what a stranger has sent is shown, in Unicode scalars.
@@ -81,7 +81,7 @@ struct KeySearch {
         return AuthorizationError(
             .authentication,
             "Could not find an appropriate key in the keystore. \(reason)",
-            // Whoever is not known may send as much as they like.
+            // A client that is not known may send any number of tokens.
             logDetails: "token kid: \(keyID.map { Substring($0.unicodeScalars.prefix(Self.shownLength)) } ?? "none"), "
                 + "alg: \(algorithm.rawValue), known keys: \(Self.list(known))"
                 + (unused.isEmpty ? "" : "; not used: \(Self.list(unused))")

@@ -2,7 +2,7 @@ import PowerSyncProtocol
 
 /// A JSON Web Key Set (RFC 7517, 5), as servers of identity providers answer with one.
 ///
-/// Used are the public keys that can verify tokens. Secrets are not, since whoever can read the document would know them, and neither are
+/// Used are the public keys that can verify tokens. Secrets are not, since every reader of the document would know them, and neither are
 /// keys for encryption, and those that are broken or of a kind that is not supported. A key of an elliptic curve does not have to name
 /// its algorithm here.
 package struct KeySetDocument: Sendable {

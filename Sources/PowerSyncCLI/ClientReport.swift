@@ -1,5 +1,7 @@
 import ArgumentParser
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import PowerSyncSyncConfig
 
 /// Options that describe a client.
@@ -102,11 +104,15 @@ struct ClientReport: Encodable {
     var notes: [String]
 
     /// Reads the source twice: what leads to buckets, then what is in them.
-    init(_ user: String, _ request: SyncPlanRequest, of plan: SyncPlan, from database: SourceDatabase) async throws {
+    init(_ user: String, _ request: SyncPlanRequest, of plan: SyncPlan, from source: any SourceModule) async throws {
         self.user = user
-        let plan = database.located(plan)
-        var rehearsal = Rehearsal(plan)
-        try await database.forEachRow(readBy: plan) { row, table in rehearsal.add(row, of: table, keepsContent: false) }
+        var plan = plan
+        plan.defaultSchema = source.defaultSchema
+        let read = NIOLockedValueBox(Rehearsal(plan))
+        try await source.forEachRow(readBy: plan) { row, table in
+            read.withLockedValue { $0.add(row, of: table, keepsContent: false) }
+        }
+        let rehearsal = read.withLockedValue(\.self)
         let reply = await rehearsal.reply(to: request)
         notes = reply.streams.flatMap { stream in stream.errors.map { "stream \(stream.name): \($0.message)" } }
         notes += rehearsal.problems.map(\.description)
@@ -116,8 +122,9 @@ struct ClientReport: Encodable {
             return
         }
         let reasons = await rehearsal.reasons(for: request)
-        var census = BucketCensus(plan, buckets: reply.buckets)
-        try await database.forEachRow(readBy: plan) { row, table in census.add(row, of: table) }
+        let counted = NIOLockedValueBox(BucketCensus(plan, buckets: reply.buckets))
+        try await source.forEachRow(readBy: plan) { row, table in counted.withLockedValue { $0.add(row, of: table) } }
+        let census = counted.withLockedValue(\.self)
         buckets = reply.buckets.map { bucket in
             Bucket(
                 bucket: bucket.name.rawValue,

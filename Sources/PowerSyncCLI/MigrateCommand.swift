@@ -1,4 +1,5 @@
 import ArgumentParser
+import PowerSyncOperations
 import PowerSyncTerminal
 import PowerSyncService
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import Logging
+import PowerSyncOperations
 import PowerSyncTerminal
 import PowerSyncService
 import PowerSyncServiceCore
@@ -79,51 +80,5 @@ struct SlotsCommand: AsyncParsableCommand {
             dropped: \(config.command("slots --drop \(unused[0])"))
             """
         )
-    }
-}
-
-/// Replication slots for people and for tools.
-struct SlotListing: Encodable {
-    /// One slot.
-    struct Entry: Encodable {
-        var name: String
-        var isUnused: Bool
-        var isActive: Bool
-        var retainedBytes: Int64?
-        var walStatus: String?
-    }
-
-    /// The source, without secrets.
-    var source: String
-    /// What the names begin with.
-    var prefix: String
-    /// The slots.
-    var slots: [Entry]
-
-    init(_ report: SlotReport) {
-        source = report.source
-        prefix = report.prefix
-        slots = report.entries.map { entry in
-            Entry(
-                name: entry.slot.name,
-                isUnused: entry.isUnused,
-                isActive: entry.slot.isActive,
-                retainedBytes: entry.slot.retainedBytes,
-                walStatus: entry.slot.state
-            )
-        }
-    }
-
-    /// A table, below the name of the source.
-    var lines: [String] {
-        guard !slots.isEmpty else { return ["\(source) has no replication slots whose names begin with \(prefix)"] }
-        var table = TextTable(header: ["slot", "use", "kept log", "state"])
-        table.rows = slots.map { slot in
-            [
-                slot.name, slot.isUnused ? "unused" : slot.isActive ? "being read" : "of a stream",
-                slot.retainedBytes.map(ByteCount.text) ?? "none", slot.walStatus ?? "",
-            ]
-        }
-        return [source] + table.lines
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Logging
 import PowerSyncProtocol
+import PowerSyncOperations
 import PowerSyncTerminal
 import PowerSyncService
 

@@ -23,7 +23,7 @@ package enum DashboardPage {
 
     /// The value of `Content-Security-Policy` for every file.
     ///
-    /// The page runs only what the service itself serves, talks to nobody else, and is in no frame; no text becomes markup.
+    /// The page runs only what the service itself serves, talks to no other host, and is in no frame; no text becomes markup.
     package static let securityPolicy = """
         default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
         base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \

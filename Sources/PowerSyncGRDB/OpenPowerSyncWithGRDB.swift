@@ -23,7 +23,7 @@ public import PowerSync
 /// - Parameters:
 ///   - pool: The pool, opened with `Configuration.configurePowerSync(schema:)`.
 ///   - schema: The tables of the app.
-///   - identifier: Equal for all databases of one file in this process.
+///   - identifier: How messages name the database. Databases of one file know each other by the path of the pool.
 ///   - logger: Receives messages.
 /// - Returns: The database, not prepared yet.
 public func openPowerSyncWithGRDB(

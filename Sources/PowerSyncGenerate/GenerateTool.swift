@@ -17,10 +17,7 @@ struct GenerateTool: AsyncParsableCommand {
     @Argument(help: "The sync config.", completion: .file(extensions: ["yaml", "yml"]))
     var config: String
 
-    @Option(
-        help: "The tables of the source: a SQLite database, or a file of CREATE TABLE statements.",
-        completion: .file()
-    )
+    @Option(help: ArgumentHelp(SchemaOption.help), completion: .file())
     var schema: String
 
     @OptionGroup var output: SwiftOutputOptions

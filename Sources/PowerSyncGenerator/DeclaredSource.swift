@@ -1,3 +1,4 @@
+package import PowerSyncSyncConfig
 import PowerSyncTerminal
 
 /// The tables of a source, and how they are spoken of.

@@ -23,14 +23,6 @@ extension SourceSchema {
         defaultSchemaAliases = Self.aliases
     }
 
-    /// The tables of a SQLite database, whose types mean what SQLite means by them.
-    ///
-    /// - Parameter path: The file.
-    /// - Throws: ``SQLiteFailure``
-    package init(database path: String) throws(SQLiteFailure) {
-        self.init(sqlite: try SQLiteFile(path).declaredTables())
-    }
-
     private init(sqlite tables: [DeclaredTable]) {
         self.init(tables) { ColumnType(sqlite: $0) }
     }
@@ -61,28 +53,6 @@ extension DeclaredTable {
         let database = try SQLiteFile(nil)
         try SchemaText(statements).run(in: database)
         return try database.declaredTables()
-    }
-
-    /// The tables of an embedded source: those of its file, and those that the next start of a service makes in it.
-    ///
-    /// - Parameters:
-    ///   - path: The file, which need not be there.
-    ///   - statements: `CREATE` statements.
-    /// - Returns: The tables, in the order of their names.
-    /// - Throws: ``SQLiteFailure`` when the file cannot be read, ``UnreadableFile`` when the statements cannot be executed.
-    package static func all(inEmbeddedSource path: String, statements: [String]) throws -> [DeclaredTable] {
-        var tables: [DeclaredTable] = []
-        if FileManager.default.fileExists(atPath: path) {
-            tables = try SQLiteFile(path).declaredTables()
-                // What begins so is the service's own.
-                .filter { !$0.name.name.hasPrefix("_ps_") }
-        }
-        // SQLite ignores case in names.
-        let present = Set(tables.map { $0.name.name.lowercased() })
-        // On a line of its own, the semicolon is in no comment.
-        tables += try all(madeBy: statements.joined(separator: "\n;\n"))
-            .filter { !present.contains($0.name.name.lowercased()) }
-        return tables.sorted { $0.name.name < $1.name.name }
     }
 }
 

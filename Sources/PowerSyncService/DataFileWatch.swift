@@ -23,8 +23,13 @@ struct DataFileWatch: Service {
 
     func run() async throws {
         try await PeriodicJob(every: Self.interval, after: Self.interval, clock: clock) {
-            try await BlockingWork.run { look() }
+            try await lookNow()
         }.run()
+    }
+
+    /// Looks at the files at once, and tells the probes what it finds.
+    func lookNow() async throws {
+        try await BlockingWork.run { look() }
     }
 
     private func look() {

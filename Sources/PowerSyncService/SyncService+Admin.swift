@@ -46,7 +46,7 @@ extension SyncService {
 extension SyncService {
     /// The address of the dashboard, for people at this machine.
     ///
-    /// With ``DevelopmentEndpoints/dashboard``, it lets whoever has it see the dashboard of this process: do not log it.
+    /// With ``DevelopmentEndpoints/dashboard``, it gives access to the dashboard of this process: do not log it.
     ///
     /// - Parameter address: Where the service listens.
     /// - Returns: `http://127.0.0.1:8080/dashboard#key=…`, without a key when one of ``AdminOptions/tokens`` is needed; `nil`
@@ -57,7 +57,7 @@ extension SyncService {
         return configuration.admin.tokens.isEmpty ? nil : "\(address.url)/dashboard"
     }
 
-    /// A key that nobody can guess: 32 random bytes, in hexadecimal digits.
+    /// A key that cannot be guessed: 32 random bytes, in hexadecimal digits.
     static func makeDashboardKey() -> String {
         (0..<32).map { _ in
             let digits = String(UInt8.random(in: .min ... .max), radix: 16)
@@ -66,7 +66,7 @@ extension SyncService {
         .joined()
     }
 
-    /// The dashboard; `nil` when nobody may see it.
+    /// The dashboard; `nil` when it is switched off.
     func makeDashboard(admin: AdminRoutes, snapshots: SnapshotSource, feed: SnapshotFeed) -> DashboardRoutes? {
         let tokens = configuration.admin.tokens + [dashboardKey].compactMap { $0 }
         guard !tokens.isEmpty else { return nil }
@@ -81,13 +81,13 @@ extension SyncService {
 
 extension ServiceConfiguration {
     /// The source, without secrets.
-    var sourceDescription: String { source.module.description }
+    package var sourceDescription: String { source.module.description }
 
     /// The endpoint of a service with this configuration, for programs on the same machine.
     package var localURL: String { BoundAddress(host: host, port: port, isEncrypted: tls != nil).url }
 
     /// The bytes that the files of the storage take; `nil` for one that has none.
-    var storageSize: Int64? {
+    package var storageSize: Int64? {
         let files = storage.module.files
         guard !files.isEmpty else { return nil }
         return files.flatMap(\.allPaths).reduce(0) { size, path in

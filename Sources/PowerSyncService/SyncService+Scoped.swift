@@ -34,7 +34,7 @@ extension SyncService {
     }
 
     /// Runs this service for as long as a closure.
-    func whileRunning<Result>(_ body: (RunningService) async throws -> Result) async throws -> Result {
+    package func whileRunning<Result>(_ body: (RunningService) async throws -> Result) async throws -> Result {
         let group = ServiceGroup(configuration: ServiceGroupConfiguration(services: [self], logger: logger))
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
             tasks.addTask { try await group.run() }

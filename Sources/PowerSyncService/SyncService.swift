@@ -1,10 +1,10 @@
-import HTTPConnections
+package import HTTPConnections
 public import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import PowerSyncSyncConfig
-import PowerSyncServiceCore
+package import PowerSyncServiceCore
 public import ServiceLifecycle
 
 /// A sync service: replicates a source into buckets, and serves them to clients over HTTP.
@@ -72,7 +72,7 @@ public final class SyncService: Service {
     }
 
     /// Creates a service with its own time, randomness and limits of connections.
-    init(
+    package init(
         configuration: ServiceConfiguration,
         logger: Logger,
         timing: Timing,
@@ -168,7 +168,7 @@ public final class SyncService: Service {
         try await wait { _ in deployer.withLockedValue { $0 } }
     }
 
-    /// Says who deploys sync configs from now on.
+    /// Sets the deployer of sync configs.
     func setDeployer(_ next: SyncConfigDeployer?) {
         deployer.withLockedValue { $0 = next }
         stateChanged.advance()
@@ -186,7 +186,7 @@ public final class SyncService: Service {
         }
     }
 
-    /// Enters the next state, and wakes who waits for it.
+    /// Enters the next state, and wakes the tasks that wait for it.
     func transition(to next: State) {
         state.withLockedValue { $0 = next }
         stateChanged.advance()

@@ -52,7 +52,7 @@ package enum StandardOutput {
     }
 }
 
-/// A result that cannot be printed, because the disk is full or nobody reads it any more: the command exits with 1.
+/// A result that cannot be printed, because the disk is full or its reader has gone: the command exits with 1.
 package struct UnwritableOutput: Error, CustomStringConvertible {
     package let description: String
 

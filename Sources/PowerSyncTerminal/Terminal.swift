@@ -4,17 +4,17 @@ import NIOConcurrencyHelpers
 /// Writes lines to standard output, with one line at the bottom that can be drawn again and again.
 ///
 /// On a terminal the bottom line is overwritten in place; elsewhere (a pipe, CI) only its last state is printed, so
-/// that logs stay short. What it prints throws `UnwritableOutput` when nobody can read it any more.
+/// that logs stay short. Printing throws `UnwritableOutput` when the reader has gone.
 package final class Terminal: Sendable {
     private struct State {
         /// The drawn but not yet finished bottom line.
         var openLine: String?
     }
 
-    /// Whether standard output is a terminal, where somebody reads it now.
+    /// Whether standard output is a terminal.
     package static var isOnTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-    /// Makes an output that nobody reads any more an error of who writes, instead of the end of the process.
+    /// Makes a write to an output without a reader throw an error, instead of ending the process.
     package static func outlivesItsReaders() {
         signal(SIGPIPE, SIG_IGN)
     }

@@ -53,8 +53,17 @@ import TestSupport
 
         /// Answers one request.
         func answer() throws {
+            try beginAnswer()
+            try endAnswer()
+        }
+
+        func beginAnswer() throws {
             let head = HTTPResponseHead(version: .http1_1, status: .ok, headers: ["Content-Length": "0"])
             try channel.writeOutbound(HTTPServerResponsePart.head(head))
+            channel.embeddedEventLoop.run()
+        }
+
+        func endAnswer() throws {
             try channel.writeOutbound(HTTPServerResponsePart.end(nil))
             channel.embeddedEventLoop.run()
         }
@@ -232,6 +241,76 @@ import TestSupport
         #expect(large.channel.isActive)
         large.send("x")
         #expect(!large.channel.isActive)
+    }
+
+    @Test(
+        arguments: [
+            ("a body that is read", ["Content-Length: 65536"], "", false),
+            ("one byte more than is read", ["Content-Length: 65537"], "", true),
+            ("one byte more, of which one is there", ["Content-Length: 65537"], "x", false),
+            ("a length that is not known", ["Transfer-Encoding: chunked"], "", true),
+            ("a body without a length that is there", ["Transfer-Encoding: chunked"], "1\r\nx\r\n0\r\n\r\n", false),
+            ("no body", [], "", false),
+        ] as [(String, [String], String, Bool)]
+    )
+    func aResponseSaysThatItsConnectionEndsIfTheRestOfTheBodyMayNotBeRead(
+        _ description: String,
+        _ fields: [String],
+        _ beginning: String,
+        _ saysSo: Bool
+    ) throws {
+        let connection = try Connection()
+        connection.send(RawRequests.request("POST /nowhere", fields) + beginning)
+        try connection.answer()
+        #expect(try connection.output().lowercased().contains("\r\nconnection: close\r\n") == saysSo)
+        // Also then, the client is not interrupted while it sends.
+        #expect(connection.channel.isActive)
+    }
+
+    @Test func aConnectionThatIsSaidToEndEndsWithTheBody() throws {
+        let chunked = try Connection()
+        chunked.send(RawRequests.request("POST /nowhere", ["Transfer-Encoding: chunked"]))
+        try chunked.answer()
+        chunked.send("1\r\nx\r\n")
+        #expect(chunked.channel.isActive)
+        chunked.send("0\r\n\r\n")
+        #expect(!chunked.channel.isActive)
+
+        // The other way round: the response ends after the body.
+        let slow = try Connection()
+        slow.send(RawRequests.request("POST /nowhere", ["Transfer-Encoding: chunked"]))
+        try slow.beginAnswer()
+        slow.send("0\r\n\r\n" + RawRequests.probe)
+        #expect(slow.channel.isActive)
+        try slow.endAnswer()
+        #expect(!slow.channel.isActive)
+        #expect(try slow.requestCount() == 1)
+    }
+
+    @Test func aClientThatIsStillSendingHas10SToReadTheResponse() throws {
+        func machine() -> HTTPConnectionHandler.StateMachine {
+            var machine = HTTPConnectionHandler.StateMachine(unreadLimit: 10)
+            var head = HTTPRequestHead(version: .http1_1, method: .POST, uri: "/")
+            head.headers = ["Host": "x", "Content-Length": "100"]
+            #expect(machine.received(.head(head)) == .forward)
+            let saysSo = machine.responseBegan(HTTPResponseHead(version: .http1_1, status: .payloadTooLarge))
+            #expect(saysSo)
+            #expect(machine.responseEnded() == .none)
+            #expect(machine.wait == .body)
+            return machine
+        }
+        var sending = machine()
+        #expect(sending.received(.body(ByteBuffer(repeating: 0, count: 10))) == .forward)
+        #expect(sending.received(.body(ByteBuffer(repeating: 0, count: 1))) == .perform(.closeOutput))
+        #expect(sending.outputClosed() == true)
+        #expect(sending.wait == .closeAfterBody)
+        #expect(sending.timedOut() == .close)
+
+        // The time for the body is not given twice.
+        var silent = machine()
+        #expect(silent.timedOut() == .closeOutput)
+        #expect(silent.outputClosed() == true)
+        #expect(silent.wait == .close)
     }
 
     @Test func aHandshakeWaitsForAnswersAndNothingIsReadBehindIt() throws {

@@ -1,5 +1,9 @@
 import Foundation
 import PowerSyncService
+import PowerSyncServiceCore
+import PowerSyncServicePostgres
+import PowerSyncServiceSQLite
+import ServiceTestSupport
 import TestSupport
 import Testing
 
@@ -11,22 +15,27 @@ import Testing
         let folder = try TemporaryFolder()
         for name in ["app.db", "a=b.db", "me@home.db"] {
             try Data().write(to: folder.url.appending(path: name))
-            guard case .file(let path) = try SourceArgument(folder.path(name)) else {
-                Issue.record("\(name) is no file")
-                continue
-            }
-            #expect(path == folder.path(name))
+            let source = try #require(try SourceArgument.read(folder.path(name)) as? EmbeddedSourceModule)
+            #expect(source.path == folder.path(name))
+            #expect(!source.hasPassword)
         }
     }
 
     @Test(arguments: ["postgresql://me:hunter2@127.0.0.1:1/app", "host=h dbname=d user=u password=hunter2"])
     func anAddressIsAServer(_ address: String) throws {
-        guard case .postgres(let settings) = try SourceArgument(address) else {
-            Issue.record("no server")
-            return
-        }
-        #expect(settings.hasPassword)
-        #expect(!"\(settings)".contains("hunter2"))
+        let source = try SourceArgument.read(address)
+        #expect(source is PostgresSourceModule)
+        #expect(source.hasPassword)
+        #expect(!"\(source)".contains("hunter2"))
+    }
+
+    @Test func anAddressIsReadLikeTheConfiguredSource() throws {
+        var settings = PostgresSettings(uri: "postgresql://me@elsewhere/app")
+        settings.publication = "mine"
+        let source = try SourceArgument.read("postgresql://me@h/app", like: PostgresSourceModule(settings))
+        let read = try #require(source as? PostgresSourceModule)
+        #expect(read.settings.publication == "mine")
+        #expect("\(read)" == "PostgreSQL app at h:5432 as me")
     }
 
     @Test(arguments: [
@@ -37,15 +46,46 @@ import Testing
         "jdbc:postgresql://h/app?password=hunter2",
     ])
     func whatCannotBeUsedIsNotShown(_ address: String) {
-        let error = #expect(throws: ServiceError.self) { try SourceArgument(address) }
+        let error = #expect(throws: ServiceError.self) { try SourceArgument.read(address) }
         #expect(error.map { !"\($0)".contains("ter2") && "\($0)".hasPrefix("--source") } == true, "\(error as Any)")
     }
 
     @Test func aMissingFileIsNamed() {
         #expect {
-            try SourceArgument("missing.db")
+            try SourceArgument.read("missing.db")
         } throws: { error in
             "\(error)" == "cannot read the source missing.db: there is no such file"
         }
+    }
+
+    // MARK: Other databases
+
+    private static let model = Modules(sources: [ModelSourceModule.self], storages: [ModelStorageModule.self])
+
+    @Test func itsFormIsThatOfItsModule() throws {
+        try CommandModules.$current.withValue(Self.model) {
+            #expect(try SourceArgument.read("model:lists,todos").description == "model of lists, todos")
+            #expect(SourceArgument.forms == "model:table,table")
+            #expect(SourceArgument.passwordPlaces.isEmpty)
+            #expect(
+                SourceArgument.examples((before: "validate sync.yaml", after: " --as u1"))
+                    == "  powersync validate sync.yaml --source model:lists --as u1"
+            )
+            // What is an address for others is not shown.
+            #expect {
+                try SourceArgument.read("postgresql://me:hunter2@h/app")
+            } throws: { error in
+                "\(error)" == "--source names no database that this command can read; it takes model:table,table"
+            }
+        }
+    }
+
+    @Test func theFormsOfAllModulesAreInTheHelp() {
+        #expect(
+            SourceArgument.forms == """
+                a SQLite file, or postgresql://user@host:5432/database (encrypted unless it ends with ?sslmode=disable)
+                """
+        )
+        #expect(SourceArgument.passwordPlaces == " A password is taken from PGPASSWORD or ~/.pgpass.")
     }
 }

@@ -1,10 +1,10 @@
-/// How the bytes of a response are coded.
+/// The content coding of a response.
 package enum ContentCoding: String, CaseIterable, Sendable {
     // In the order of preference.
     case gzip
     case identity
 
-    /// How much a coding is wanted; larger is better.
+    /// The preference for a coding; larger is better.
     private struct Preference: Comparable {
         var weight: Double
         /// 1 for the coding itself, 0 for `*`.
@@ -35,7 +35,7 @@ package enum ContentCoding: String, CaseIterable, Sendable {
         return best?.coding ?? .identity
     }
 
-    /// What clients call it (RFC 9110, 8.4.1.3).
+    /// The name in `Accept-Encoding` (RFC 9110, 8.4.1.3).
     private var names: [String] { self == .gzip ? [rawValue, "x-gzip"] : [rawValue] }
 
     private func preference(among items: [WeightedItem]) -> Preference? {

@@ -4,9 +4,9 @@ import NIOHTTPCompression
 
 /// Compresses the responses whose head says `Content-Encoding: gzip`, each write at once.
 ///
-/// The work is done by NIO's `HTTPResponseCompressor`, on the event loop of the connection. What it has been given leaves
-/// with the flush that follows every write, so nothing waits in it, and a socket that takes nothing suspends the writer
-/// as it does without compression.
+/// The work is done by NIO's `HTTPResponseCompressor`, on the event loop of the connection. What it has been given
+/// leaves with the flush that follows every write, so nothing waits in it, and a socket that takes nothing suspends the
+/// writer as it does without compression.
 ///
 /// The compressor is in the pipeline for one response only, and is told what to do by a request head of our own. In
 /// there for the life of the connection it would compress small answers, too, prefer `deflate` to `gzip`, and trap when
@@ -17,7 +17,7 @@ final class ResponseCompressionHandler: ChannelDuplexHandler, RemovableChannelHa
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// What the compressor sees of a request.
+    /// The head of a request, as the compressor needs it.
     private static let requestHead = HTTPRequestHead(
         version: .http1_1,
         method: .POST,

@@ -2,7 +2,7 @@ import Crypto
 import Foundation
 import NIOHTTP1
 
-/// What a request says about WebSocket (RFC 6455, 4.2.1).
+/// Reads the WebSocket handshake of a request (RFC 6455, 4.2.1).
 ///
 /// | the request | what it gets |
 /// | --- | --- |
@@ -17,7 +17,7 @@ enum WebSocketHandshake: Equatable {
     /// It asks for a WebSocket, but not as it should.
     case broken(reason: String)
 
-    /// What the answer depends on.
+    /// The values of the request that the answer depends on.
     struct Opening: Equatable {
         /// The client's nonce, in Base64.
         var key: String

@@ -1,14 +1,14 @@
 package import Logging
 package import NIOCore
 
-/// What becomes of a connection after a valid WebSocket handshake.
+/// Upgrades a connection after a valid WebSocket handshake.
 package struct WebSocketUpgrade<Connection: Sendable>: Sendable {
-    /// How one handshake is answered.
+    /// The answer to a handshake.
     package struct Acceptance {
         /// The value of `Sec-WebSocket-Extensions` in the answer; `nil` for none.
         package var extensions: String?
-        /// Puts the handlers of the WebSocket in the place of the codec (``HTTPConnectionCodec/replace(with:_:)``), on the event loop,
-        /// when 101 has been written.
+        /// Puts the handlers of the WebSocket in the place of the codec (``HTTPConnectionCodec/replace(with:_:)``), on
+        /// the event loop, when 101 has been written.
         package var setUp: (ChannelHandlerContext, HTTPConnectionCodec) throws -> Connection
 
         /// Creates an answer.

@@ -3,16 +3,16 @@ import NIOConcurrencyHelpers
 
 /// Counts connections, so that there are never so many that the process runs out of file descriptors.
 ///
-/// Without descriptors nothing can be opened any more, not even the connection of a health check or a file of the storage, and
-/// accepting fails again and again at the price of a core.
+/// Without descriptors nothing can be opened any more, not even the connection of a health check or a file of the
+/// storage, and accepting fails again and again at the price of a core.
 package final class ConnectionCount: Sendable {
-    /// What becomes of a connection.
+    /// The decision about a new connection.
     enum Admission: Equatable {
         /// It is served.
         case admitted
-        /// It is told that there are too many; the first one is worth a log entry.
+        /// It is answered with 503; the first one is logged.
         case refused(isFirst: Bool)
-        /// It is closed without a word, because too many are being told already.
+        /// It is closed without an answer, because too many connections are being refused already.
         case dropped
     }
 
@@ -23,10 +23,10 @@ package final class ConnectionCount: Sendable {
         var hasRefused = false
     }
 
-    /// How many refused connections may be open at the same time.
+    /// The most refused connections that are open at the same time.
     private static let maximumRefused = 16
 
-    /// How many connections are served at the same time.
+    /// The most connections that are served at the same time.
     let limit: Int
     private let state = NIOLockedValueBox(State())
 

@@ -2,9 +2,9 @@ import Foundation
 
 /// A limit of open files, as the system has one for each process.
 package struct OpenFileLimit: Equatable {
-    /// How many files the process may have open.
+    /// The number of files that the process may have open.
     var current: Int
-    /// How far the process may raise that.
+    /// The number to which the process may raise ``current``.
     var maximum: Int
 
     /// The limit of this process; `nil` if the system does not tell.

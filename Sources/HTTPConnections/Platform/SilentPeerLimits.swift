@@ -1,25 +1,25 @@
 import NIOCore
 
-/// How long TCP waits for a peer that has vanished without a word: a phone without network, a machine without power.
+/// The time-outs of TCP for a peer that has vanished: a phone without network, a machine without power.
 ///
-/// Nothing arrives from such a peer, so only the system can tell: it asks an idle peer whether it is still there, and gives
-/// up a peer that does not confirm what it was sent. By default Linux takes two hours for the first, and a quarter of an hour
-/// for the second.
+/// Nothing arrives from such a peer, so only the system can tell: it asks an idle peer whether it is still there, and
+/// gives up a peer that does not confirm what it was sent. By default Linux takes two hours for the first, and a
+/// quarter of an hour for the second.
 enum SilentPeerLimits {
     /// After how many seconds without traffic a peer is asked.
     static let idleSeconds: SocketOptionValue = 30
-    /// How many seconds pass between two questions.
+    /// The seconds between two keepalive probes of TCP.
     static let intervalSeconds: SocketOptionValue = 10
     /// After how many unanswered questions a peer is given up.
     static let questionCount: SocketOptionValue = 3
-    /// How many milliseconds sent bytes may stay unconfirmed, or a peer may refuse to take more: 5 minutes.
+    /// The milliseconds for which sent bytes may stay unconfirmed, or a peer may refuse to take more: 5 minutes.
     ///
     /// Much more than a client needs to write what it has received into its database.
     static let unconfirmedMilliseconds: SocketOptionValue = 5 * 60 * 1000
 
     /// Sets the limits on a connection.
     ///
-    /// What a system does not support stays as it is.
+    /// An option that the system does not support stays as it is.
     static func apply(to channel: any Channel) {
         guard let options = channel.syncOptions else { return }
         for (option, value) in limits {

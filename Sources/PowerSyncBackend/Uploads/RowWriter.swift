@@ -23,10 +23,12 @@ struct RowWriter {
     /// The names of the tables that may be written to.
     private let names: Set<ExactText>
     private var tables: [ExactText: Table] = [:]
+    /// How many statements are kept.
+    private static let statementLimit = 100
     /// Statements by their text.
     ///
     /// Clients choose the columns, so GRDB must not keep them for ever.
-    private let statements = RecentStatements()
+    private var statements: [ExactText: Statement] = [:]
 
     /// Looks at the names of the tables; those with a quote are left out, because GRDB 7 does not escape it when it looks them up.
     init(_ options: UploadApplierOptions, _ db: Database) throws {
@@ -139,14 +141,16 @@ struct RowWriter {
     /// Runs a statement; its parameters are the values, then the id.
     ///
     /// - Throws: ``Refusal`` when the values are at fault, else `DatabaseError`.
-    private func run(
+    private mutating func run(
         _ sql: String,
         _ values: [JSONValue],
         _ id: IdentityColumn.StoredID,
         in table: Table,
         _ db: Database
     ) throws {
-        let prepared = try statements.statement(sql: sql, db)
+        let prepared = try statements[ExactText(sql)] ?? db.makeStatement(sql: sql)
+        if statements.count >= Self.statementLimit { statements = [:] }
+        statements[ExactText(sql)] = prepared
         defer { withExtendedLifetime(prepared) {} }
         let statement = PreparedStatement(borrowing: prepared.sqliteStatement)
         var code: CInt = 0
@@ -164,7 +168,8 @@ struct RowWriter {
         do {
             try statement.run()
         } catch let error as DatabaseError where error.isAboutValues {
-            statements.forget(sql: sql)
+            // After an error, resetting it may not be enough to run it again.
+            statements[ExactText(sql)] = nil
             throw Refusal(
                 code: .constraint,
                 message: "Table “\(table.name)” refuses the row: \(error.message ?? error.resultCode.description)."

@@ -2,28 +2,30 @@ import ArgumentParser
 import Foundation
 import PowerSyncGenerator
 import PowerSyncProtocol
-import PowerSyncSyncConfig
 import PowerSyncService
-import PowerSyncServicePostgres
+import PowerSyncServiceCore
+import PowerSyncSyncConfig
 import PowerSyncTerminal
 
 /// `powersync generate swift`: a schema, types of rows and functions for streams, from files or from a service's source.
 struct GenerateSwiftCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "swift",
-        abstract: "Generate the schema of a client, types for its rows, and functions for its streams.",
-        discussion: """
-            Takes the sync config that is named, or that of the service configuration, and the tables of --schema, of --source, \
-            or of the source in the service configuration. Nothing is changed there, and no row is read.
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: "swift",
+            abstract: "Generate the schema of a client, types for its rows, and functions for its streams.",
+            discussion: """
+                Takes the sync config that is named, or that of the service configuration, and the tables of --schema, of --source, \
+                or of the source in the service configuration. Nothing is changed there, and no row is read.
 
-              powersync generate swift --config powersync.yaml --output Sources/App/Synced.swift
-              PGPASSWORD=… powersync generate swift sync.yaml --source postgresql://me@db.example.com/app
-              powersync generate swift sync.yaml --schema schema.sql
+                  powersync generate swift --config powersync.yaml --output Sources/App/Synced.swift
+                  powersync generate swift sync.yaml --schema schema.sql
+                \(SourceArgument.examples((before: "generate swift sync.yaml", after: "")))
 
-            Prints Swift code, or writes it to --output. With --check nothing is written: exits with 1 and a short \
-            difference when the file is not what would be generated. Exits with 2 when there is no connection to the database.
-            """
-    )
+                Prints Swift code, or writes it to --output. With --check nothing is written: exits with 1 and a short \
+                difference when the file is not what would be generated. Exits with 2 when there is no connection to the database.
+                """
+        )
+    }
 
     @Argument(
         help: "The sync config; that of the service configuration if it is left out.",
@@ -31,18 +33,15 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
     )
     var syncConfig: String?
 
-    @Option(
-        help: "The tables of the source: a SQLite database, or a file of CREATE TABLE statements.",
-        completion: .file()
-    )
+    @Option(help: ArgumentHelp(SchemaOption.help), completion: .file())
     var schema: String?
 
     @Option(
         help: ArgumentHelp(
             """
-            A PostgreSQL database with the tables: postgresql://user@host:5432/database, encrypted unless it ends with \
-            ?sslmode=disable; or - for an address on standard input. A password is taken from PGPASSWORD or ~/.pgpass: in the \
-            address, other users of this machine could see it. It is not written into the code.
+            The database with the tables: \(SourceArgument.forms), or - for an address on standard \
+            input.\(SourceArgument.passwordPlaces) In an address, other users of this machine could see it. It is not written into \
+            the code.
             """,
             valueName: "uri"
         )
@@ -67,11 +66,12 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
     func run() async throws {
         let configuration = needsConfiguration ? try readConfiguration() : nil
         let (yaml, name) = try syncConfigText(configuration)
+        let named = try source.map { try SourceArgument.read($0, like: configuration?.source.module) }
         let generation = SwiftGeneration(
             yaml: yaml,
             config: name,
-            source: try await tables(configuration, for: yaml),
-            inputs: inputs(configuration, syncConfig: name),
+            source: try await tables(of: named, configuration, for: yaml),
+            inputs: inputs(configuration, syncConfig: name, named),
             words: words
         )
         try generation.run(output)
@@ -105,10 +105,14 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
     }
 
     /// The inputs for the comment on top: the sync config, and where the tables are.
-    private func inputs(_ configuration: ServiceConfiguration?, syncConfig name: String) -> [String] {
+    private func inputs(
+        _ configuration: ServiceConfiguration?,
+        syncConfig name: String,
+        _ named: (any SourceModule)?
+    ) -> [String] {
         let isInline = syncConfig == nil && configuration?.syncConfig.isInline == true
         let config = isInline ? self.config.location.name : name
-        let tables = schema ?? (source == nil ? self.config.location.name : "a PostgreSQL database")
+        let tables = schema ?? named.map { type(of: $0).argumentForm.kind } ?? self.config.location.name
         return config == tables ? [config] : [config, tables]
     }
 
@@ -124,81 +128,32 @@ struct GenerateSwiftCommand: AsyncParsableCommand {
     }
 
     /// The tables of the source.
-    private func tables(_ configuration: ServiceConfiguration?, for yaml: String) async throws -> DeclaredSource {
+    private func tables(
+        of named: (any SourceModule)?,
+        _ configuration: ServiceConfiguration?,
+        for yaml: String
+    ) async throws -> DeclaredSource {
         if let schema { return try DeclaredSource(contentsOf: schema) }
-        if let source {
-            var settings = try SourceArgument.settings(source)
-            if let publication = (configuration?.source.module as? PostgresSourceModule)?.settings.publication {
-                settings.publication = publication
-            }
-            return try await postgres(settings, of: nil)
-        }
-        let configuration = try configuration ?? readConfiguration()
-        if let settings = (configuration.source.module as? PostgresSourceModule)?.settings {
-            return try await postgres(settings, of: SyncConfig.parse(yaml).plan)
-        }
-        guard let source = configuration.source.module as? EmbeddedSourceModule else {
-            throw UnreadableFile("the tables of \(configuration.source.module) cannot be read; give --schema")
-        }
-        return try embedded(source)
-    }
-
-    private func embedded(_ source: EmbeddedSourceModule) throws -> DeclaredSource {
-        let path = source.path
+        let source = try named ?? (configuration ?? readConfiguration()).source.module
+        let read: SourceTables
         do {
-            return DeclaredSource(
-                try DeclaredTable.all(inEmbeddedSource: path, statements: source.statements),
-                defaultSchema: "main",
-                name: "The embedded source \(path)",
-                remedy: "Add it to tables of the source, or correct the sync config; names are case sensitive."
-            )
-        } catch {
-            throw UnreadableFile("cannot read the tables of the embedded source \(path): \(error)")
-        }
-    }
-
-    // MARK: PostgreSQL
-
-    /// The tables of a PostgreSQL database.
-    ///
-    /// - Parameters:
-    ///   - settings: Where it is.
-    ///   - plan: What a service would read with these settings, to say what keeps it from that; `nil` when no service is meant.
-    /// - Returns: All tables that can be replicated.
-    /// - Throws: `ExitCode` after it has said why there is no connection, or `ServiceError`.
-    private func postgres(_ settings: PostgresSettings, of plan: SyncPlan?) async throws -> DeclaredSource {
-        let string = try settings.connectionString()
-        let tables: [DeclaredTable]
-        do {
-            let connection = try await PostgresConnection.open(string)
-            defer { connection.close() }
-            tables = try await PostgresTables.all(in: settings.publication, connection)
-            if let plan { try await warn(about: plan, settings, connection) }
-        } catch let error as PostgresError {
-            let remedy = PostgresCheck.remedy(for: error).map { " \($0)" } ?? ""
-            printToStandardError("error: the tables of \(settings) cannot be read. \(error).\(remedy)")
+            // With --source no service is meant.
+            read = try await source.readTables(for: named == nil ? SyncConfig.parse(yaml).plan : nil)
+        } catch let error as SourceUnreadable where error.isServer {
+            printToStandardError("error: \(error)")
             throw TestConnectionCommand.unreachable
         }
-        return DeclaredSource(
-            tables,
-            defaultSchema: PostgresSource.defaultSchema,
-            name: "\(settings)",
-            remedy: "Create it there, or correct the sync config; names are case sensitive, and views are not synced."
-        )
-    }
-
-    /// Says what keeps rows of tables from being synced, with what mends it: the code can be made nevertheless.
-    private func warn(
-        about plan: SyncPlan,
-        _ settings: PostgresSettings,
-        _ connection: PostgresConnection
-    ) async throws {
-        let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
-        for finding in try await check.findings(on: connection, plan: plan) {
-            guard finding.place.table != nil, finding.leavesRowsOut else { continue }
+        // The code can be made nevertheless.
+        for finding in read.findings {
             let code = finding.code.map { " [\($0.rawValue)]" } ?? ""
             let remedy = finding.remedy.map { " \($0)" } ?? ""
             printToStandardError("warning: \(finding.message)\(remedy)\(code)")
         }
+        return DeclaredSource(
+            read.tables,
+            defaultSchema: source.defaultSchema,
+            name: read.owner,
+            remedy: read.remedy
+        )
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import PowerSyncSQLite
 import PowerSyncServiceCore
 
 /// The files with which a service begins: configuration, sync config, sample rows.
@@ -21,6 +20,11 @@ struct ProjectFiles {
             """
         }
     }
+
+    /// Only the user of the process reads and writes a file.
+    private static let fileMode: mode_t = 0o600
+    /// Only the user of the process lists and changes a folder.
+    private static let folderMode = 0o700
 
     /// The port of the service.
     var port: Int
@@ -53,7 +57,11 @@ struct ProjectFiles {
         let files = all.map { (file: $0, url: folder.appending(path: $0.name)) }
         let paths = files.map { $0.url.path(percentEncoded: false) }.filter { manager.fileExists(atPath: $0) }
         guard paths.isEmpty else { throw AlreadyThere(paths: paths) }
-        try PrivateFiles.createFolder(at: folder.path(percentEncoded: false))
+        try manager.createDirectory(
+            at: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: Self.folderMode]
+        )
         var written: [URL] = []
         do {
             for (file, url) in files {
@@ -70,10 +78,10 @@ struct ProjectFiles {
     private func write(_ file: File, to url: URL) throws {
         let path = url.path(percentEncoded: false)
         // Somebody may have made one since.
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, PrivateFiles.fileMode)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, Self.fileMode)
         guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
         // The umask may have taken bits away.
-        fchmod(descriptor, PrivateFiles.fileMode)
+        fchmod(descriptor, Self.fileMode)
         try FileHandle(fileDescriptor: descriptor, closeOnDealloc: true).write(contentsOf: Data(file.text.utf8))
     }
 

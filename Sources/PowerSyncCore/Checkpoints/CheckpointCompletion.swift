@@ -48,40 +48,37 @@ struct CheckpointCompletion {
     }
 
     /// Does everything that a completion line asks for.
-    mutating func run(
-        _ buckets: inout BucketTable,
-        _ access: inout OplogAccess,
-        _ schema: inout KnownSchema,
-        _ db: Database
-    ) throws -> Outcome {
+    mutating func run(_ db: Database, file: inout KnownFile) throws -> Outcome {
         let involved = checkpoint.involved(in: completion)
-        let mismatches = Self.mismatches(of: involved, buckets)
+        let mismatches = Self.mismatches(of: involved, file.buckets)
         guard mismatches.isEmpty else {
-            try buckets.delete(mismatches.map { buckets.slot(of: $0.bucket) }, db)
+            try file.buckets.delete(mismatches.map { file.buckets.slot(of: $0.bucket) }, db)
             return .invalid(mismatches)
         }
 
         // Validated data is a safe place to continue from, whether it can be published or not.
-        for bucket in involved where buckets[bucket.slot].id != nil {
-            buckets.move(bucket.slot, lastOp: checkpoint.lastOpID)
+        for bucket in involved where file.buckets[bucket.slot].id != nil {
+            file.buckets.move(bucket.slot, lastOp: checkpoint.lastOpID)
         }
         if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
             try LocalWriteGate.setLastSeen(writeCheckpoint, db)
         }
-        guard let publishable = try publishable(db) else { return .heldBack }
+        // Priority 0 does not wait for local writes.
+        let isGateOpen = try completion != .partial(.highest) && LocalWriteGate.isOpen(db)
+        guard let publishable = publishable(isGateOpen: isGateOpen) else { return .heldBack }
 
         if publishable == .complete {
-            guard try access.useIndexes(db) else { return .indexing }
+            guard try file.access.useIndexes(db) else { return .indexing }
         }
-        try publish(publishable, involved, &buckets, &access, &schema, db)
+        try publish(db, publishable, involved, isQueueEmpty: isGateOpen, file: &file)
         return publishable == completion ? .applied : .heldBack
     }
 
     /// What the local write gate lets through.
     ///
-    /// Priority 0 does not wait for local writes. For a checkpoint with nothing else, the service sends no partial completion.
-    private func publishable(_ db: Database) throws -> Completion? {
-        if try completion == .partial(.highest) || LocalWriteGate.isOpen(db) { return completion }
+    /// For a checkpoint with nothing but priority 0, the service sends no partial completion.
+    private func publishable(isGateOpen: Bool) -> Completion? {
+        if isGateOpen || completion == .partial(.highest) { return completion }
         let isOfHighestPriority =
             !checkpoint.buckets.isEmpty && checkpoint.buckets.allSatisfy { $0.priority == .highest }
         return completion == .complete && isOfHighestPriority ? .partial(.highest) : nil
@@ -104,30 +101,35 @@ struct CheckpointCompletion {
     }
 
     private mutating func publish(
+        _ db: Database,
         _ completion: Completion,
         _ involved: [TrackedCheckpoint.Bucket],
-        _ buckets: inout BucketTable,
-        _ access: inout OplogAccess,
-        _ schema: inout KnownSchema,
-        _ db: Database
+        isQueueEmpty: Bool,
+        file: inout KnownFile
     ) throws {
-        if buckets.mustFlushBeforeApply { try buckets.flush(db) }
-        try schema.revalidate(db)
-        var kept = try KeptRows.fetch(&schema, db)
-        let changed = try changedRows(completion, involved, buckets, &access, db)
-        let outcome = try RowPublisher.publish(changed, except: &kept, rawTables: rawTables, &schema, db)
+        if file.buckets.mustFlushBeforeApply { try file.buckets.flush(db) }
+        try file.schema.revalidate(db)
+        var kept = try KeptRows.fetch(db, schema: &file.schema, isQueueEmpty: isQueueEmpty)
+        let changed = try changedRows(db, completion, involved, file: &file)
+        let outcome = try RowPublisher.publish(
+            db,
+            changed,
+            except: &kept,
+            rawTables: rawTables,
+            schema: &file.schema
+        )
         (unreadableRows, setAsideRows) = (outcome.unreadable, outcome.setAside)
 
         if completion != .complete {
-            for bucket in involved { buckets.markApplied(bucket.slot) }
+            for bucket in involved { file.buckets.markApplied(bucket.slot) }
         } else {
             // Rows of buckets that are not tracked were published, too: a later partial completion must not go back to them.
-            buckets.markAllApplied()
-            try buckets.noteAllApplied(db)
+            file.buckets.markAllApplied()
+            try file.buckets.noteAllApplied(db)
             try Self.forgetUpdatedRows(db)
             for bucket in involved {
                 guard let count = bucket.count else { continue }
-                buckets.resetCounters(at: bucket.slot, count: count)
+                file.buckets.resetCounters(at: bucket.slot, count: count)
             }
         }
         try kept.markRows(db)
@@ -146,22 +148,18 @@ struct CheckpointCompletion {
     ///
     /// Usually there is nothing in it; a DELETE without condition would write its page nevertheless.
     private static func forgetUpdatedRows(_ db: Database) throws {
-        guard try hasUpdatedRows(db) else { return }
+        guard try db.hasRows("ps_updated_rows") else { return }
         try db.cachedStatement(sql: "DELETE FROM ps_updated_rows").execute()
-    }
-
-    private static func hasUpdatedRows(_ db: Database) throws -> Bool {
-        try Bool.fetchOne(db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ps_updated_rows)")) ?? false
     }
 
     /// Whether operations that a partial completion does not cover may have taken the place of published ones, or whether
     /// published ones may have been removed.
     private func publishedOperationsMayBeGone(
+        _ db: Database,
         _ covered: [TrackedCheckpoint.Bucket],
-        _ buckets: BucketTable,
-        _ db: Database
+        _ buckets: BucketTable
     ) throws -> Bool {
-        if try buckets.storedPublishedOp > .zero || Self.hasUpdatedRows(db) { return true }
+        if try buckets.storedPublishedOp > .zero || db.hasRows("ps_updated_rows") { return true }
         let covered = Set(covered.map(\.slot))
         return buckets.rows.indices.contains { slot in
             let row = buckets[slot]
@@ -170,20 +168,20 @@ struct CheckpointCompletion {
     }
 
     private func changedRows(
+        _ db: Database,
         _ completion: Completion,
         _ involved: [TrackedCheckpoint.Bucket],
-        _ buckets: BucketTable,
-        _ access: inout OplogAccess,
-        _ db: Database
+        file: inout KnownFile
     ) throws -> ChangedRows {
+        let buckets = file.buckets
         switch completion {
         case .complete:
             return buckets.isUnapplied ? .everything : .complete(unapplied: buckets.unappliedBucketIDs)
         case .partial:
             let rows = involved.map { buckets[$0.slot] }
             let covered = rows.compactMap(\.id)
-            let published = try publishedOperationsMayBeGone(involved, buckets, db) ? buckets.publishedOp : .zero
-            if let operations = try access.changedRows(of: covered, besides: buckets.appliedBucketIDs, db) {
+            let published = try publishedOperationsMayBeGone(db, involved, buckets) ? buckets.publishedOp : .zero
+            if let operations = try file.access.changedRows(of: covered, besides: buckets.appliedBucketIDs, db) {
                 return .partialAmong(
                     operations,
                     covered: covered,

@@ -23,12 +23,14 @@ struct KnownSchema: Sendable {
     /// `nil` before somebody asks.
     private var foreignKeys: [ForeignKey]?
     private var regions: [ExactText: DatabaseRegion] = [:]
+    /// The statements that write to raw tables.
+    let rawTableStatements = RawTableStatements()
 
     /// Forgets everything if the schema is not the one that was asked about.
     mutating func revalidate(_ db: Database) throws {
         let current = Version(
-            main: try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA main.schema_version")),
-            temporary: try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA temp.schema_version"))
+            main: try db.firstInteger("PRAGMA main.schema_version"),
+            temporary: try db.firstInteger("PRAGMA temp.schema_version")
         )
         guard version != current else { return }
         self = KnownSchema()
@@ -36,12 +38,12 @@ struct KnownSchema: Sendable {
     }
 
     /// Whether the file has a table.
-    mutating func hasTable(_ name: String, _ db: Database) throws -> Bool {
+    mutating func hasTable(_ db: Database, named name: String) throws -> Bool {
         try tables.value(for: ExactText(name)) { try db.hasTable(name) }
     }
 
     /// Whether anybody's triggers run when a table changes, except for those of table diffs.
-    mutating func hasTriggers(on table: String, _ db: Database) throws -> Bool {
+    mutating func hasTriggers(_ db: Database, on table: String) throws -> Bool {
         try triggers.value(for: ExactText(table)) {
             let statement = try db.cachedStatement(
                 sql: """
@@ -58,12 +60,12 @@ struct KnownSchema: Sendable {
     }
 
     /// What of the app's keeps a table's rows from being replaced without further thought.
-    mutating func additions(to table: String, _ db: Database) throws -> TableAdditions {
-        try additions.value(for: ExactText(table)) { try TableAdditions(to: table, db) }
+    mutating func additions(_ db: Database, to table: String) throws -> TableAdditions {
+        try additions.value(for: ExactText(table)) { try TableAdditions(db, to: table) }
     }
 
     /// Whether a table of the app has a foreign key to a table, and SQLite enforces it.
-    mutating func isReferenced(_ table: String, _ db: Database) throws -> Bool {
+    mutating func isReferenced(_ db: Database, table: String) throws -> Bool {
         try enforcedForeignKeys(db).contains { $0.parent == ExactText(ignoringCaseOf: table) }
     }
 
@@ -77,7 +79,7 @@ struct KnownSchema: Sendable {
     }
 
     /// All of a table, as GRDB's observers know it.
-    mutating func region(of table: String, _ db: Database) throws -> DatabaseRegion {
+    mutating func region(_ db: Database, of table: String) throws -> DatabaseRegion {
         try regions.value(for: ExactText(table)) { try Table(table).databaseRegion(db) }
     }
 }

@@ -11,14 +11,14 @@ enum RowDestination {
     /// Finds the destination of a type.
     ///
     /// Asks the database for a data table and not the schema of the app; names are compared byte by byte.
-    init(type: String, rawTables: [ClientRawTable], _ schema: inout KnownSchema, _ db: Database) throws {
+    init(_ db: Database, type: String, rawTables: [ClientRawTable], schema: inout KnownSchema) throws {
         let dataTable = DataTable(name: type, isLocalOnly: false).internalName
-        if try schema.hasTable(dataTable, db) {
-            self = .dataTable(try DataTableRows(dataTable, &schema, db))
+        if try schema.hasTable(db, named: dataTable) {
+            self = .dataTable(try DataTableRows(db, table: dataTable, schema: &schema))
         } else if let rawTable = rawTables.first(where: { ExactText($0.name) == ExactText(type) }) {
-            self = .rawTable(RawTableRows(rawTable, db))
+            self = .rawTable(RawTableRows(db, table: rawTable, statements: schema.rawTableStatements))
         } else {
-            self = .dataTable(try DataTableRows(untyped: db, &schema))
+            self = .dataTable(try DataTableRows(untyped: db, schema: &schema))
         }
     }
 
@@ -104,8 +104,8 @@ struct DataTableRows {
     let table: RowTable?
     private let existing: Existing
     private let put: PreparedStatement
-    private let delete: PreparedStatement
-    private let find: PreparedStatement
+    private let delete: StatementOnDemand
+    private let find: StatementOnDemand
     private let db: Database
 
     /// What is done about a row that is there.
@@ -116,15 +116,15 @@ struct DataTableRows {
     }
 
     /// Prepares writing to a data table.
-    init(_ table: String, _ schema: inout KnownSchema, _ db: Database) throws {
+    init(_ db: Database, table: String, schema: inout KnownSchema) throws {
         let name = SQLText.identifier(table)
         self.db = db
         self.table = RowTable(name: table, isDataTable: true)
-        let isReferenced = try schema.isReferenced(table, db)
-        written = try isReferenced ? .anything : Self.written(to: table, &schema, db)
-        let additions = try schema.additions(to: table, db)
-        delete = try PreparedStatement(db, sql: "DELETE FROM \(name) WHERE id = ?1")
-        find = try PreparedStatement(db, sql: "SELECT 1 FROM \(name) WHERE id = ?1")
+        let isReferenced = try schema.isReferenced(db, table: table)
+        written = try isReferenced ? .anything : Self.written(db, to: table, schema: &schema)
+        let additions = try schema.additions(db, to: table)
+        delete = StatementOnDemand(db, sql: "DELETE FROM \(name) WHERE id = ?1")
+        find = StatementOnDemand(db, sql: "SELECT 1 FROM \(name) WHERE id = ?1")
         let insert = "INTO \(name) (id, data) VALUES (?1, ?2)"
         if isReferenced || (additions.hasInsertTrigger ? additions.hasUpdateTrigger : additions.hasUniqueIndex) {
             existing = .isUpdated(try PreparedStatement(db, sql: "UPDATE \(name) SET data = ?2 WHERE id = ?1"))
@@ -140,14 +140,14 @@ struct DataTableRows {
     }
 
     /// Prepares writing to the table for types that are not in the schema.
-    init(untyped db: Database, _ schema: inout KnownSchema) throws {
+    init(untyped db: Database, schema: inout KnownSchema) throws {
         self.db = db
         table = nil
         existing = .isReplaced
-        written = try Self.written(to: "ps_untyped", &schema, db)
+        written = try Self.written(db, to: "ps_untyped", schema: &schema)
         put = try PreparedStatement(db, sql: "REPLACE INTO ps_untyped (id, data, type) VALUES (?1, ?2, ?3)")
-        delete = try PreparedStatement(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
-        find = try PreparedStatement(db, sql: "SELECT 1 FROM ps_untyped WHERE id = ?1 AND type = ?2")
+        delete = StatementOnDemand(db, sql: "DELETE FROM ps_untyped WHERE id = ?1 AND type = ?2")
+        find = StatementOnDemand(db, sql: "SELECT 1 FROM ps_untyped WHERE id = ?1 AND type = ?2")
     }
 
     /// Writes a row, or deletes it when there is no data.
@@ -156,7 +156,7 @@ struct DataTableRows {
         id: UnsafeRawBufferPointer,
         data: UnsafeRawBufferPointer?
     ) throws {
-        guard let data else { return try run(delete, type: type, id: id) }
+        guard let data else { return try run(delete.prepared(), type: type, id: id) }
         switch existing {
         case .isReplaced: break
         case .isUpdated(let update):
@@ -165,7 +165,7 @@ struct DataTableRows {
         case .isDeleted:
             let savepoint = try Savepoint("powersync_row", db)
             do {
-                try run(delete, type: type, id: id)
+                try run(delete.prepared(), type: type, id: id)
                 try run(put, type: type, id: id, data: data)
             } catch {
                 // A trigger may have ended the transaction.
@@ -194,6 +194,7 @@ struct DataTableRows {
 
     /// Whether a row is there.
     func contains(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
+        let find = try self.find.prepared()
         try find.bind(checkedText: id, at: 1, .inPlace)
         if table == nil { try find.bind(checkedText: type, at: 2, .inPlace) }
         defer { find.reset() }
@@ -202,10 +203,10 @@ struct DataTableRows {
 
     /// Triggers of the user may write anywhere.
     private static func written(
+        _ db: Database,
         to table: String,
-        _ schema: inout KnownSchema,
-        _ db: Database
+        schema: inout KnownSchema
     ) throws -> WrittenTables {
-        try schema.hasTriggers(on: table, db) ? .anything : .tables([ExactText(table)])
+        try schema.hasTriggers(db, on: table) ? .anything : .tables([ExactText(table)])
     }
 }

@@ -165,7 +165,8 @@ extension RowPublisher {
     func typesByTable(_ schema: inout KnownSchema) throws -> [ExactText: String] {
         var types: [ExactText: String] = [:]
         for table in rawTables {
-            guard let name = try? RawTableRows(table, db).rowTable?.name else { continue }
+            let rows = RawTableRows(db, table: table, statements: schema.rawTableStatements)
+            guard let name = try? rows.rowTable?.name else { continue }
             types[ExactText(ignoringCaseOf: name)] = table.name
         }
         for table in try DataTable.fetchAll(db) where !table.isLocalOnly {

@@ -53,26 +53,26 @@ struct RowPublisher {
     /// The flag of ``Publishing`` is set meanwhile, so that nothing of it becomes a local write.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - rows: The rows.
     ///   - kept: Those among them that keep their local state.
     ///   - rawTables: Where rows go whose types have no table of ours.
     ///   - schema: What is known of the file's tables, which is right.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: What became of rows that could not be published as they are.
     /// - Throws: GRDB's `DatabaseError`, and ``RawTableError`` for a statement of the application.
     static func publish(
+        _ db: Database,
         _ rows: ChangedRows,
         except kept: inout KeptRows,
         rawTables: [ClientRawTable],
-        _ schema: inout KnownSchema,
-        _ db: Database
+        schema: inout KnownSchema
     ) throws -> Outcome {
         try Publishing.whilePublishing(db) {
             var publisher = RowPublisher(rows: rows, kept: kept, rawTables: rawTables, db: db)
             try publisher.publish(&schema)
             kept = publisher.kept
             // GRDB does not see statements that are stepped by hand.
-            try publisher.written.announce(&schema, db)
+            try publisher.written.announce(db, schema: &schema)
             return Outcome(unreadable: publisher.unreadable, setAside: publisher.setAside)
         }
     }
@@ -285,10 +285,10 @@ extension RowPublisher {
         if let current, current.type.elementsEqual(type) { return current.destination }
         noteWritten()
         let destination = try RowDestination(
+            db,
             type: String(decoding: type, as: UTF8.self),
             rawTables: rawTables,
-            &schema,
-            db
+            schema: &schema
         )
         current = (Array(type), destination)
         currentParent = nil

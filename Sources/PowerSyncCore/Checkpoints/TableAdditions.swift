@@ -11,7 +11,7 @@ struct TableAdditions: Sendable {
     let hasUpdateTrigger: Bool
 
     /// Asks SQLite, whose programs name the triggers that a statement fires; those of table diffs do not count.
-    init(to table: String, _ db: Database) throws {
+    init(_ db: Database, to table: String) throws {
         hasUniqueIndex =
             try Bool.fetchOne(
                 db.cachedStatement(
@@ -21,7 +21,7 @@ struct TableAdditions: Sendable {
             ) == true
         let name = SQLText.identifier(table)
         func firesTrigger(_ sql: String) throws -> Bool {
-            try WrittenTables.Program(explaining: sql, db).firesTriggers
+            try StatementEffects.triggers(of: sql, db).contains { !$0.hasPrefix(TableDiffRecording.namePrefix) }
         }
         hasInsertTrigger = try firesTrigger("INSERT INTO \(name) (id, data) VALUES (NULL, NULL)")
         hasUpdateTrigger = try firesTrigger("UPDATE \(name) SET data = NULL")

@@ -10,23 +10,24 @@ enum WaitingRows {
     /// Moves the rows of raw tables that are there.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - rawTables: The raw tables of the schema.
     ///   - schema: What is known of the file's tables.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: The rows that constraints of the tables refuse. The next complete checkpoint looks at them again.
     /// - Throws: GRDB's `DatabaseError`, and ``RawTableError``.
     /// - Complexity: O(number of raw tables) when no row waits.
     static func publish(
+        _ db: Database,
         to rawTables: [ClientRawTable],
-        _ schema: inout KnownSchema,
-        _ db: Database
+        schema: inout KnownSchema
     ) throws -> SetAsideRows {
         var refused = SetAsideRows()
         // In an interrupted bulk load, the rows could not be found without reading all operations for each of them.
         guard !rawTables.isEmpty, try db.hasRows("ps_untyped"), try OplogIndexes.exist(db) else { return refused }
         try schema.revalidate(db)
-        for rawTable in rawTables where try isWaitedFor(rawTable.name, &schema, db) {
-            guard let table = try? RawTableRows(rawTable, db).rowTable else { continue }
+        for rawTable in rawTables where try isWaitedFor(db, type: rawTable.name, schema: &schema) {
+            let rawRows = RawTableRows(db, table: rawTable, statements: schema.rawTableStatements)
+            guard let table = try? rawRows.rowTable else { continue }
             try db.execute(
                 sql: """
                     INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id)
@@ -37,7 +38,13 @@ enum WaitingRows {
             )
             let rows = ChangedRows.waiting(type: rawTable.name, table: table)
             var kept = KeptRows()
-            let outcome = try RowPublisher.publish(rows, except: &kept, rawTables: rawTables, &schema, db)
+            let outcome = try RowPublisher.publish(
+                db,
+                rows,
+                except: &kept,
+                rawTables: rawTables,
+                schema: &schema
+            )
             refused.formUnion(outcome.setAside)
             try db.execute(sql: "DELETE FROM ps_untyped WHERE type = ?", arguments: [rawTable.name])
         }
@@ -46,8 +53,10 @@ enum WaitingRows {
     }
 
     /// Whether rows wait that the raw table would get if they came now.
-    private static func isWaitedFor(_ type: String, _ schema: inout KnownSchema, _ db: Database) throws -> Bool {
-        guard try !schema.hasTable(DataTable(name: type, isLocalOnly: false).internalName, db) else { return false }
+    private static func isWaitedFor(_ db: Database, type: String, schema: inout KnownSchema) throws -> Bool {
+        guard try !schema.hasTable(db, named: DataTable(name: type, isLocalOnly: false).internalName) else {
+            return false
+        }
         let statement = try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ps_untyped WHERE type = ?)")
         return try Bool.fetchOne(statement, arguments: [type]) == true
     }

@@ -68,7 +68,7 @@ struct BucketTable: Sendable {
         var buckets: Int
 
         init(_ db: Database) throws {
-            data = try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
+            data = try db.firstInteger("PRAGMA data_version")
             buckets = try ConnectionState.of(db).bucketsVersion
         }
     }

@@ -38,17 +38,17 @@ struct OplogRows {
     private let db: Database
     private let bulkLoad: BulkLoad?
     private let find: PreparedStatement
-    private let insert: PreparedStatement
-    private let update: PreparedStatement
-    private let delete: PreparedStatement
-    private let recordRow: PreparedStatement
+    private let insert: StatementOnDemand
+    private let update: StatementOnDemand
+    private let delete: StatementOnDemand
+    private let recordRow: StatementOnDemand
 
     /// Prepares the statements.
     init(_ db: Database, bulkLoad: BulkLoad?) throws {
         self.db = db
         self.bulkLoad = bulkLoad
         find = try PreparedStatement(db, sql: bulkLoad == nil ? Self.findByIndex : Self.findByRowID)
-        insert = try PreparedStatement(
+        insert = StatementOnDemand(
             db,
             sql: """
                 INSERT INTO ps_oplog (bucket, op_id, key, row_type, row_id, data, hash)
@@ -56,9 +56,9 @@ struct OplogRows {
                 """
         )
         // The columns of two of the three indexes are not set, so that these are not touched.
-        update = try PreparedStatement(db, sql: "UPDATE ps_oplog SET op_id = ?2, data = ?3, hash = ?4 WHERE rowid = ?1")
-        delete = try PreparedStatement(db, sql: "DELETE FROM ps_oplog WHERE rowid = ?1")
-        recordRow = try PreparedStatement(
+        update = StatementOnDemand(db, sql: "UPDATE ps_oplog SET op_id = ?2, data = ?3, hash = ?4 WHERE rowid = ?1")
+        delete = StatementOnDemand(db, sql: "DELETE FROM ps_oplog WHERE rowid = ?1")
+        recordRow = StatementOnDemand(
             db,
             sql: """
                 INSERT OR IGNORE INTO ps_updated_rows (row_type, row_id)
@@ -88,6 +88,7 @@ struct OplogRows {
         let (match, others) = try matches(bucket: row.bucket, key: key)
         if let match, others.isEmpty, match.hasIdentity(identity) {
             superseded(match.hash)
+            let update = try self.update.prepared()
             update.bind(match.rowID, at: 1)
             update.bind(row.opID.rawValue, at: 2)
             try update.bind(checkedText: row.data, at: 3, .inPlace)
@@ -112,6 +113,8 @@ struct OplogRows {
     /// Deletes rows whose identity may be another one than that of the operation: keys are ambiguous, the row `b/c` of type `a`
     /// has the same as the row `c` of type `a/b`.
     private func remove(_ match: Match, _ others: [Match], _ superseded: (Checksum) -> Void) throws {
+        let recordRow = try self.recordRow.prepared()
+        let delete = try self.delete.prepared()
         for match in CollectionOfOne(match) + others {
             superseded(match.hash)
             recordRow.bind(match.rowID, at: 1)
@@ -122,6 +125,7 @@ struct OplogRows {
     }
 
     private func write(_ row: Row, identity: Identity?, key: UnsafeRawBufferPointer?) throws {
+        let insert = try self.insert.prepared()
         insert.bind(row.bucket, at: 1)
         insert.bind(row.opID.rawValue, at: 2)
         try insert.bind(checkedText: key, at: 3, .inPlace)

@@ -21,7 +21,7 @@ import PowerSyncSQLite
 struct OplogStore {
     private let db: Database
     private let rows: OplogRows
-    private let recordUpdatedRow: PreparedStatement
+    private let recordUpdatedRow: StatementOnDemand
     private var key = OplogKey()
 
     /// Prepares the statements.
@@ -30,7 +30,7 @@ struct OplogStore {
     init(_ db: Database, bulkLoad: BulkLoad?) throws {
         self.db = db
         rows = try OplogRows(db, bulkLoad: bulkLoad)
-        recordUpdatedRow = try PreparedStatement(
+        recordUpdatedRow = StatementOnDemand(
             db,
             sql: "INSERT OR IGNORE INTO ps_updated_rows (row_type, row_id) VALUES (?1, ?2)"
         )
@@ -170,9 +170,10 @@ extension OplogStore {
 
     /// Records a row that the next complete apply has to evaluate.
     private func recordUpdated(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
-        try recordUpdatedRow.bind(checkedText: type, at: 1, .inPlace)
-        try recordUpdatedRow.bind(checkedText: id, at: 2, .inPlace)
-        try recordUpdatedRow.run()
+        let record = try recordUpdatedRow.prepared()
+        try record.bind(checkedText: type, at: 1, .inPlace)
+        try record.bind(checkedText: id, at: 2, .inPlace)
+        try record.run()
     }
 }
 

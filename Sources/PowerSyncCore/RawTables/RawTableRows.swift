@@ -6,6 +6,7 @@ import PowerSyncSQLite
 /// A class for the sake of its statements, which are looked up when the first row needs them.
 final class RawTableRows {
     private let table: ClientRawTable
+    private let statements: RawTableStatements
     private let db: Database
     /// The statements that put a row, each of which is run unless the one before it has changed the row.
     private var put: (statements: [PreparedStatement], binding: RawTableBinding)?
@@ -14,9 +15,10 @@ final class RawTableRows {
     private(set) var written = WrittenTables.none
 
     /// Prepares nothing yet: a definition that fits no table is a mistake only when there are rows.
-    init(_ table: ClientRawTable, _ db: Database) {
-        self.table = table
+    init(_ db: Database, table: ClientRawTable, statements: RawTableStatements) {
         self.db = db
+        self.table = table
+        self.statements = statements
     }
 
     /// Puts a row, or deletes it when there is no data.
@@ -110,7 +112,7 @@ final class RawTableRows {
     }
 
     private func find(_ kind: RawTableStatements.Kind) throws -> RawTableStatement {
-        let statement = try ConnectionState.of(db).rawTableStatements.statement(kind, of: table, db)
+        let statement = try statements.statement(kind, of: table, db)
         written.formUnion(statement.written)
         return statement
     }

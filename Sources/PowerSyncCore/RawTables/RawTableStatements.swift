@@ -1,4 +1,5 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncSQLite
 
 /// One statement of a raw table, ready to be bound.
@@ -15,10 +16,11 @@ struct RawTableStatement {
     let firesConflictClauses: Bool
 }
 
-/// The statements of raw tables that one connection has worked out, as long as the database's schema stays the same.
+/// The statements of raw tables that an engine has worked out, as long as the database's schema stays the same.
 ///
-/// What the application alters takes effect with the next checkpoint.
-struct RawTableStatements {
+/// What the application alters takes effect with the next checkpoint. Copies of the engine's value share the object: what a statement
+/// is follows from the schema's version.
+final class RawTableStatements: Sendable {
     /// What a statement does.
     enum Kind {
         case put
@@ -50,23 +52,27 @@ struct RawTableStatements {
         }
     }
 
-    private var version: Version?
-    private var statements: [Key: RawTableStatement] = [:]
+    private struct Known {
+        var version: Version?
+        var statements: [Key: RawTableStatement] = [:]
+    }
+
+    private let known = NIOLockedValueBox(Known())
 
     /// The statement of a raw table, declared or inferred.
     ///
     /// - Throws: ``LocalDatabaseError`` with code `invalidArgument` when the definition does not fit the statement or the
     ///   database; GRDB's `DatabaseError` when SQLite does not accept the statement.
-    mutating func statement(_ kind: Kind, of table: ClientRawTable, _ db: Database) throws -> RawTableStatement {
+    func statement(_ kind: Kind, of table: ClientRawTable, _ db: Database) throws -> RawTableStatement {
         let version = try Version(db)
-        if self.version != version {
-            statements.removeAll()
-            self.version = version
-        }
         let key = Key(table: table, kind: kind)
-        if let statement = statements[key] { return statement }
+        let found = known.withLockedValue { known in
+            if known.version != version { known = Known(version: version) }
+            return known.statements[key]
+        }
+        if let found { return found }
         let statement = try Self.prepare(kind, of: table, db)
-        statements[key] = statement
+        known.withLockedValue { $0.statements[key] = statement }
         return statement
     }
 
@@ -118,7 +124,7 @@ struct RawTableStatements {
     }
 
     private static func firesConflictClauses(_ sql: String, _ db: Database) throws -> Bool {
-        let triggers = try WrittenTables.Program(explaining: sql, db).triggers
+        let triggers = try StatementEffects.triggers(of: sql, db)
         guard !triggers.isEmpty else { return false }
         let texts = try Row.fetchAll(
             db,

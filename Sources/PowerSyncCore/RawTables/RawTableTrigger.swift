@@ -73,7 +73,7 @@ struct RawTableTrigger {
             : """
             CREATE TRIGGER \(SQLText.identifier(nameBeforeWrite)) BEFORE \(write.rawValue) \
             ON \(SQLText.identifier(structure.tableName)) FOR EACH ROW WHEN NOT powersync_in_sync_operation() \
-            AND powersync_rs_version() GLOB '*\(SQLFunctions.version.drop { $0 != "/" })' BEGIN
+            AND powersync_rs_version() GLOB '*\(SystemTables.formatLevel.drop { $0 != "/" })' BEGIN
             \(notes.joined())END
             """
     }

@@ -33,22 +33,11 @@ struct FunctionCall {
         return SQLArgument(arguments?[index])
     }
 
-    /// Some of the arguments.
-    struct Arguments {
-        fileprivate let values: UnsafeMutablePointer<OpaquePointer?>?
-        let count: Int
-
-        subscript(index: Int) -> SQLArgument {
-            precondition(index >= 0 && index < count, "value \(index) of \(count)")
-            return SQLArgument(values?[index])
-        }
-    }
-
     /// The arguments from an index on.
     ///
     /// SQLite has checked the number of arguments of functions that fix it; of others, there may be fewer.
-    func arguments(from index: Int) -> Arguments {
-        Arguments(values: arguments.map { $0 + min(index, count) }, count: max(count - index, 0))
+    func arguments(from index: Int) -> SQLArguments {
+        SQLArguments(values: arguments.map { $0 + min(index, count) }, count: max(count - index, 0))
     }
 
     /// Returns text.

@@ -4,7 +4,7 @@ extension SQLFunctions {
     /// Functions about this library, this database and new rows.
     static var identityFunctions: [ScalarFunction] {
         [
-            ScalarFunction(name: "powersync_rs_version", argumentCount: 0) { $0.result(version) },
+            ScalarFunction(name: "powersync_rs_version", argumentCount: 0) { $0.result(SystemTables.formatLevel) },
             ScalarFunction(name: "uuid", argumentCount: 0) { $0.result(RandomUUID.make()) },
             ScalarFunction(name: "gen_random_uuid", argumentCount: 0) { $0.result(RandomUUID.make()) },
             ScalarFunction(name: "powersync_in_sync_operation", argumentCount: 0, options: .innocuous) { call in
@@ -29,9 +29,4 @@ extension SQLFunctions {
             },
         ]
     }
-
-    /// The level of the format that this library implements, in the form `<version>/<8 hexadecimal digits>`.
-    ///
-    /// The digits are a commit in other implementations.
-    package static let version = "0.5.3/00000000"
 }

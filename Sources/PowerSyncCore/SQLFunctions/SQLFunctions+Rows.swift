@@ -39,7 +39,7 @@ extension SQLFunctions {
             },
             ScalarFunction(name: "powersync_changed", argumentCount: 2, options: .innocuous) { call in
                 let count = call[1].integer
-                call.state.viewChanges.add(count, of: call[0].string)
+                call.state.viewChanges.add(count, of: call[0].bytes)
                 call.result(count)
             },
         ]

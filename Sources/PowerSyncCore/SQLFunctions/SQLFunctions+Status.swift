@@ -15,7 +15,7 @@ extension SQLFunctions {
                 if call[0].isText("install") {
                     try TableChanges.install(on: call.state)
                 } else if call[0].isText("get") {
-                    guard let changes = call.state.tableChanges else {
+                    guard let changes = call.state.announcements.tableChanges else {
                         throw LocalDatabaseError.invalidState("powersync_update_hooks('install') was not called")
                     }
                     let names = JSONValue.array(changes.take().map(JSONValue.string)).text

@@ -42,7 +42,6 @@ package enum SQLFunctions {
         for kind in QueueModule.Kind.allCases where code == SQLITE_OK {
             code = QueueModule.register(kind, state)
         }
-        if code == SQLITE_OK { code = ConnectionEnd.register(state) }
         guard code == SQLITE_OK else {
             throw DatabaseError(
                 resultCode: ResultCode(rawValue: code),

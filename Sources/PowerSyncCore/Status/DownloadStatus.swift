@@ -66,7 +66,7 @@ extension DownloadStatus {
     }
 
     /// The iteration is over, and the next one does not start at once.
-    mutating func showDisconnected() {
+    package mutating func showDisconnected() {
         isConnected = false
         isConnecting = false
         lastApplied = nil

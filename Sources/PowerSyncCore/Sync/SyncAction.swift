@@ -14,12 +14,29 @@ package enum SyncAction: Sendable, Equatable {
     /// background, followed by ``SyncEvent/tokenRefreshed``.
     case fetchCredentials(didExpire: Bool)
     /// A complete checkpoint was published: clears the download error, resolves waiters.
-    case didCompleteSync(applied: WriteCheckpoint?)
+    case didCompleteSync
+    /// The number of the validated checkpoint that local writes keep from being published has changed; `nil` when there is
+    /// none any more. The first action of a step, with the state at its end.
+    case heldBack(OpID?)
+    /// Looks at the upload queue, which may hold something that the driver was not told of.
+    case lookAtUploads(UploadReason)
     /// Publishes a status, which differs from the one before.
     case updateStatus(DownloadStatus)
     /// Closes the stream and ends the iteration; always the last action. With `hideDisconnect` the next iteration
     /// starts at once and the status does not show the interruption.
     case closeStream(hideDisconnect: Bool)
+}
+
+/// Why to look at the upload queue, from the weakest to the strongest reason.
+package enum UploadReason: Int, Comparable, Sendable {
+    /// The service is alive: look whether something was left behind.
+    case keepalive
+    /// Something was written, or a new stream delivered its first line.
+    case news
+
+    package static func < (lhs: UploadReason, rhs: UploadReason) -> Bool {
+        lhs.rawValue < rhs.rawValue
+    }
 }
 
 /// A message for the log.

@@ -5,19 +5,15 @@ import PowerSyncProtocol
 extension SyncEngine {
     /// Begins an iteration; one that is running is torn down.
     mutating func start(
-        _ start: SyncStart,
         _ db: Database,
-        _ now: SyncInstant,
-        _ actions: inout [SyncAction]
+        with start: SyncStart,
+        now: SyncInstant,
+        actions: inout [SyncAction]
     ) throws {
         try LegacySubkeys.repair(db)
-        // Nothing is known about what happened to the tables since the last iteration, which may have stored something in this
-        // very transaction.
-        try buckets.flush(db)
-        try buckets.load(db)
-        access = .undecided
+        try file.load(db)
         rawTables = try ConnectionState.of(db).rawTables
-        let positions = buckets.positions
+        let positions = file.buckets.positions
         var sent = StreamingSyncRequest(
             buckets: positions,
             clientID: try KeyValueStore.clientID(db),
@@ -27,11 +23,11 @@ extension SyncEngine {
         let otherBytes = sent.encodedJSON().readableBytes
         subscriptionLimit.streamBegins(at: now)
         let request = try collectSubscriptions(
+            db,
             includesDefaults: start.includeDefaultStreams,
             live: start.liveStreams,
             otherBytes: otherBytes,
-            db,
-            now
+            now: now
         )
         // The buckets of what is left out will be gone from the next request, which then had room.
         if !request.leftOut.isEmpty, request.subscriptions.count < subscriptionLimit.count {
@@ -44,7 +40,7 @@ extension SyncEngine {
         if try db.hasRows("ps_updated_rows") { status.setAside = setAside }
         status.isConnecting = true
         status.showLeftOut(request.leftOut)
-        let refused = try WaitingRows.publish(to: rawTables, &schema, db)
+        let refused = try WaitingRows.publish(db, to: rawTables, schema: &file.schema)
         for message in refused.report(since: status.setAside) { actions.log(.warning, message) }
         status.setAside.formUnion(refused)
 
@@ -62,9 +58,9 @@ extension SyncEngine {
     }
 
     /// Ends the iteration if there is one.
-    mutating func stop(_ db: Database, _ actions: inout [SyncAction]) throws {
+    mutating func stop(_ db: Database, actions: inout [SyncAction]) throws {
         if isActive {
-            try endIteration(hideDisconnect: false, db, &actions)
+            try endIteration(db, hideDisconnect: false, actions: &actions)
         } else {
             // After a failure, nobody else could tell the connection.
             try SyncActivity.setActive(false, db)
@@ -72,7 +68,7 @@ extension SyncEngine {
     }
 
     /// Ends the iteration and closes the stream.
-    mutating func endIteration(hideDisconnect: Bool, _ db: Database, _ actions: inout [SyncAction]) throws {
+    mutating func endIteration(_ db: Database, hideDisconnect: Bool, actions: inout [SyncAction]) throws {
         machine.iterationEnded()
         try SyncActivity.setActive(false, db)
         if !hideDisconnect { status.showDisconnected() }
@@ -82,37 +78,37 @@ extension SyncEngine {
 
     /// Renews and collects subscriptions, and ends the iteration when the request would be another one.
     mutating func checkSubscriptions(
-        _ iteration: Iteration,
         _ db: Database,
-        _ now: SyncInstant,
-        _ actions: inout [SyncAction]
+        of iteration: Iteration,
+        now: SyncInstant,
+        actions: inout [SyncAction]
     ) throws {
         let request = try collectSubscriptions(
+            db,
             includesDefaults: iteration.request.includesDefaults,
             live: iteration.liveStreams,
             otherBytes: iteration.otherBytes,
-            db,
-            now
+            now: now
         )
         let refused = machine.refusedPositions
         guard let confirmed = iteration.request.confirmed(by: request), !iteration.isUnfair(refused) else {
-            return try endIteration(hideDisconnect: true, db, &actions)
+            return try endIteration(db, hideDisconnect: true, actions: &actions)
         }
         machine.requestConfirmed(confirmed, liveStreams: iteration.liveStreams)
-        try reassociate(confirmed, db, &actions)
+        try reassociate(db, with: confirmed, actions: &actions)
         let leftOut =
             confirmed.leftOut + confirmed.subscriptions.enumerated().compactMap { refused.contains($0) ? $1 : nil }
         status.showLeftOut(leftOut)
-        reportLeftOut(leftOut.count, &actions)
+        reportLeftOut(leftOut.count, actions: &actions)
     }
 
     /// Renews the subscriptions that the application holds, deletes those that ended, and makes the request of the others.
     private func collectSubscriptions(
+        _ db: Database,
         includesDefaults: Bool,
         live: [StreamKey],
         otherBytes: Int,
-        _ db: Database,
-        _ now: SyncInstant
+        now: SyncInstant
     ) throws -> SubscriptionRequest {
         // Renewing comes first, so that a lifetime of 0 lasts as long as there are handles.
         try StreamSubscriptions.renew(live, now: now, db)
@@ -141,7 +137,7 @@ extension SyncEngine {
     }
 
     /// Tells when the number of subscriptions changes that there is no room for.
-    mutating func reportLeftOut(_ count: Int, _ actions: inout [SyncAction]) {
+    mutating func reportLeftOut(_ count: Int, actions: inout [SyncAction]) {
         guard count != reportedLeftOut else { return }
         reportedLeftOut = count
         guard count > 0 else { return actions.log(.info, "There is room for all stream subscriptions again.") }

@@ -28,6 +28,8 @@ extension SyncEngine {
         }
 
         private var state = State.idle
+        /// Whether the iteration has received a line.
+        private var hasReceivedLine = false
 
         /// What a sync line asks for.
         enum LineAction {
@@ -181,6 +183,20 @@ extension SyncEngine.StateMachine {
     /// A request was built, which replaces an iteration that is running.
     mutating func iterationStarted(_ iteration: SyncEngine.Iteration) {
         state = .before(iteration)
+        hasReceivedLine = false
+    }
+
+    /// A line was handled.
+    ///
+    /// - Returns: Why to look at the upload queue: a line is a sign of life of the service; `nil` when it is none, or when the
+    ///   iteration is over.
+    mutating func lineHandled(isKeepalive: Bool) -> UploadReason? {
+        guard isActive else { return nil }
+        guard hasReceivedLine else {
+            hasReceivedLine = true
+            return .news
+        }
+        return isKeepalive ? .keepalive : nil
     }
 
     /// The iteration is over, for whatever reason.

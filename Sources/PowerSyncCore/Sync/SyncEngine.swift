@@ -1,5 +1,5 @@
 package import GRDB
-package import PowerSyncProtocol
+import PowerSyncProtocol
 
 /// The client's side of the sync protocol: turns the lines of a service into rows (docs/client-sync.md "Iterations").
 ///
@@ -25,12 +25,10 @@ package struct SyncEngine: Sendable {
     package internal(set) var status = DownloadStatus()
     /// The status of the last ``SyncAction/updateStatus(_:)``.
     private var publishedStatus = DownloadStatus()
-    /// The rows of `ps_buckets`.
-    var buckets = BucketTable()
-    /// How operations are found by key.
-    var access = OplogAccess.undecided
-    /// What was learned about the tables that are published to.
-    var schema = KnownSchema()
+    /// The number of the last ``SyncAction/heldBack(_:)``.
+    private var publishedHeldBack: OpID?
+    /// What is known of the file.
+    var file = KnownFile()
     /// The raw tables of the schema that the connection had when the iteration started.
     var rawTables: [ClientRawTable] = []
     /// The types of which the log says that rows could not be read.
@@ -59,13 +57,6 @@ package struct SyncEngine: Sendable {
     /// Whether an iteration is running.
     package var isActive: Bool { machine.isActive }
 
-    /// Whether a validated checkpoint waits for ``SyncEvent/uploadCompleted``; otherwise that event does nothing, and a
-    /// driver can save the transaction.
-    package var hasPendingCheckpoint: Bool { machine.heldBackCheckpoint != nil }
-
-    /// The number of the validated checkpoint that local writes keep from being published.
-    package var heldBackCheckpoint: OpID? { machine.heldBackCheckpoint?.lastOpID }
-
     /// Handles events in one transaction.
     ///
     /// Events are handled in order until all are done, the iteration ends, or `isOutOfTime` says so. After a large first
@@ -88,42 +79,26 @@ package struct SyncEngine: Sendable {
     ) throws(SyncEngineError) -> SyncStep {
         do {
             var step = SyncStep(handledEvents: 0, actions: [])
-            var isCleared = try isActive && revalidate(db)
+            var isCleared = try isActive && file.revalidate(db)
             for event in events {
                 if step.handledEvents > 0, isOutOfTime() { break }
                 if isCleared, !event.replacesIteration {
                     step.actions.log(.info, "Synced data was cleared while connected; downloading it again.")
-                    try endIteration(hideDisconnect: true, db, &step.actions)
+                    try endIteration(db, hideDisconnect: true, actions: &step.actions)
                     break
                 }
                 isCleared = false
                 let wasActive = isActive
-                guard try handle(event, db, now, &step.actions) else { break }
+                guard try handle(db, event: event, now: now, actions: &step.actions) else { break }
                 step.handledEvents += 1
                 if wasActive, !isActive { break }
             }
             publishStatus(&step.actions)
-            try buckets.flush(db)
+            publishHeldBack(&step.actions)
+            try file.buckets.flush(db)
             return step
         } catch {
             throw SyncEngineError(wrapping: error)
-        }
-    }
-
-    /// Brings in line with the file what is known of buckets and operations.
-    ///
-    /// - Returns: Whether what the iteration builds on is gone.
-    private mutating func revalidate(_ db: Database) throws -> Bool {
-        switch try buckets.revalidate(db) {
-        case .unchanged:
-            try access.revalidate(db)
-            return false
-        case .changed:
-            access = .undecided
-            return false
-        case .cleared:
-            access = .undecided
-            return true
         }
     }
 
@@ -139,37 +114,43 @@ package struct SyncEngine: Sendable {
     /// - Returns: Whether it was handled. If not, the transaction was needed for something that comes before: it has to end
     ///   now, and the event has to be handled in another one.
     private mutating func handle(
-        _ event: SyncEvent,
         _ db: Database,
-        _ now: SyncInstant,
-        _ actions: inout [SyncAction]
+        event: SyncEvent,
+        now: SyncInstant,
+        actions: inout [SyncAction]
     ) throws -> Bool {
         if case .line(let received) = event, case .data(let line) = received.line {
             // Progress is published once for a run of data lines.
-            return try store(line, byteCount: received.byteCount, db)
+            guard try store(db, line: line, byteCount: received.byteCount) else { return false }
+            lineHandled(isKeepalive: false, &actions)
+            return true
         }
         publishStatus(&actions)
         switch event {
         case .start(let start):
-            try self.start(start, db, now, &actions)
+            try self.start(db, with: start, now: now, actions: &actions)
         case .stop:
-            try stop(db, &actions)
+            try stop(db, actions: &actions)
         case .streamOpened:
             _ = try machine.requireIteration()
             status.showConnected()
         case .streamEnded:
             _ = try machine.requireIteration()
-            try endIteration(hideDisconnect: false, db, &actions)
+            try endIteration(db, hideDisconnect: false, actions: &actions)
         case .line(let received):
-            guard try handle(received, db, now, &actions) else { return false }
+            guard try handle(db, line: received, now: now, actions: &actions) else { return false }
+            publishStatus(&actions)
+            let isKeepalive = if case .keepalive = received.line { true } else { false }
+            lineHandled(isKeepalive: isKeepalive, &actions)
         case .tokenRefreshed:
             _ = try machine.requireIteration()
             actions.log(.debug, "Closing the stream because new credentials are available.")
-            try endIteration(hideDisconnect: true, db, &actions)
+            try endIteration(db, hideDisconnect: true, actions: &actions)
         case .uploadCompleted:
-            guard try retryHeldBackCheckpoint(db, now, &actions) else { return false }
+            guard try retryHeldBackCheckpoint(db, now: now, actions: &actions) else { return false }
         case .keepaliveAnswered:
-            try checkSubscriptions(try machine.requireIteration(), db, now, &actions)
+            try checkSubscriptions(db, of: try machine.requireIteration(), now: now, actions: &actions)
+            if isActive { actions.append(.lookAtUploads(.keepalive)) }
         case .subscriptionStored(let stream):
             _ = try machine.requireIteration()
             // As the row is now: what was handled since it was stored may have changed it.
@@ -177,10 +158,24 @@ package struct SyncEngine: Sendable {
         case .subscriptionsChanged(let live):
             var iteration = try machine.requireIteration()
             iteration.liveStreams = live
-            try checkSubscriptions(iteration, db, now, &actions)
+            try checkSubscriptions(db, of: iteration, now: now, actions: &actions)
         }
         publishStatus(&actions)
         return true
+    }
+
+    /// Adds an action for the upload queue when a line is a reason to look at it.
+    private mutating func lineHandled(isKeepalive: Bool, _ actions: inout [SyncAction]) {
+        guard let reason = machine.lineHandled(isKeepalive: isKeepalive) else { return }
+        actions.append(.lookAtUploads(reason))
+    }
+
+    /// Adds an action in front when another checkpoint than before is held back at the end of a step.
+    private mutating func publishHeldBack(_ actions: inout [SyncAction]) {
+        let heldBack = machine.heldBackCheckpoint?.lastOpID
+        guard heldBack != publishedHeldBack else { return }
+        publishedHeldBack = heldBack
+        actions.insert(.heldBack(heldBack), at: 0)
     }
 
     /// Adds an action for the status unless it is what was published last.

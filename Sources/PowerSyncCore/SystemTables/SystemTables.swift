@@ -7,6 +7,10 @@ import PowerSyncProtocol
 package enum SystemTables {
     /// The internal schema version that this library reads and writes.
     package static let currentVersion = 14
+    /// The level of the format that this library implements, in the form `<version>/<8 hexadecimal digits>`.
+    ///
+    /// The digits are a commit in other implementations.
+    static let formatLevel = "0.5.3/00000000"
 
     /// Brings a file to the current version.
     ///

@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PowerSyncProtocol
 import PowerSyncSQLite
 
@@ -27,20 +28,17 @@ final class DoubleText {
         var readable: String? = "0.0"
     }
 
+    /// No text of an app's: its statement may be running when this one does.
+    private static let readSQL = "SELECT CAST(?1 AS REAL) -- PowerSync"
+
     private let handle: OpaquePointer
-    private let read: KeptStatement
-    private var isCloseAnnounced = false
+    /// GRDB's view of the connection, `nil` when there is none.
+    weak var database: Database?
     /// Texts of doubles, each at the place that the bits of the double name.
     private var remembered = [Remembered](repeating: Remembered(), count: 256)
 
     init(handle: OpaquePointer) {
         self.handle = handle
-        read = KeptStatement(handle, "SELECT CAST(?1 AS REAL)")
-    }
-
-    /// Finalises the statement, so that the connection can be closed.
-    func close() {
-        read.close()
     }
 
     /// The text to store in a row.
@@ -88,10 +86,6 @@ final class DoubleText {
     }
 
     private func firstReadable(_ value: Double, _ shortest: String) -> String {
-        if !isCloseAnnounced {
-            isCloseAnnounced = true
-            ConnectionEnd.announce(of: handle)
-        }
         if isRead(shortest, as: value) { return shortest }
         let longer = (17...20).lazy.map { String(format: "%.\($0 - 1)e", value) }
         return longer.first { self.isRead($0, as: value) } ?? shortest
@@ -99,12 +93,21 @@ final class DoubleText {
 
     private func isRead(_ text: String, as value: Double) -> Bool {
         var text = text
-        let result = text.withUTF8 { bytes in
-            try? read.firstRow(
-                { try $0.bind(checkedText: UnsafeRawBufferPointer(bytes), at: 1, .inPlace) },
-                { $0.double(at: 0) }
-            )
+        let result = try? text.withUTF8 { bytes in
+            guard let read = try readStatement() else { return nil as Double? }
+            try read.bind(checkedText: UnsafeRawBufferPointer(bytes), at: 1, .inPlace)
+            defer { read.reset() }
+            return try read.step() ? read.double(at: 0) : nil
         }
         return result?.bitPattern == value.bitPattern
+    }
+
+    /// The statement that reads a text.
+    ///
+    /// GRDB keeps it, and finalises it before it closes the connection. Other connections are not told before they close, which
+    /// SQLite refuses while they have statements: there it is prepared for each text.
+    private func readStatement() throws -> PreparedStatement? {
+        if let database { return try PreparedStatement(database, sql: Self.readSQL) }
+        return try PreparedStatement(preparing: Self.readSQL, on: handle)
     }
 }

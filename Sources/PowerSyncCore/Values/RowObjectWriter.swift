@@ -35,8 +35,10 @@ final class RowObjectWriter {
 
     private(set) var output = JSONBytes()
     private var isForQueue = false
-    /// The names with their quotes.
+    /// The names with their quotes, in the list that is used.
     private var names: [Range<Int>] = []
+    /// The lists of names that were read last: triggers hand over the same ones for each row.
+    private var knownNames: [(list: [UInt8], names: [Range<Int>])] = []
     /// The row that an update changes.
     private var stored = JSONMembers()
 
@@ -55,11 +57,11 @@ final class RowObjectWriter {
         _ purpose: Purpose,
         of table: SQLArgument?,
         names nameList: UnsafeRawBufferPointer,
-        values: FunctionCall.Arguments,
+        values: SQLArguments,
         _ doubleText: DoubleText,
         _ body: (UnsafeRawBufferPointer) -> Void
     ) throws {
-        try readNames(nameList)
+        try findNames(nameList)
         let hasOthers = values.count != names.count
         let hasStored = purpose == .row && values.count == 2 * names.count + 1
         guard !hasOthers || hasStored || values.count == 2 * names.count else {
@@ -125,8 +127,24 @@ final class RowObjectWriter {
         isForQueue && !output.isEmpty && output.equals(bytes)
     }
 
+    private func findNames(_ list: UnsafeRawBufferPointer) throws {
+        if let known = knownNames.first(where: { $0.list.equals(list) }) {
+            names = known.names
+            return
+        }
+        names = []
+        try readNames(list)
+        guard list.count <= Self.longestKnownList else { return }
+        if knownNames.count == Self.knownLists { knownNames.removeFirst() }
+        knownNames.append((Array(list), names))
+    }
+
+    /// How many lists of names are remembered: the triggers of a row hand over two or three.
+    private static let knownLists = 4
+    /// The longest list that is remembered, in bytes.
+    private static let longestKnownList = 4_096
+
     private func readNames(_ list: UnsafeRawBufferPointer) throws {
-        names.removeAll(keepingCapacity: true)
         do throws(JSONError) {
             var scanner = JSONScanner(list)
             try scanner.beginArray()

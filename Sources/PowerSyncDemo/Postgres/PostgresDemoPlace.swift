@@ -1,4 +1,5 @@
 import Logging
+import PowerSyncOperations
 import PowerSyncService
 import PowerSyncServicePostgres
 import PowerSyncTerminal

@@ -18,6 +18,25 @@ extension DatabaseReader {
             try value(db.get())
         }
     }
+
+    /// Reads outside of any transaction, where each statement sees the newest committed state, and is not interrupted by a cancellation.
+    ///
+    /// A connection that also writes, as the only one of a database in memory does, is read-only meanwhile.
+    ///
+    /// - Parameter value: Reads; it should be short.
+    /// - Returns: The result of `value`.
+    /// - Throws: `CancellationError` when the task is cancelled before `value` begins; what `value` throws; why no connection can be opened.
+    package func uncancelledReadWithoutTransaction<Result: Sendable>(
+        _ value: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
+        try await DatabaseTurn.take { handler in
+            asyncUnsafeRead(handler)
+        } _: { db in
+            let db = try db.get()
+            if db.configuration.readonly { return try value(db) }
+            return try db.readOnly { try value(db) }
+        }
+    }
 }
 
 extension DatabaseWriter {

@@ -186,7 +186,7 @@ extension Statement {
     ///
     /// GRDB's cache takes texts for equal that only differ in composed and decomposed letters, which may name different
     /// tables. `Statement.sql` is not compared, since it makes a new text each time.
-    fileprivate func isPrepared(from sql: String) -> Bool {
+    package func isPrepared(from sql: String) -> Bool {
         guard let text = sqlite3_sql(sqliteStatement) else { return false }
         var sql = sql
         return sql.withUTF8 { bytes in

@@ -1,18 +1,18 @@
 import AsyncHTTPClient
-import Foundation
+package import Foundation
 import NIOCore
-import NIOHTTP1
+package import NIOHTTP1
 import NIOHTTPCompression
 import NIOPosix
 import PowerSyncProtocol
 import PowerSyncServiceCore
-import PowerSyncAuth
+package import PowerSyncAuth
 
 /// Fetches a key set over HTTP.
 ///
 /// Each server on the way, those of redirects included, is looked up first, checked, and then asked at that very address: a name
 /// could have another one a moment later.
-struct KeySetClient: Sendable {
+package struct KeySetClient: Sendable {
     /// The longest time for a key set, redirects and the whole document included: 30 s.
     static let timeout = Duration.seconds(30)
     /// The longest time for a connection: shorter, so that the reason why there is none is what is told.
@@ -21,13 +21,13 @@ struct KeySetClient: Sendable {
     /// The longest document, in bytes: 1 MiB.
     private static let maximumBytes = 1 << 20
 
-    let url: URL
+    package let url: URL
     /// Where key sets must not come from.
     let rejectedAddresses: AddressRanges
     /// Whether servers with IPv6 are refused.
     let rejectsIPv6: Bool
     /// Whether to try again for the whole time when there is no connection.
-    var retriesConnecting = true
+    package var retriesConnecting = true
     /// Measures ``timeout``.
     var clock: any Clock<Duration> = ContinuousClock()
 
@@ -40,17 +40,17 @@ struct KeySetClient: Sendable {
     }
 
     /// What a server has answered.
-    struct Fetched: Sendable {
+    package struct Fetched: Sendable {
         /// The keys.
-        let document: KeySetDocument
-        /// When, by the server's clock; `nil` when nobody can tell.
-        let date: String?
+        package let document: KeySetDocument
+        /// When, by the server's clock; `nil` when it is not known.
+        package let date: String?
     }
 
     /// Fetches the keys, and the time of the server.
     ///
     /// - Throws: As ``keys()``.
-    func fetch() async throws(AuthorizationError) -> Fetched {
+    package func fetch() async throws(AuthorizationError) -> Fetched {
         do {
             let document = try await documentInTime()
             return Fetched(document: try KeySetDocument(json: document.text), date: document.date)
@@ -69,7 +69,7 @@ struct KeySetClient: Sendable {
     /// The document, if it is there in time.
     ///
     /// The HTTP client has a limit for the time until an answer begins, and one for the time in which nothing comes. With these
-    /// alone, a server could send a byte every now and then for days, and nobody would ask again meanwhile. A resolver that is
+    /// alone, a server could send a byte every now and then for days, and the keys would not be asked for again meanwhile. A resolver that is
     /// asked for an address takes the time that it has been given, as it cannot be interrupted.
     private func documentInTime() async throws -> Document {
         try await withTimeout(
@@ -94,7 +94,7 @@ struct KeySetClient: Sendable {
 
     /// Where a redirect leads.
     ///
-    /// - Throws: `PSYNC_S2204` when that is no URL, or one without encryption from one with: over http, anybody in between could put in
+    /// - Throws: `PSYNC_S2204` when that is no URL, or one without encryption from one with: over http, a node in between could put in
     ///   a key, which is not what was configured.
     static func target(of location: String, from url: URL) throws(AuthorizationError) -> URL {
         guard let next = URL(string: location, relativeTo: url)?.absoluteURL else {
@@ -191,5 +191,13 @@ extension URL {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return "a URL" }
         (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
         return parts.string ?? "a URL"
+    }
+}
+
+extension HTTPHeaders {
+    /// What the clock of the server says that has just answered; `nil` for an answer that a cache has kept.
+    package var clock: String? {
+        // A cache passes on the date at which it has got the answer, and says how long ago that was (RFC 9111, 5.1).
+        contains(name: "Age") ? nil : first(name: "Date")
     }
 }

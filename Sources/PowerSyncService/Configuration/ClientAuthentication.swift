@@ -1,6 +1,6 @@
 public import Foundation
 import PowerSyncServiceCore
-import PowerSyncAuth
+package import PowerSyncAuth
 
 /// How clients' tokens are checked.
 public struct ClientAuthentication: Sendable {
@@ -38,7 +38,7 @@ public struct ClientAuthentication: Sendable {
 
 /// A key that verifies clients' tokens.
 public struct ClientKey: Sendable {
-    let key: JSONWebKey
+    package let key: JSONWebKey
 
     /// A shared secret for HS256.
     ///
@@ -108,7 +108,7 @@ extension ClientAuthentication {
     ///
     /// - Parameter clock: Measures how long fetching takes.
     /// - Returns: The clients, each with the rules of its keys.
-    func keySetClients(clock: any Clock<Duration>) -> [(client: KeySetClient, rules: TokenRules)] {
+    package func keySetClients(clock: any Clock<Duration>) -> [(client: KeySetClient, rules: TokenRules)] {
         var rejected = AddressRanges.none
         for range in rejectedKeySetAddresses { rejected.insert(range) }
         // That of the project is asked once, also when it is written down besides.

@@ -19,7 +19,7 @@ package struct ConfigurationLocation: Sendable {
     private let modules: Modules
     /// The variables, with what arguments replace.
     package let environment: [String: String]
-    /// Whether somebody has said where it is.
+    /// Whether the location was given, by an option or a variable.
     package let isGiven: Bool
 
     /// Finds out where the configuration is; reads nothing.

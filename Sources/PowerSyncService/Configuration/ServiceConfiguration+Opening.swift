@@ -1,25 +1,25 @@
 import Foundation
-import Logging
-import PowerSyncServiceCore
-import PowerSyncSyncConfig
+package import Logging
+package import PowerSyncServiceCore
+package import PowerSyncSyncConfig
 
 /// Opens what a configuration names.
 extension ServiceConfiguration {
     /// The database files.
-    var files: [DatabaseFile] { source.module.files + storage.module.files }
+    package var files: [DatabaseFile] { source.module.files + storage.module.files }
 
     /// What modules need to open their databases.
     ///
     /// - Parameter logger: For warnings.
     /// - Returns: The context.
-    func moduleContext(logger: Logger) -> ModuleContext {
+    package func moduleContext(logger: Logger) -> ModuleContext {
         ModuleContext(defaultSchema: defaultSchema, handlePrefix: handlePrefix, logger: logger)
     }
 
     /// Checks that source and storage are two files: each write to the storage would be a change of the source.
     ///
     /// - Throws: ``ServiceError`` with code `invalidConfiguration`.
-    func checkFiles() throws(ServiceError) {
+    package func checkFiles() throws(ServiceError) {
         func resolved(_ path: String) -> String {
             let url = URL(filePath: path).standardizedFileURL
             return url.deletingLastPathComponent().resolvingSymlinksInPath().appending(path: url.lastPathComponent).path
@@ -41,7 +41,7 @@ extension ServiceConfiguration {
     /// Checks that source and storage are fit for a process with this role.
     ///
     /// - Throws: ``ServiceError`` with code `invalidConfiguration`.
-    func checkRole() throws(ServiceError) {
+    package func checkRole() throws(ServiceError) {
         guard role != .unified else { return }
         if case .oneProcess(let reason) = type(of: storage.module).sharing {
             throw ServiceError(
@@ -89,7 +89,7 @@ extension ServiceConfiguration {
     /// Finds what would keep ``openStorage(logger:)`` from opening the storage, and changes nothing.
     ///
     /// - Throws: ``ServiceError`` with code `dataFolder` for a file, `storage` for a server, in the same words.
-    func checkStorage() async throws {
+    package func checkStorage() async throws {
         try storage.module.checkPlace()
         do {
             try await storage.module.maintenance.checkOpening(migrates: migratesAutomatically)
@@ -102,7 +102,7 @@ extension ServiceConfiguration {
     var defaultSchema: String { source.module.defaultSchema }
 
     /// Why the source cannot do a pattern of tables that a sync config reads.
-    var patternRefusal: SyncConfig.PatternRefusal {
+    package var patternRefusal: SyncConfig.PatternRefusal {
         { [module = source.module] in module.refusal(of: $0) }
     }
 
@@ -123,7 +123,7 @@ extension ServiceConfiguration {
     /// - Parameter logger: For warnings about tables that cannot be replicated.
     /// - Returns: The source; the caller closes it.
     /// - Throws: ``ServiceError`` with code `dataFolder`, or an error of the source.
-    func openSource(logger: Logger) async throws -> any ReplicationSource {
+    package func openSource(logger: Logger) async throws -> any ReplicationSource {
         let context = moduleContext(logger: logger)
         return try await BlockingWork.run { [module = source.module] in try module.open(context) }
     }

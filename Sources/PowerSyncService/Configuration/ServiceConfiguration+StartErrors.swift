@@ -4,10 +4,10 @@ import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncAuth
 
-/// What keeps a service from starting, in the words for whoever started it.
+/// The errors that keep a service from starting, in words for an operator.
 extension ServiceConfiguration {
-    /// The error for whoever started the service.
-    func startError(_ error: any Error) -> any Error {
+    /// The error for the operator.
+    package func startError(_ error: any Error) -> any Error {
         switch error {
         case let error as IOError where error.errnoCode == EADDRINUSE:
             ServiceError(
@@ -56,7 +56,7 @@ extension ClientAuthentication {
     /// Checks the configured keys, and where others come from.
     ///
     /// - Throws: ``ServiceError`` that names the key.
-    func checkKeys() async throws(ServiceError) {
+    package func checkKeys() async throws(ServiceError) {
         try checkKeySources()
         for key in keys.map(\.key) {
             do {

@@ -196,7 +196,7 @@ public struct ServiceLimits: Sendable, Equatable {
     /// Bytes that may have been read for clients and not sent to them yet, over all streams: 256 MiB.
     ///
     /// Others wait with reading; clients that take nothing for 30 s meanwhile are disconnected. What several clients want is in
-    /// memory once; 32 MiB of it are kept for those who come later and come on top, as do the reads that have begun.
+    /// memory once; 32 MiB of it are kept for later clients and come on top, as do the reads that have begun.
     public var maxReadAheadBytes = 256 * 1024 * 1024
     /// Buckets that one stream may have.
     public var maxBucketsPerConnection = 1000
@@ -238,11 +238,11 @@ public struct LoggingOptions: Sendable, Equatable {
     public init() {}
 }
 
-/// Who may use the admin API: `/api/admin/v1/…` and `/api/sync-rules/v1/…`.
+/// The access to the admin API: `/api/admin/v1/…` and `/api/sync-rules/v1/…`.
 public struct AdminOptions: Sendable, Equatable {
     /// The tokens that are accepted; without any, every request is answered with 401.
     ///
-    /// Whoever has one may read all rows of the source by deploying another sync config: draw them at random.
+    /// A client with a token can read all rows of the source by deploying another sync config: draw tokens at random.
     public var tokens: [String] = []
 
     /// Creates options that switch the admin API off.
@@ -263,14 +263,14 @@ extension AdminOptions: CustomStringConvertible, CustomDebugStringConvertible, C
 /// Endpoints that make a back end unnecessary while developing.
 ///
 /// Those for rows and tokens need the embedded source. They answer programs, and web pages of this machine, `http://localhost:5173` for
-/// example; pages of other places get 403, and so does who asks by a host name that is neither `localhost`, below it, nor
+/// example; pages of other places get 403, and so do requests with a host name that is neither `localhost`, below it, nor
 /// ``ServiceConfiguration/host``. All are off unless they are switched on.
 public struct DevelopmentEndpoints: Sendable, Equatable {
     /// Whether `POST /dev/write` exists: any holder of a valid token may write any row of the embedded source.
     public var writeEndpoint = false
-    /// Whether `POST /dev/token` exists: anybody may get a token for any user.
+    /// Whether `POST /dev/token` exists: every client may get a token for any user.
     public var tokenEndpoint = false
-    /// Whether there is a dashboard for whoever has the key that the process draws at its start:
+    /// Whether there is a dashboard, for browsers with the key that the process draws at its start:
     /// ``SyncService/dashboardURL(at:)``.
     ///
     /// With a token of ``AdminOptions``, there is a dashboard in any case.

@@ -88,7 +88,7 @@ package final class SyncConfigFileWatch: Service {
             case .none where !isAsked: break
             case .read, .none, .reportMissing:
                 problem = try await takeUp(isAsked: isAsked, lastProblem: isAsked ? nil : problem, &known)
-                // What is wrong need not be in the file: who may read it, or the storage.
+                // The problem need not be in the file: it may be its permissions, or the storage.
                 if problem != nil { state.didFail() }
             }
         }
@@ -97,7 +97,7 @@ package final class SyncConfigFileWatch: Service {
     /// Deploys what is in the file.
     ///
     /// - Parameters:
-    ///   - isAsked: Whether somebody has asked for it.
+    ///   - isAsked: Whether the look was requested.
     ///   - lastProblem: What has been logged already.
     ///   - known: What was taken up last.
     /// - Returns: Why it has to be tried again; `nil` when it has not.

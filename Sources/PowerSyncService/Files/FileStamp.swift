@@ -1,7 +1,7 @@
 import Foundation
 
 /// What tells whether a file has been written: which file it is, how long, and when it was changed.
-struct FileStamp: Equatable, Sendable {
+package struct FileStamp: Equatable, Sendable {
     /// Which file it is, whatever its name.
     struct Identity: Equatable, Sendable {
         private let device: Int

@@ -1,6 +1,6 @@
 import PowerSyncServiceCore
 
-/// When to look at files: now and then, and when somebody asks.
+/// A timer for looks at files: at an interval, and at once when a look is requested.
 ///
 /// Looking is all that works alike for every editor, file system and platform: inotify sees neither network file systems nor
 /// what is mounted into containers.
@@ -18,10 +18,10 @@ struct RegularLooks: Sendable {
     /// Asks for a look now.
     func ask() { requests.advance() }
 
-    /// Waits for the interval, or until somebody asks.
+    /// Waits for the interval, or until a look is requested.
     ///
     /// - Parameter seen: What was asked for up to the last look, 0 before the first; changed to what was until this one.
-    /// - Returns: Whether somebody has asked.
+    /// - Returns: Whether a look was requested.
     /// - Throws: `CancellationError`.
     func next(after seen: inout UInt64) async throws -> Bool {
         try await firstOf {

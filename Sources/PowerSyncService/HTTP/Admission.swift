@@ -3,40 +3,40 @@ import PowerSyncProtocol
 import PowerSyncServiceCore
 import ServiceLifecycle
 
-/// Lets clients of sync streams in: over HTTP for a request, over WebSocket for a connection.
+/// Admits clients of sync streams: over HTTP for a request, over WebSocket for a connection.
 ///
-/// In this order: a slot among the concurrent connections, a service that is not shutting down, a token that is valid, and a place
-/// among the streams of its user.
+/// A client needs, in this order: a slot of the semaphore of concurrent connections, a service that is not shutting
+/// down, a token that is valid, and a reservation among the streams of its user.
 struct Admission: Sendable {
-    /// A client that was let in.
+    /// A client that was admitted.
     struct Client: Sendable {
-        /// What the client may do.
+        /// The token of the client.
         let token: VerifiedToken
-        /// The place among the concurrent connections; to be released when the client has left.
+        /// The slot of the semaphore of concurrent connections, to be released when the client has left.
         let slot: ConcurrencyQueue.Slot
-        /// The place among the streams of the user, until a stream takes it.
+        /// The reservation among the streams of the user, until a stream takes it over.
         let reservation: UserStreams.Reservation
 
-        /// Gives both places back, but that among the streams only when no stream has taken it.
+        /// Releases the slot, and the reservation unless a stream has taken it over.
         func leave() {
             slot.release()
             reservation.release()
         }
     }
 
-    /// Slots of connections.
+    /// The semaphore of concurrent connections.
     let connections: ConcurrencyQueue
     /// Checks tokens.
     let tokens: TokenVerifier
-    /// What sync sessions share.
+    /// The environment of all sync sessions.
     let sessions: SyncSession.Environment
 
-    /// Lets a client in.
+    /// Admits a client.
     ///
     /// - Parameter authorization: Reads the client's `Authorization`, once there is a slot.
     /// - Returns: The client.
-    /// - Throws: `ConcurrencyQueue.Failure` without a slot, `ErrorEnvelope` with status 503 during a shutdown, `AuthorizationError`,
-    ///   `UserStreams.Overflow`, or what `authorization` throws. The slot is free again then.
+    /// - Throws: `ConcurrencyQueue.Failure` without a slot, `ErrorEnvelope` with status 503 during a shutdown,
+    ///   `AuthorizationError`, `UserStreams.Overflow`, or what `authorization` throws. The slot is free again then.
     func admit(_ authorization: () throws -> String?) async throws -> Client {
         let slot = try await connections.acquire()
         do {

@@ -3,8 +3,8 @@ import PowerSyncProtocol
 
 /// Chooses the format of a sync stream from an `Accept` header (docs/protocol.md "Formats").
 ///
-/// BSON is used only if it is the preferred match. Everything else gives NDJSON: no header, a tie, `*/*`, no match, or a
-/// header that cannot be read.
+/// BSON is used only if it is the preferred match. Everything else gives NDJSON: no header, a tie, `*/*`, no match, or
+/// a header that cannot be read.
 enum ContentNegotiation {
     /// A type that the header offers.
     private struct MediaRange {
@@ -13,8 +13,8 @@ enum ContentNegotiation {
         var quality: Double
         var position: Int
 
-        /// How well the range fits a media type: 0 for `*/*`, 1 for `application/*`, 2 for the type itself, `nil` when it
-        /// does not fit.
+        /// How well the range fits a media type: 0 for `*/*`, 1 for `application/*`, 2 for the type itself, `nil` when
+        /// it does not fit.
         func specificity(for mediaType: String) -> Int? {
             let parts = mediaType.split(separator: "/")
             if type == "*", subtype == "*" { return 0 }

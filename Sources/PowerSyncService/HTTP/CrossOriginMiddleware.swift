@@ -4,7 +4,8 @@ import Hummingbird
 import NIOCore
 import PowerSyncProtocol
 
-/// Lets web pages of every origin use the service, but not its dashboard, and only those of this machine its endpoints for development.
+/// Lets web pages of every origin use the service, but not its dashboard, and only those of this machine its endpoints
+/// for development.
 ///
 /// Hummingbird's own middleware adds headers only to requests that have an `Origin`, and answers 204 to any `OPTIONS`.
 struct CrossOriginMiddleware: RouterMiddleware {
@@ -66,7 +67,8 @@ struct CrossOriginMiddleware: RouterMiddleware {
 
     /// The fields that a request may have: those that it asks for, too, such as those of tracing.
     ///
-    /// No field that a page can set gives it anything: cookies are not looked at, and who somebody is stands in a token that the page has.
+    /// No field that a page can set gives it anything: cookies are not read, and the user is that of a token that the
+    /// page has.
     private static func allowedFields(for request: Request) -> String {
         let asked = request.headers[.accessControlRequestHeaders]?.split(separator: ",") ?? []
         let others = asked.compactMap { HTTPField.Name(String($0.trimmingSpaces())) }

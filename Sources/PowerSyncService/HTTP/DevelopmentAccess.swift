@@ -6,9 +6,10 @@ import PowerSyncProtocol
 /// Allows requests to the endpoints for development: those of programs, and of web pages of this machine
 /// (docs/service.md "The embedded source").
 ///
-/// They give all rows to whoever reaches them, and every page that a developer visits reaches what listens on 127.0.0.1. So pages of
-/// other places are refused, which browsers name in `Origin`; and so are names of strangers in `Host`, which lead to this machine when
-/// a page of theirs asks by them (DNS rebinding). Programs send no `Origin`, and reach the service by an address or a name that is known.
+/// They give all rows to every client that reaches them, and every page that a developer visits reaches what listens on
+/// 127.0.0.1. So pages of other places are refused, which browsers name in `Origin`; and so are names of strangers in
+/// `Host`, which lead to this machine when a page of theirs asks by them (DNS rebinding). Programs send no `Origin`,
+/// and reach the service by an address or a name that is known.
 struct DevelopmentAccess: Sendable {
     /// The host of the configuration, which may be a name of this machine.
     var host = "localhost"
@@ -16,8 +17,8 @@ struct DevelopmentAccess: Sendable {
     /// Whether a path is below `/dev/`.
     static func owns(_ path: String) -> Bool { RoutePath(path).isAtOrBelow("dev") }
 
-    /// Whether the value of an `Origin` header is that of a page of this machine: any port of `localhost`, of a name below it, or of a
-    /// loopback address, with `http` or `https`.
+    /// Whether the value of an `Origin` header is that of a page of this machine: any port of `localhost`, of a name
+    /// below it, or of a loopback address, with `http` or `https`.
     static func isLocal(origin: String) -> Bool {
         let origin = origin.lowercased()
         let scheme = ["http://", "https://"].first { origin.hasPrefix($0) }
@@ -25,8 +26,8 @@ struct DevelopmentAccess: Sendable {
         return host.isLoopback
     }
 
-    /// Whether the value of a `Host` header leads here without a name server of strangers: an IP address, a name of the loopback
-    /// interface, or ``host``.
+    /// Whether the value of a `Host` header leads here without a name server of strangers: an IP address, a name of the
+    /// loopback interface, or ``host``.
     func accepts(host authority: String) -> Bool {
         guard let requested = RequestHost(authority) else { return false }
         return requested.isLoopback || requested.address != nil || requested.name == host.lowercased()

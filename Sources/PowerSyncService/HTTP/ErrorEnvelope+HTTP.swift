@@ -128,7 +128,8 @@ extension ErrorEnvelope {
         )
     }
 
-    /// How long a client should wait when there are too many requests, in seconds: places become free when others leave.
+    /// How long a client should wait when there are too many requests, in seconds: places become free when others
+    /// leave.
     static let retryDelay = "5"
 
     /// After how many seconds the same request may succeed, if waiting helps.

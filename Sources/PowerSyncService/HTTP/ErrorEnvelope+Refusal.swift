@@ -1,6 +1,7 @@
 import HTTPConnections
 import NIOHTTP1
 import PowerSyncProtocol
+import PowerSyncServiceCore
 
 extension ErrorEnvelope {
     /// The error of a connection that answers by itself.
@@ -22,7 +23,7 @@ extension ErrorEnvelope {
 }
 
 extension HTTPRefusal {
-    /// The answer of a connection: an ``ErrorEnvelope`` that pages of other origins may read.
+    /// Makes the answer of a connection: an ``ErrorEnvelope`` that pages of other origins may read.
     @Sendable
     static func envelope(_ refusal: HTTPRefusal) -> Answer {
         let error = ErrorEnvelope(refusal)
@@ -31,5 +32,16 @@ extension HTTPRefusal {
         ]
         if let retryAfter = error.retryAfter { fields.add(name: "Retry-After", value: retryAfter) }
         return Answer(contentType: "application/json", body: error.encodedJSON(), fields: fields)
+    }
+
+    /// Makes answers of connections, and counts them: no route sees what is no request.
+    ///
+    /// - Parameter metrics: Counts them by their status.
+    /// - Returns: What makes and counts the answer to a refusal.
+    static func envelopes(countedBy metrics: ServiceMetrics) -> @Sendable (HTTPRefusal) -> Answer {
+        { refusal in
+            metrics.didAnswer(status: refusal.status)
+            return envelope(refusal)
+        }
     }
 }

@@ -8,12 +8,15 @@ import PowerSyncAuth
 /// Gives every request an id and one log line, counts its answer, and turns errors into responses
 /// (docs/protocol.md "Requests and responses").
 ///
-/// Probes and what went well are logged at `debug`. A stream has no line here: its own lines say when it begins and ends.
+/// Probes and what went well are logged at `debug`. A stream has no line here: its own lines say when it begins and
+/// ends.
 struct ErrorMiddleware: RouterMiddleware {
     typealias Context = ServiceRequestContext
 
     /// Counts answers and refused tokens.
     var metrics = ServiceMetrics.shared
+    /// Measures the durations of requests.
+    var clock: any Clock<Duration> = ContinuousClock()
     /// Makes ids of requests.
     let makeRequestID: @Sendable () -> String
 
@@ -24,13 +27,13 @@ struct ErrorMiddleware: RouterMiddleware {
     ) async throws -> Response {
         var context = context
         context.logger[metadataKey: LogKey.requestID] = "h/\(makeRequestID())"
-        let start = ContinuousClock.now
+        let stopwatch = Stopwatch(clock)
         func log(_ response: Response, _ level: Logger.Level, _ message: Logger.Message, _ more: Logger.Metadata = [:])
         {
             let metadata: Logger.Metadata = [
                 LogKey.method: "\(request.method)", LogKey.path: "\(StreamClient.shown(request.uri.path))",
                 LogKey.status: .stringConvertible(response.status.code),
-                LogKey.duration: .stringConvertible((ContinuousClock.now - start).loggedMilliseconds),
+                LogKey.duration: .stringConvertible(stopwatch.elapsed.loggedMilliseconds),
             ]
             context.logger.log(level: level, message, metadata: metadata.merging(more) { $1 })
         }

@@ -8,7 +8,7 @@ import ServiceLifecycle
 
 /// The parameters of a request: query string and JSON body together, the body wins.
 struct RequestParameters: Sendable {
-    /// How long the body of a request may take: 60 s.
+    /// The time limit of the body of a request: 60 s.
     ///
     /// The request occupies a place in its queue meanwhile.
     static let bodyTimeLimit = Duration.seconds(60)
@@ -27,8 +27,8 @@ struct RequestParameters: Sendable {
     /// - Parameters:
     ///   - request: The request; its body is collected.
     ///   - bodyLimit: The longest body in bytes.
-    ///   - timeLimit: How long the body may take.
-    ///   - clock: Measures how long the body takes.
+    ///   - timeLimit: The time limit of the body.
+    ///   - clock: Measures the time limit.
     ///   - halfPairs: Where the body may have halves of surrogate pairs.
     /// - Throws: ``ErrorEnvelope`` with status 400, 408, 413 or 415.
     init(
@@ -64,8 +64,8 @@ struct RequestParameters: Sendable {
     /// - Parameters:
     ///   - request: The request; its body is collected.
     ///   - limit: The longest body in bytes.
-    ///   - timeLimit: How long the body may take.
-    ///   - clock: Measures how long the body takes.
+    ///   - timeLimit: The time limit of the body.
+    ///   - clock: Measures the time limit.
     /// - Returns: Its bytes.
     /// - Throws: ``ErrorEnvelope`` with status 408, 413 or 415.
     static func rawBody(

@@ -1,6 +1,7 @@
 /// The path of a request as the router reads it: names between slashes, however many slashes there are.
 ///
-/// Whatever decides by a path whom an answer is for has to ask this type, so that it decides about the route that answers.
+/// Whatever decides by a path whom an answer is for has to ask this type, so that it decides about the route that
+/// answers.
 struct RoutePath {
     private let names: [Substring]
 

@@ -2,7 +2,7 @@ import Hummingbird
 import Logging
 import NIOCore
 
-/// What routes know about a request besides the request itself.
+/// The context of a request.
 struct ServiceRequestContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// The connection; closing it is how a running response is broken off.

@@ -45,8 +45,7 @@ extension ServiceRoutes {
                 if upload.clientID == nil {
                     for index in upload.entries.indices { upload.entries[index].transactionID = 0 }
                 }
-                try checkFiles()
-                let response = try await source.apply(upload, for: token.userID)
+                let response = try await whileFilesAreWhole { try await source.apply(upload, for: token.userID) }
                 guard upload.clientID == nil else { return Response(json: response.members) }
                 let cause = response.rejections.first { $0.code != .transactionRejected }
                 if let cause, let index = upload.entries.firstIndex(where: { $0.operationID == cause.operationID }) {

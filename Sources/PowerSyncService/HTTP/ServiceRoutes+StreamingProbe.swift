@@ -8,11 +8,11 @@ import ServiceLifecycle
 /// `GET /sync/stream?probe=streaming`: two lines with a pause between them, for `powersync doctor`
 /// (docs/operating.md "Through the public address").
 ///
-/// It is on the path of the sync stream, because proxies treat paths differently, and its head is that of a stream. It needs no
-/// token and tells nothing; few may run at the same time.
+/// It is on the path of the sync stream, because proxies treat paths differently, and its head is that of a stream. It
+/// needs no token and tells nothing; few may run at the same time.
 extension ServiceRoutes {
-    /// How much later the second line is sent.
-    static let probePause = Duration.seconds(1)
+    /// The pause between the two lines.
+    package static let probePause = Duration.seconds(1)
 
     /// Answers the probe; to other requests, the route does not exist.
     func probeStreaming(_ request: Request) async throws -> Response {

@@ -25,7 +25,7 @@ extension ServiceRoutes {
     }
 
     private func makeStream(_ request: Request, _ context: ServiceRequestContext) async throws -> Response {
-        // Before the body, which may take its time: the places are not for one user.
+        // Before the body, which may take its time: one user must not take all slots.
         let client = try await Admission(connections: streamQueue, tokens: tokens, sessions: sessions).admit {
             request.headers[.authorization]
         }
@@ -51,8 +51,7 @@ extension ServiceRoutes {
         let syncRequest = try Self.syncRequest(parameters)
         let format = formats.allowsBSON ? ContentNegotiation.format(accept: request.headers[.accept]) : .ndjson
         let userAgent = request.headers[.xUserAgent] ?? request.headers[.userAgent] ?? ""
-        let opened = try await DepartureHandler.cancellingWhenClientLeaves(context.channel) {
-            [sessions, logger = context.logger] in
+        let opened = try await firstOf { [sessions, logger = context.logger] in
             try await OpenedSyncStream(
                 syncRequest,
                 token: client.token,
@@ -64,6 +63,9 @@ extension ServiceRoutes {
                 environment: sessions,
                 logger: logger
             )
+        } or: { [channel = context.channel] in
+            try await DepartureHandler.waitUntilClientLeaves(channel)
+            throw CancellationError()
         }
 
         var response = Response(status: .ok, headers: Self.streamHeaders(format))
@@ -91,7 +93,10 @@ extension ServiceRoutes {
         [.contentType: format.mediaType, .xAccelBuffering: "no"]
     }
 
-    private static func syncRequest(_ parameters: RequestParameters) throws -> StreamingSyncRequest {
+    /// The sync request in the parameters of an HTTP request.
+    ///
+    /// - Throws: ``ErrorEnvelope`` with status 400 that names each parameter that is none.
+    static func syncRequest(_ parameters: RequestParameters) throws(ErrorEnvelope) -> StreamingSyncRequest {
         do throws(RequestValidationError) {
             return try StreamingSyncRequest(.object(parameters.members))
         } catch {

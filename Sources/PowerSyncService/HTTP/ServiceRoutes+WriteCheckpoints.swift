@@ -9,8 +9,7 @@ extension ServiceRoutes {
     func createWriteCheckpoint(_ request: Request) async throws -> Response {
         let (token, parameters) = try await received(request)
         let key = token.writeCheckpointKey(clientID: try parameters.clientID())
-        try checkFiles()
-        let checkpoint = try await checkpointQueue.withSlot { try await writeCheckpoints.create(userKey: key) }
+        let checkpoint = try await acknowledging { try await writeCheckpoints.create(userKey: key) }
         return Response(data: ["write_checkpoint": .string(checkpoint.description)])
     }
 
@@ -20,15 +19,35 @@ extension ServiceRoutes {
         _ = try parameters.requiredString("client_id")
         let key = token.writeCheckpointKey(clientID: try parameters.clientID())
         let id = try parameters.requiredWriteCheckpoint("checkpoint_request_id")
-        try checkFiles()
-        let recorded = try await checkpointQueue.withSlot { try await writeCheckpoints.request(id, userKey: key) }
+        let recorded = try await acknowledging { try await writeCheckpoints.request(id, userKey: key) }
         return Response(data: ["checkpoint_request_id": .string(recorded.description)])
     }
 
-    /// Refuses to acknowledge anything while files of the service are not what they were.
+    /// Records a write checkpoint with a slot, as ``whileFilesAreWhole(_:)``.
+    private func acknowledging(_ record: () async throws -> WriteCheckpoint) async throws -> WriteCheckpoint {
+        try checkFiles()
+        return try await checkpointQueue.withSlot { try await whileFilesAreWhole(record) }
+    }
+
+    /// Runs an operation whose success clients rely on, unless database files are gone or damaged.
     ///
-    /// - Throws: ``ErrorEnvelope`` with status 503.
-    func checkFiles() throws {
+    /// ``DataFileWatch`` looks at the files each second. If the operation fails, they are looked at once more, because
+    /// an error of a database whose files have just gone says nothing of the kind.
+    ///
+    /// - Throws: ``ErrorEnvelope`` with status 503, or what `body` throws.
+    func whileFilesAreWhole<Result>(_ body: () async throws -> Result) async throws -> Result {
+        try checkFiles()
+        do {
+            return try await body()
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            try await files?.lookNow()
+            try checkFiles()
+            throw error
+        }
+    }
+
+    private func checkFiles() throws {
         if probes.has(.files) { throw ErrorEnvelope.unhealthy(Probes.Problem.files.rawValue) }
     }
 
@@ -36,11 +55,11 @@ extension ServiceRoutes {
     private func received(_ request: Request) async throws -> (VerifiedToken, RequestParameters) {
         try await checkpointArrivals.withSlot {
             let token = try await authorize(request)
-            // Refused like everybody when there are too many.
-            guard let place = try? checkpointArrivalsOfUsers.reserve(token.userID) else {
+            // Refused as if there were too many requests of all users.
+            guard let reservation = try? checkpointArrivalsOfUsers.reserve(token.userID) else {
                 throw ConcurrencyQueue.Failure.overflow
             }
-            defer { place.release() }
+            defer { reservation.release() }
             var request = request
             // Two short texts.
             let parameters = try await parameters(

@@ -10,7 +10,7 @@ import PowerSyncAuth
 ///
 /// A request passes its queue (429), the token (401), its parameters (400, 413, 415), and then the handler. The token
 /// comes before the body, so that nothing is read from strangers.
-struct ServiceRoutes: Sendable {
+package struct ServiceRoutes: Sendable {
     /// The longest body of `POST /dev/write`, in bytes: 16 MiB.
     static let writeBodyLimit = 16 * 1024 * 1024
     /// The longest body of other requests, in bytes: 1 MiB.
@@ -22,12 +22,14 @@ struct ServiceRoutes: Sendable {
 
     /// Checks tokens.
     var tokens: TokenVerifier
-    /// What sync sessions share.
+    /// The environment of all sync sessions.
     var sessions: SyncSession.Environment
     /// Records write checkpoints.
     var writeCheckpoints: WriteCheckpointIssuer
     /// Answers health checks.
     var probes: Probes
+    /// Looks at the database files; `nil` when there are none.
+    var files: DataFileWatch?
     /// Which health checks exist.
     var probeOptions = ProbeOptions()
     /// The source, if rows may be written through `POST /dev/write`.
@@ -38,21 +40,21 @@ struct ServiceRoutes: Sendable {
     var developmentAccess = DevelopmentAccess()
     /// The routes of the admin API.
     var admin: AdminRoutes?
-    /// The dashboard, if somebody may see it.
+    /// The dashboard, if it is switched on.
     var dashboard: DashboardRoutes?
     /// The formats that streams may have.
     var formats = ServiceConfiguration.ResponseFormats.all
-    /// Slots of sync streams.
+    /// The semaphore of sync streams over HTTP.
     var streamQueue: ConcurrencyQueue
-    /// Slots of requests for write checkpoints that have not come in completely.
+    /// The semaphore of requests for write checkpoints that have not come in completely.
     var checkpointArrivals = ConcurrencyQueue(maximumRunning: 200, maximumWaiting: 0)
-    /// How many of them a user may have, so that he does not take the slots of all: a body may take its time.
+    /// Limits them per user, so that one user does not take all slots: a body may take its time.
     var checkpointArrivalsOfUsers = UserStreams(limit: 100)
-    /// Slots of write checkpoints.
+    /// The semaphore of write checkpoints.
     var checkpointQueue = ConcurrencyQueue(maximumRunning: 100, maximumWaiting: 100)
     /// The semaphore of the streaming probe, which needs no token.
     var probeQueue = ConcurrencyQueue(maximumRunning: 4, maximumWaiting: 0)
-    /// Slots of everything else.
+    /// The semaphore of all other requests.
     var apiQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: 20)
 
     /// The router, with everything that all requests pass.
@@ -60,7 +62,7 @@ struct ServiceRoutes: Sendable {
         let router = Router(context: ServiceRequestContext.self, options: [.autoGenerateHeadEndpoints])
         router.add(middleware: TracingMiddleware())
         router.add(middleware: CrossOriginMiddleware())
-        router.add(middleware: ErrorMiddleware { UUID().uuidString.lowercased() })
+        router.add(middleware: ErrorMiddleware(clock: sessions.timing.clock) { UUID().uuidString.lowercased() })
         router.add(middleware: ExpectedBodyMiddleware())
 
         router.post("sync/stream") { try await openStream($0, $1) }
@@ -90,7 +92,7 @@ struct ServiceRoutes: Sendable {
     /// The router of a process that serves no clients.
     func makeProbeRouter() -> Router<ServiceRequestContext> {
         let router = Router(context: ServiceRequestContext.self, options: [.autoGenerateHeadEndpoints])
-        router.add(middleware: ErrorMiddleware { UUID().uuidString.lowercased() })
+        router.add(middleware: ErrorMiddleware(clock: sessions.timing.clock) { UUID().uuidString.lowercased() })
         addProbes(to: router)
         return router
     }
@@ -98,7 +100,7 @@ struct ServiceRoutes: Sendable {
     private func addProbes(to router: Router<ServiceRequestContext>) {
         guard probeOptions.useHTTP else { return }
         for question in Probes.Question.allCases {
-            // In no queue: whoever asks must know, above all when there is much to do.
+            // In no queue: probes have to be answered above all when there is much to do.
             router.get("probes/\(question.rawValue)") { _, _ in probes.response(to: question) }
         }
     }

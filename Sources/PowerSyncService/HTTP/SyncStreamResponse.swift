@@ -9,8 +9,8 @@ import ServiceLifecycle
 
 /// Writes a sync stream for as long as its client, its token and the process last (docs/protocol.md "End of a stream").
 ///
-/// It owns two tasks, the session and the keepalives, which hand their lines to a ``LineQueue``. The latter also watch for a client
-/// that does not read to the end. The lines are written by the task that runs ``write(to:)``.
+/// It owns two tasks, the session and the keepalives, which hand their lines to a ``LineQueue``. The latter also watch
+/// for a client that does not read to the end. The lines are written by the task that runs ``write(to:)``.
 struct SyncStreamResponse: Sendable {
     /// Makes the lines; the first one is sent with the head.
     let opened: OpenedSyncStream
@@ -23,20 +23,20 @@ struct SyncStreamResponse: Sendable {
 
     /// The bytes that are written before the response waits for the network: the high watermark of a connection.
     private static let watermark = 64 * 1024
-    /// How much of a long line is written at once: 256 KiB.
+    /// The bytes of a long line that are written at once: 256 KiB.
     ///
-    /// A client that takes as much within ``ReadAheadBudget/patience`` is not stalled.
+    /// A client that takes as much within ``LineMemory/patience`` is not stalled.
     private static let sliceBytes = 256 * 1024
     /// The same of one that is compressed: 64 KiB, as that happens on an event loop with other connections.
     private static let compressedSliceBytes = 64 * 1024
 
-    /// Why a stream is broken off, without the end that an HTTP response should have.
+    /// The error that breaks a stream off, without the end that an HTTP response should have.
     private struct BrokenOff: Error {}
 
     /// Writes the stream until it ends.
     ///
-    /// - Throws: An error when the connection has to be closed without a proper end, which is what tells the client that
-    ///   the stream did not end by itself.
+    /// - Throws: An error when the connection has to be closed without a proper end, which is what tells the client
+    ///   that the stream did not end by itself.
     @concurrent
     func write(to writer: inout any ResponseBodyWriter) async throws {
         let lines = LineQueue()
@@ -50,7 +50,7 @@ struct SyncStreamResponse: Sendable {
                 begun: beginning,
                 logger: opened.logger
             )
-            opened.place.leave()
+            opened.lease.release()
         }
         try await withGracefulShutdownHandler {
             DepartureHandler.whenClientLeaves(channel) { lines.finish(.clientClosed) }
@@ -109,7 +109,7 @@ struct SyncStreamResponse: Sendable {
             guard slice.readableBytes >= Self.watermark || isEndOfLongLine else { continue }
             await DeliveryHandler.waitUntilDelivered(channel, all: isEndOfLongLine)
             lines.didDeliverPart()
-            // Nobody reads the rest of a stream that is broken off.
+            // The rest of a stream that is broken off is not read.
             switch lines.end {
             case .completed, nil: break
             case .clientClosed, .unread, .shutdown, .failed: return

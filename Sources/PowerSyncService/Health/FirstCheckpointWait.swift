@@ -11,7 +11,7 @@ struct FirstCheckpointWait: Sendable {
 
     /// Waits.
     ///
-    /// - Parameter nothingIsDeployed: Called when the service waits for its first sync config, and whoever deploys that for the
+    /// - Parameter nothingIsDeployed: Called when the service waits for its first sync config, which is deployed for the
     ///   service.
     /// - Throws: `CancellationError`.
     func run(nothingIsDeployed: () -> Void) async throws {

@@ -3,7 +3,7 @@ import PowerSyncServiceCore
 
 /// What is wrong with replication.
 ///
-/// The error of a stream counts until that stream succeeds, or nobody tries any more: what another stream does says nothing about it. But
+/// The error of a stream counts until that stream succeeds, or is not tried any more: what another stream does says nothing about it. But
 /// a storage that another stream is written to is not to blame.
 struct ReplicationFailures {
     private struct Failure {

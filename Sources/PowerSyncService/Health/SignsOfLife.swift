@@ -56,7 +56,7 @@ struct SignsOfLife: Sendable {
     /// The storage was looked at.
     func looked(_ look: StorageLook) {
         if !replicates {
-            // Who replicates, tells by that that it is alive, and what is wrong with the storage.
+            // In a process that replicates, the replicator says so, and what is wrong with the storage.
             probes.touch()
             work.advance()
             if look == .failed { probes.found(.storage) } else { probes.solved(.storage) }

@@ -1,13 +1,13 @@
 import HTTPConnections
 import Hummingbird
 package import Logging
-import NIOCore
+package import NIOCore
 package import Prometheus
 import ServiceLifecycle
 
 /// `GET /metrics` on a port of its own, in Prometheus' text format (docs/service.md "Metrics and logs").
 ///
-/// What it shows is what the process records through swift-metrics: whoever starts the process gives `MetricsSystem` a
+/// It shows what the process records through swift-metrics: the program gives `MetricsSystem` a
 /// `PrometheusMetricsFactory` with the same registry.
 package struct MetricsEndpoint: Service {
     /// What its connections may take: as those of clients, but few of them, as they are taken from the same open files.
@@ -85,7 +85,7 @@ package struct MetricsEndpoint: Service {
     }
 
     /// The error for a port that cannot be listened on.
-    static func portError(_ port: Int, _ error: IOError) -> ServiceError {
+    package static func portError(_ port: Int, _ error: IOError) -> ServiceError {
         ServiceError(
             .portInUse,
             "port \(port) is not free; metrics need one of their own",

@@ -1,5 +1,5 @@
 import Foundation
-import NIOCore
+package import NIOCore
 
 #if canImport(Darwin)
 import Darwin
@@ -11,8 +11,8 @@ import Glibc
 
 /// Tries whether a process could listen on a port.
 ///
-/// It takes the port for a moment and never listens: a listener would accept connections that nobody answers.
-enum PortProbe {
+/// It takes the port for a moment and never listens: a listener would accept connections that get no answer.
+package enum PortProbe {
     /// Takes a port as the service does, and gives it back.
     ///
     /// - Parameters:
@@ -20,7 +20,7 @@ enum PortProbe {
     ///   - port: The port; 0 for any free one.
     /// - Throws: What the system says: `EADDRINUSE` for a port that another process listens on, `EADDRNOTAVAIL` for a host that is not
     ///   this machine.
-    static func take(_ host: String, _ port: Int) throws(IOError) {
+    package static func take(_ host: String, _ port: Int) throws(IOError) {
         let address: SocketAddress
         do {
             address = try SocketAddress.makeAddressResolvingHost(host, port: port)

@@ -1,8 +1,8 @@
-import Foundation
+package import Foundation
 import NIOSSL
 
 /// For how long a certificate can be used.
-struct CertificateValidity: Sendable, Equatable {
+package struct CertificateValidity: Sendable, Equatable {
     /// What is said about a certificate.
     enum State: Equatable {
         case valid
@@ -20,7 +20,7 @@ struct CertificateValidity: Sendable, Equatable {
     /// From when on it is valid.
     let begin: Date
     /// Until when it is valid.
-    let end: Date
+    package let end: Date
 
     /// Where a certificate stands at a time.
     func state(at now: Date) -> State {
@@ -30,7 +30,7 @@ struct CertificateValidity: Sendable, Equatable {
     }
 
     /// What has to be done about it, and why; `nil` for a certificate that is valid for longer.
-    func problem(at now: Date) -> String? {
+    package func problem(at now: Date) -> String? {
         switch state(at: now) {
         case .valid: nil
         case .endsSoon:
@@ -42,7 +42,7 @@ struct CertificateValidity: Sendable, Equatable {
     }
 
     /// When it ends, as people and tools read it.
-    var endText: String { Self.text(end) }
+    package var endText: String { Self.text(end) }
 
     private static func text(_ date: Date) -> String { date.formatted(.iso8601) }
 }

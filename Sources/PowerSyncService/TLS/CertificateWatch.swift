@@ -6,7 +6,7 @@ import ServiceLifecycle
 /// Takes up a certificate that was renewed, and says in time when one has to be (docs/operating.md "TLS").
 ///
 /// Two files are never replaced at the same moment: what does not go together is logged, once, and tried again until it can be
-/// used. What is wrong need not be in the files: who may read them, or the time.
+/// used. The problem need not be in the files: it may be their permissions, or the time.
 struct CertificateWatch: Service {
     /// How often to look: renewed files are taken up after 10 to 20 seconds.
     static let interval = Duration.seconds(10)

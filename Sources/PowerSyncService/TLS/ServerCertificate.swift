@@ -1,17 +1,17 @@
-import Foundation
+package import Foundation
 import NIOConcurrencyHelpers
 import NIOSSL
 
 /// The certificate that new connections get.
 ///
 /// A connection keeps the one that it has begun with.
-final class ServerCertificate: Sendable {
+package final class ServerCertificate: Sendable {
     /// A certificate that can be used.
-    struct Loaded: Sendable {
+    package struct Loaded: Sendable {
         /// With what connections are encrypted.
         let context: NIOSSLContext
         /// For how long.
-        let validity: CertificateValidity
+        package let validity: CertificateValidity
     }
 
     /// Where it comes from.
@@ -58,7 +58,7 @@ final class ServerCertificate: Sendable {
     ]
 
     /// Reads files, and makes sure that they go together.
-    static func load(_ files: TLSFiles, now: Date) throws(ServiceError) -> Loaded {
+    package static func load(_ files: TLSFiles, now: Date) throws(ServiceError) -> Loaded {
         let chain = try certificates(files.certificate)
         let validity = CertificateValidity(chain[0], file: files.certificate)
         switch validity.state(at: now) {

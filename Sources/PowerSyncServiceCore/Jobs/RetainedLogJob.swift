@@ -3,7 +3,7 @@ import ServiceLifecycle
 
 /// Reads every minute what the server of the source keeps of its log for the service, for the metrics of the process.
 ///
-/// A server whose slot nobody reads keeps its log until its disk is full, whatever the reason: so this asks the server, and not
+/// A server keeps the log of a slot that is not read until its disk is full, whatever the reason: so the job asks the server, and not
 /// the stream that may hang.
 package struct RetainedLogJob: Service {
     /// The time between two looks.
@@ -35,7 +35,7 @@ package struct RetainedLogJob: Service {
     /// Looks until shutdown or cancellation.
     package func run() async throws {
         try await PeriodicJob(every: Self.interval, clock: clock, startingWith: Gauges(factory: factory)) { gauges in
-            // What keeps the source from answering is told by whoever replicates it.
+            // An error of the source is logged by the replicator.
             gauges.show((try? await source.retainedLogs()) ?? [])
         }.run()
     }

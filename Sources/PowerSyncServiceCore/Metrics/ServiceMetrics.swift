@@ -47,7 +47,7 @@ package struct ServiceMetrics: Sendable {
     package static func register() {
         _ = shared
         ClientStreamStatistics.register()
-        ReadAheadBudget.register()
+        LineMemory.register()
     }
 
     /// An HTTP request was answered.

@@ -35,6 +35,29 @@ package struct Modules: Sendable {
         Self.alternatives(sources.filter { $0.starter(tables: []) != nil }.map { $0.type })
     }
 
+    /// The source that `--source` of a command names.
+    ///
+    /// - Parameters:
+    ///   - argument: The path of a file, or an address, which may have a password.
+    ///   - configured: The source of a service configuration, if there is one.
+    /// - Returns: The source; `nil` when no kind knows the argument.
+    /// - Throws: ``ServiceError``, which does not show the argument.
+    package func source(
+        named argument: String,
+        like configured: (any SourceModule)? = nil
+    ) throws -> (any SourceModule)? {
+        for module in sources {
+            if let source = try module.init(argument: argument, like: configured) { return source }
+        }
+        return nil
+    }
+
+    /// How `--source` of a command may name sources, the kinds with files first.
+    package var argumentForms: [SourceArgumentForm] {
+        let forms = sources.map { $0.argumentForm }
+        return forms.filter { $0.passwordPlaces == nil } + forms.filter { $0.passwordPlaces != nil }
+    }
+
     private static func alternatives(_ types: [String]) -> String { types.joined(separator: " or ") }
 
     private static func quoted(_ types: [String]) -> String {

@@ -8,7 +8,7 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// The value of `type` in `replication.connections[0]`.
     static var type: String { get }
 
-    /// What the type is, for people who may not know it by its name, such as `a SQLite file`; `nil` when the name says it all.
+    /// The kind of database in words, such as `a SQLite file`; `nil` when the name of the type says it.
     static var summary: String? { get }
 
     /// A connection as one line of YAML, for messages that say what to write: `{type: …, uri: …}`.
@@ -42,7 +42,7 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// The database files on this machine; empty for a server.
     var files: [DatabaseFile] { get }
 
-    /// What nobody else should know, in each spelling that may stand in a configuration file.
+    /// The secrets of the source, in each spelling that may stand in a configuration file.
     var secrets: [String] { get }
 
     /// The name or the address of the server; `nil` for a file.
@@ -84,7 +84,8 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// What `powersync dev` does with the rows of the source; `nil` for a source that is for no development.
     var development: (any DevelopmentDatabase)? { get }
 
-    /// Why the source cannot replicate the tables of a pattern.
+    /// Why the source cannot replicate the tables of a pattern: because of a wildcard in the position of the schema or of the table,
+    /// or of the schema that is named. The start, the admin API and `powersync validate` say it with the code `PSYNC_R2201`.
     ///
     /// - Parameter pattern: What a query of a sync config reads.
     /// - Returns: One sentence; `nil` when the source can.
@@ -95,6 +96,42 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// - Returns: The slots in the order of their names; `nil` for a source that keeps nothing at a server.
     /// - Throws: ``SourceUnreachable``, or ``ServiceError``.
     func slots() async throws -> [SourceSlot]?
+
+    // MARK: Commands that read a source once
+
+    /// How `--source` of a command names a source of this kind.
+    static var argumentForm: SourceArgumentForm { get }
+
+    /// Reads what `--source` of a command names; `nil` for an argument of another kind of source.
+    ///
+    /// The modules are asked in the order of ``Modules/sources``; the first that knows the argument has it.
+    ///
+    /// - Parameters:
+    ///   - argument: The path of a file, or an address, which may have a password.
+    ///   - configured: The source of a service configuration, whose settings count that are no part of an address; `nil` without one.
+    /// - Throws: ``ServiceError`` with the key `--source`, which does not show the argument.
+    init?(argument: String, like configured: (any SourceModule)?) throws
+
+    /// Whether the settings have a password, which other users of this machine see in the arguments of a command.
+    var hasPassword: Bool { get }
+
+    /// Reads the tables from the catalogue of the source, and changes nothing.
+    ///
+    /// - Parameter plan: What a service would read, for ``SourceTables/findings``; `nil` when no service is meant.
+    /// - Returns: All tables that could be replicated, also those that the next start of a service makes.
+    /// - Throws: ``SourceUnreadable``, ``ServiceError``, or `CancellationError`.
+    func readTables(for plan: SyncPlan?) async throws -> SourceTables
+
+    /// Reads all rows of the tables that a plan reads, and changes nothing.
+    ///
+    /// - Parameters:
+    ///   - plan: The plan, with the default schema of the source.
+    ///   - body: Gets one row after the other, with its table.
+    /// - Throws: ``SourceUnreadable``, ``ServiceError``, or `CancellationError`.
+    func forEachRow(
+        readBy plan: SyncPlan,
+        _ body: @escaping @Sendable (SourceRow, SourceTableName) -> Void
+    ) async throws
 }
 
 /// The source does not answer.

@@ -27,7 +27,7 @@ package protocol StorageModule: Sendable, Equatable, CustomStringConvertible {
     /// The database files on this machine; empty for a server.
     var files: [DatabaseFile] { get }
 
-    /// What nobody else should know, in each spelling that may stand in a configuration file.
+    /// The secrets of the storage, in each spelling that may stand in a configuration file.
     var secrets: [String] { get }
 
     /// What operators do with the storage while no service has it open.
@@ -73,6 +73,6 @@ package enum StorageUse: Sendable, Hashable {
 package enum StorageActivity: Sendable, Hashable {
     /// A service was to start.
     case starting
-    /// Somebody has maintained the storage: compacted, migrated, erased it, or read its version.
+    /// The storage was maintained: compacted, migrated, erased, or its version was read.
     case maintaining
 }

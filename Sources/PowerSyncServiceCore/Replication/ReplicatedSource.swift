@@ -1,16 +1,16 @@
 import PowerSyncSyncConfig
 
-/// A source as replication asks it: its errors tell whose they are, and what takes long shows that it is waited for.
+/// Wraps a `ReplicationSource`: marks its errors as errors of the source, and calls `touch` while a call runs, so that the liveness probe
+/// does not end the process during a long one.
 ///
-/// Whoever hears of a failed attempt has to know whether the source or the storage is to blame, which may be two
-/// PostgreSQL servers: what a call throws is a ``ReplicationSourceError``, in the words of the error that it was, or
-/// `CancellationError`.
+/// The report of a failed attempt says whether the source or the storage is to blame, which may be two PostgreSQL servers. So a
+/// call throws a ``ReplicationSourceError``, in the words of the error that it was, or `CancellationError`.
 ///
-/// Calls have time limits of their own, and some are hours: a slot is made when all transactions that run have ended.
-/// While one runs, there is a sign of life every few seconds. There is none while a change reader waits: it promises to
-/// return after two seconds, and one that does not is what the liveness probe has to find.
+/// Calls have time limits of their own, and some are hours: a slot is made when all transactions that run have ended. While a call
+/// runs, `touch` is called every few seconds, but not while a change reader waits: it has to return after two seconds, and the
+/// liveness probe has to detect one that does not.
 struct ReplicatedSource: ReplicationSource {
-    /// The time between two signs of life while a call runs: below the 10 s of the liveness probe.
+    /// The time between two calls of `touch` while a call runs: below the 10 s of the liveness probe.
     static let signInterval = Duration.seconds(3)
 
     private let source: any ReplicationSource
@@ -47,7 +47,7 @@ struct ReplicatedSource: ReplicationSource {
         }
     }
 
-    /// An error of a call; what says whose it is stays as it is.
+    /// Marks an error of a call as one of the source, unless it is one already.
     private static func named(_ error: any Error) -> any Error {
         switch error {
         case is ReplicationSourceError, is CancellationError: error

@@ -27,7 +27,7 @@ struct ReplicationLag {
         return oldest.map { now - $0 }
     }
 
-    /// There is nothing new in the source, or it has not been heard for a while: then nobody knows.
+    /// There is nothing new in the source, or it has not answered for a while, so that the lag is not known.
     mutating func didCatchUp(silence: Duration? = nil) {
         published = silence.map { Double($0.components.seconds) } ?? 0
     }

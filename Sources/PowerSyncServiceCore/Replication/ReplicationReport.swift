@@ -6,7 +6,7 @@ package enum ReplicationReport: Sendable {
     case written
     /// The tables that are left out, which were others before; empty when there is none any more.
     case leftOut([TableObstacle])
-    /// What was wrong is not any more, or nobody tries any more. It says nothing about the storage.
+    /// The problem is solved, or the work is not tried any more. It says nothing about the storage.
     case ended
 
     /// Why an attempt has failed.

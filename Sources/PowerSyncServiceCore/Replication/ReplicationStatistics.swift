@@ -111,7 +111,7 @@ package final class ReplicationStatistics: Sendable {
         }
     }
 
-    /// A stream is not replicated at the moment: nobody knows how far it is behind.
+    /// A stream is not replicated at the moment, so that its lag is not known.
     ///
     /// The metric cannot say that, and is the worst that may be: as if the source had gone on since it was recorded.
     ///

@@ -18,11 +18,8 @@ package struct Replicator: Service {
     private let report: @Sendable (ReplicationReport, ReplicationStreamID?) -> Void
     private let touch: @Sendable () -> Void
 
-    /// The pause after the first error of a stream; it doubles up to ``maximumPause``.
-    private static let firstPause = Duration.milliseconds(500)
-    /// The longest pause between two signs of life, and between two attempts if the error does not ask for more: below the 10 s
-    /// of the liveness probe.
-    private static let maximumPause = Duration.seconds(5)
+    /// The longest time between two calls of `touch` during a pause: below the 10 s of the liveness probe.
+    private static let touchInterval = Duration.seconds(5)
 
     /// The pause before another attempt to become the writer of a stream.
     private static let leasePause = Duration.seconds(1)
@@ -32,7 +29,7 @@ package struct Replicator: Service {
     /// - Parameters:
     ///   - storage: Where to write to.
     ///   - source: What to replicate.
-    ///   - streamsChanged: Advanced by whoever changes the streams of the storage: ``SyncConfigDeployer/streamsChanged``.
+    ///   - streamsChanged: Advanced when the streams of the storage change: ``SyncConfigDeployer/streamsChanged``.
     ///   - clock: Measures pauses after errors, and the time between two signs of life.
     ///   - statistics: Counts what is replicated.
     ///   - logger: Gets progress at `notice`, and errors.
@@ -95,7 +92,7 @@ package struct Replicator: Service {
     private enum Event: Sendable {
         /// The job of a stream has ended.
         case ended(ReplicationStreamID)
-        /// Somebody has changed the streams.
+        /// The streams of the storage have changed.
         case streamsChanged
         /// Nothing is replicated, and time has passed.
         case idle
@@ -122,7 +119,7 @@ package struct Replicator: Service {
                 if !jobs.isReplicating, !isIdling {
                     isIdling = true
                     group.addTask {
-                        try await clock.sleep(for: Self.maximumPause)
+                        try await clock.sleep(for: Self.touchInterval)
                         touch()
                         return .idle
                     }
@@ -149,7 +146,7 @@ package struct Replicator: Service {
             group.addTask { try await job.stop.wait(after: 0) }
             _ = try await group.next()
         }
-        // Nobody tries any more what has failed.
+        // What has failed is not tried again.
         report(.ended, job.stream.id)
         return .ended(job.stream.id)
     }
@@ -170,7 +167,7 @@ package struct Replicator: Service {
                 didCommit: { report(.written, id) },
                 didActivate: {
                     streamsChanged.advance()
-                    // Whoever waits for the first checkpoint looks each time that there is progress.
+                    // The wait for the first checkpoint looks again after each touch.
                     touch()
                 },
                 didLeaveOut: { report(.leftOut($0), id) },
@@ -233,30 +230,29 @@ package struct Replicator: Service {
         for stream: ReplicationStreamID? = nil,
         _ operation: () async throws -> Result
     ) async throws -> Result {
-        var pause = Self.firstPause
-        var attempt = 0
+        var pauses = RetryPauses()
         while true {
-            attempt += 1
-            var wait = pause
+            let stopwatch = Stopwatch(clock)
+            var wait: Duration
             do {
                 let result = try await operation()
-                if attempt > 1 { report(.ended, stream) }
+                if pauses.attempt > 0 { report(.ended, stream) }
                 return result
             } catch {
                 if error is CancellationError || Task.isCancelled { throw CancellationError() }
                 statistics.didFail()
                 report(.failed(error), stream)
-                wait = (error as? any PausingError)?.pause ?? wait
+                let pause = pauses.failed(after: stopwatch.elapsed)
+                wait = (error as? any PausingError)?.pause ?? pause
                 var metadata: Logger.Metadata = [
-                    LogKey.error: "\(error)", LogKey.attempt: .stringConvertible(attempt),
+                    LogKey.error: "\(error)", LogKey.attempt: .stringConvertible(pauses.attempt),
                     LogKey.pause: .stringConvertible(wait.loggedMilliseconds),
                 ]
                 if let stream { metadata[LogKey.replicationStream] = .stringConvertible(stream.rawValue) }
                 logger.error("Replication failed, and is tried again", metadata: metadata)
             }
-            pause = min(pause * 2, Self.maximumPause)
             while wait > .zero {
-                let part = min(wait, Self.maximumPause)
+                let part = min(wait, Self.touchInterval)
                 try await clock.sleep(for: part)
                 wait -= part
                 touch()

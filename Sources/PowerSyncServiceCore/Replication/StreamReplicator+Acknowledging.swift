@@ -39,6 +39,6 @@ extension StreamReplicator {
 
 /// A writer that another task uses while its own one waits.
 private struct LastUse: @unchecked Sendable {
-    // @unchecked: nobody else has the writer meanwhile.
+    // @unchecked: no other task has the writer meanwhile.
     let writer: any BucketStorageWriter
 }

@@ -98,7 +98,7 @@ struct StreamReplicator {
     }
 
     private func replicate(with writer: inout any BucketStorageWriter) async throws -> Outcome {
-        // As those do who are asked for a write checkpoint: if the source has gone back, all find it by the same position.
+        // The route for write checkpoints looks at the same position: if the source has gone back, both find it.
         _ = try await source.head(having: try await storage.publishedPosition())
         let position = try await source.prepareStream(
             stream.sourceHandle,
@@ -133,7 +133,7 @@ struct StreamReplicator {
         var isActive: Bool
         /// Whether what is stored comes back in the change stream.
         var storesIntoLog: Bool
-        /// Whether somebody waits for the next position.
+        /// Whether a write checkpoint waits for the next position.
         var isAwaited = true
         /// The position before which there is no checkpoint, because rows were read as they are there.
         var readAt: LSN?
@@ -141,7 +141,7 @@ struct StreamReplicator {
         var publishedAt = 0.0
         /// Whether the source has not been told of the last checkpoint.
         var isUnacknowledged = false
-        /// What keeps tables of the plan from being read; `nil` before anybody has looked.
+        /// The tables of the plan that cannot be read, with the reason; `nil` before the first look.
         var obstacles: [TableObstacle]?
         var lag = ReplicationLag()
         /// How many changes of the transaction that is being read have come.

@@ -8,7 +8,7 @@ package import PowerSyncProtocol
 /// again.
 ///
 /// Before all of that, the position that clients have is read, and shown to the source. After a start, the source may be an
-/// older copy of what was replicated, and nobody may have noticed yet: a position of it would be compared with positions
+/// older copy of what was replicated, before the replicator has noticed it: a position of it would be compared with positions
 /// that it does not have, and the number would be visible before the uploads are.
 package struct WriteCheckpointIssuer: Sendable {
     private let storage: any BucketStorage
@@ -68,7 +68,7 @@ package struct WriteCheckpointIssuer: Sendable {
             let head = try await source.head(having: try await storage.publishedPosition())
             return (head, try await body(head))
         }
-        // After the record: whoever is woken finds it.
+        // After the record, so that the sessions that are woken find it.
         dispatcher?.writeCheckpointRecorded(userKey: userKey, at: head.lsn)
         // Also when nothing was recorded: a repeated request makes up for a marker that was lost.
         try await source.emitMarker()

@@ -11,7 +11,7 @@ package protocol ReplicationSource: Sendable {
     /// - Throws: ``ReplicationSourceError`` that says what to change.
     func checkConfiguration() async throws
 
-    /// A position that is not before any commit confirmed to anybody before the call.
+    /// A position that is not before any commit that was confirmed to a client of the database before the call.
     ///
     /// - Parameter known: A position that the source is known to have had, if there is one.
     /// - Returns: A position of the same history as `known` only if the source has that position, too: otherwise it was
@@ -161,7 +161,7 @@ package protocol ReplicationSource: Sendable {
 }
 
 extension ReplicationSource {
-    /// A position that is not before any commit confirmed to anybody before the call.
+    /// A position that is not before any commit that was confirmed to a client of the database before the call.
     package func head() async throws -> SourcePosition {
         try await head(having: nil)
     }
@@ -178,7 +178,7 @@ extension ReplicationSource {
     /// None, for sources of which every table can be read at any time.
     package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? { nil }
 
-    /// No, for sources that nobody waits for.
+    /// `false`, for sources without a process that waits for them.
     package func wantsLastAcknowledgement(of lsn: LSN, by handle: String) -> Bool { false }
 
     /// Does nothing, for sources that keep everything.

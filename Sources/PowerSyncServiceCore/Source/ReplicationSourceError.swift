@@ -60,7 +60,7 @@ package struct ReplicationSourceError: PausingError, CataloguedError, Sendable, 
 
     package var uncodedDescription: String { message }
 
-    /// A minute when the source keeps too little: somebody has to change that.
+    /// A minute when the source keeps too little: an operator has to change that.
     package var pause: Duration? {
         code == .retentionExceeded ? .seconds(60) : (underlyingError as? any PausingError)?.pause
     }

@@ -15,7 +15,7 @@ package struct RetainedLog: Sendable, Hashable {
     }
 }
 
-/// A source whose server keeps its log until changes are acknowledged: its disk fills when nobody does.
+/// A source whose server keeps its log until changes are acknowledged: without acknowledgements, its disk fills.
 package protocol LogRetainingSource: Sendable {
     /// What is kept under the handles of the service, also under those that no stream needs any more.
     ///

@@ -49,7 +49,7 @@ package struct SourceChange: Sendable {
 
 /// A changed row of which the change stream leaves out cells: they are large, and the change has left them as they were.
 ///
-/// Whoever follows the stream asks the source for the row (``RowReadingSource/rows(of:keys:showing:)``). It is never stored without
+/// The replicator asks the source for the row (``RowReadingSource/rows(of:keys:showing:)``). It is never stored without
 /// these cells.
 package struct PartialUpdate: Sendable {
     /// The row after the change, without the cells that are left out; all identity columns are there.
@@ -87,10 +87,10 @@ package enum SourceMessage: Sendable {
     /// All rows of a table were removed at once.
     case truncate(relationID: String)
     /// What follows belongs to a transaction whose boundary is not before this position: nothing of it may be published at
-    /// an earlier one. It may have been stored in part before, by somebody who did not come to its end. `committedAt` is in
+    /// an earlier one. It may have been stored in part before, by a run that did not come to its end. `committedAt` is in
     /// seconds since 1970, by the source's clock.
     case begin(LSN, committedAt: Double)
-    /// Somebody waits for the boundary that follows, also if nothing has changed: see ``ReplicationSource/emitMarker()``. Only a
+    /// A write checkpoint waits for the boundary that follows, also if nothing has changed: see ``ReplicationSource/emitMarker()``. Only a
     /// source that a storage may be written to says so.
     case marker
     /// A transaction boundary: everything up to this position has been delivered.

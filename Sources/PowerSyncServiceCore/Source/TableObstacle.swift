@@ -32,10 +32,10 @@ package struct TableObstacle: Sendable, Hashable {
         self.since = since
     }
 
-    /// Whether clients keep the rows that they have: they are what the table has as long as nobody else gets at it, and are replaced
+    /// Whether clients keep the rows that they have: they are what the table has as long as no other client can write it, and are replaced
     /// as soon as it can be read.
     ///
-    /// Otherwise the table is one that is not there, for nobody knows how long.
+    /// Otherwise the table counts as missing, for an unknown time.
     var keepsRows: Bool { reason == .locked }
 }
 

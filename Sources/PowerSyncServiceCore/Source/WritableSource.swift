@@ -4,11 +4,11 @@ package import PowerSyncUpload
 package protocol WritableSource: ReplicationSource {
     /// Applies what a client uploads, and wakes the replicator.
     ///
-    /// There is no authorisation per row: whoever may call this may write everything.
+    /// There is no authorisation per row: every caller may write everything.
     ///
     /// - Parameters:
     ///   - upload: The writes, in order.
-    ///   - userID: Who has sent them: clients of several users are told apart.
+    ///   - userID: The user that has sent them: clients of several users are told apart.
     /// - Returns: What was applied, and what was not.
     /// - Throws: `UploadFormatError`, or an error of the source; the client sends everything again then.
     func apply(_ upload: UploadRequest, for userID: String) async throws -> UploadResponse

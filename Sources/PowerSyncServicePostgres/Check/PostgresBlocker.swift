@@ -1,4 +1,4 @@
-/// Who holds something up that the service waits for: a session, or a transaction that was prepared and not ended.
+/// What blocks the service: a session, or a transaction that was prepared and not ended.
 struct PostgresBlocker: Sendable, Hashable {
     /// The process of the server; `nil` for a prepared transaction.
     var process: String?
@@ -23,7 +23,7 @@ struct PostgresBlocker: Sendable, Hashable {
         state = row[6]
     }
 
-    /// Who it is, for a sentence.
+    /// The blocker in words, for a sentence.
     var description: String {
         var facts = [database.map { "database \($0)" }, role.map { "role \($0)" }]
         if preparedName == nil {
@@ -48,20 +48,20 @@ struct PostgresBlocker: Sendable, Hashable {
 }
 
 extension [PostgresBlocker] {
-    /// Who they are, for a sentence.
+    /// The blockers in words, for a sentence.
     var names: String {
         guard let first else { return "a session that has ended since" }
         return first.description + (count > 1 ? " and \(count - 1) more" : "")
     }
 
-    /// Who they are and what ends them, for the end of a sentence.
+    /// The blockers and what ends them, for the end of a sentence.
     var sentence: String {
         names + (first.map { ". It goes on when that ends, by itself or with \($0.remedy)" } ?? ".")
     }
 }
 
 extension PostgresConnection {
-    /// The facts of who holds something up: `b.pid` is a process, or `p` a prepared transaction.
+    /// The columns of a blocker: `b.pid` is a process, or `p` a prepared transaction.
     ///
     /// Of the sessions of other roles, a role sees times and states only as a member of `pg_read_all_stats`.
     private static let facts = """
@@ -75,7 +75,7 @@ extension PostgresConnection {
         JOIN pg_catalog.pg_locks o ON o.locktype = 'transactionid' AND o.transactionid = x.transaction AND o.pid IS NULL
         """
 
-    /// Who keeps a process of the server waiting.
+    /// Finds the blockers of a process of the server.
     ///
     /// - Throws: ``PostgresError``, or `CancellationError`.
     func blockers(ofProcess process: String) async throws -> [PostgresBlocker] {
@@ -112,10 +112,10 @@ extension PostgresConnection {
         ).compactMap { $0.first ?? nil }
     }
 
-    /// Who keeps everybody else from reading a table.
+    /// Finds the blockers of all readers of a table.
     ///
     /// - Parameter table: Its number.
-    /// - Returns: Who has it, or else waits for it and is let in first, with those that these wait for.
+    /// - Returns: The owner of the lock, or the sessions that wait for it and are let in first, with those that these wait for.
     /// - Throws: ``PostgresError``, or `CancellationError`.
     func blockers(ofTable table: PostgresOID) async throws -> [PostgresBlocker] {
         try await query(

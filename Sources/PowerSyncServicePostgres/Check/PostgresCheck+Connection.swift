@@ -18,7 +18,7 @@ extension PostgresCheck {
         return findings.errorsFirst
     }
 
-    /// What does not pass by itself: what a service says at its start, too, which finds out who holds it up in another way.
+    /// What does not pass by itself: what a service says at its start, too, which finds its blockers in another way.
     ///
     /// - Parameters:
     ///   - connection: A connection to the database.
@@ -106,7 +106,7 @@ extension PostgresCheck {
         return findings
     }
 
-    /// Slots that are being made, and who holds that up.
+    /// Slots that are being made, and their blockers.
     private func slotWaits(on connection: PostgresConnection) async throws -> [Finding] {
         var findings: [Finding] = []
         for process in try await connection.processesMakingSlots() {

@@ -1,7 +1,7 @@
 /// What a publication has, as queries ask for it.
 ///
 /// The view `pg_publication_tables` is not asked: from version 16 on, it locks every table of the publication, and waits for those
-/// that another session has locked, whoever needs them.
+/// that another session has locked, whatever stream needs them.
 enum PostgresPublication {
     /// A subquery with one row if the publication `p` has the table `c`, and none if it has not.
     ///

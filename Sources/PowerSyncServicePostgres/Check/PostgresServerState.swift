@@ -18,10 +18,10 @@ struct PostgresServerState {
     var bypassesRowSecurity: Bool
     var isSuperuser: Bool
     var database: String
-    /// Who runs the server, as far as settings tell.
+    /// The provider of the server, as far as settings tell.
     var isRDS: Bool
     var isCloudSQL: Bool
-    /// After how many seconds a slot that nobody uses is lost; 0 for no limit, `nil` where there is none.
+    /// The seconds after which an unused slot is lost; 0 for no limit, `nil` where there is none.
     var idleSlotTimeout: Int?
 
     init(_ rows: [[String?]]) throws(PostgresCatalogError) {

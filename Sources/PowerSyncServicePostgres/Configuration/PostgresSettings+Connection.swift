@@ -81,7 +81,7 @@ extension PostgresSettings {
                 }
                 continue
             }
-            // Messages show these; nobody would look for a password in them.
+            // Messages show these, so that they must not have a password.
             guard !value.contains("://"), keyword != "host" || !value.dropFirst().contains("@") else {
                 let place = overrides[keyword] == nil ? "uri" : key
                 throw error(place, "is or has a whole URI; write it as uri, and here the name alone", .notADatabaseURI)
@@ -98,7 +98,7 @@ extension PostgresSettings {
         return keywords
     }
 
-    /// How the connection is protected, whoever says so.
+    /// The protection of the connection, from any place of the configuration.
     private func effectiveMode(_ keywords: [String: String]) throws(ServiceError) -> TLSMode {
         if let tls { return tls }
         guard let name = keywords["sslmode"] else { return .verifyFull }
@@ -167,7 +167,7 @@ extension PostgresSettings {
         }
     }()
 
-    /// Held while a file is made: whoever finds one finds all of it.
+    /// Held while a file is made: a reader that finds one finds all of it.
     private static let folderLock = NIOLock()
 
     private func file(_ certificate: String, _ key: String) throws(ServiceError) -> String {

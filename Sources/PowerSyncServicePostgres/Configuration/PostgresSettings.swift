@@ -18,7 +18,7 @@ public struct PostgresSettings: Sendable, Equatable {
         public static let verifyFull = TLSMode(sslmode: "verify-full")
         /// Encrypted; the server's certificate must be of an authority that is trusted.
         public static let verifyCA = TLSMode(sslmode: "verify-ca")
-        /// Encrypted; anybody could be at the other end.
+        /// Encrypted, without a check of the server's identity.
         public static let require = TLSMode(sslmode: "require")
         /// Not encrypted.
         public static let disable = TLSMode(sslmode: "disable")

@@ -334,7 +334,7 @@ import PowerSyncServiceCore
         return result == 0
     }
 
-    /// Waits until the socket is ready, somebody calls ``wake()``, or the time is up, and takes what has come.
+    /// Waits until the socket is ready, ``wake()`` is called, or the time is up, and takes what has come.
     func waitForActivity(_ interest: WakeablePoll.Readiness, timeout: Duration, _ activity: String) throws {
         try check(activity)
         let readiness = unsafe poll.wait(for: PQsocket(connection), interest, timeout: timeout)

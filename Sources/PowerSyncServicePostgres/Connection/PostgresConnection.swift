@@ -262,7 +262,7 @@ package final class PostgresConnection: Sendable {
 
     // MARK: Running
 
-    /// Runs something with libpq on the queue that nobody waits for; it ends when the connection is closed.
+    /// Runs work with libpq on the queue, without a caller that waits for it; it ends when the connection is closed.
     func detach(_ body: @escaping @Sendable (LibPQ) -> Void) {
         queue.async { [libpq] in body(libpq) }
     }
@@ -280,7 +280,7 @@ package final class PostgresConnection: Sendable {
                     guard case .failure(let error) = result, (error as? PostgresError)?.code != .server else {
                         return call.finish(result)
                     }
-                    // Before anybody hears of the error, who could use the connection again.
+                    // Before the caller gets the error, and could use the connection again.
                     libpq.interrupt()
                     call.finish(result)
                     if (error as? PostgresError)?.code != .connection { Self.cancel(libpq) }
@@ -301,7 +301,7 @@ protocol RowReader: Sendable {
     mutating func read(_ row: LibPQ.Row)
 }
 
-/// A call that somebody waits for, until it is finished or cancelled.
+/// A call with a caller that waits until it is finished or cancelled.
 private final class PendingCall<Value: Sendable>: Sendable {
     private enum State {
         case idle
@@ -328,7 +328,7 @@ private final class PendingCall<Value: Sendable>: Sendable {
 
     /// Ends the call with `CancellationError`, whatever comes of it.
     ///
-    /// - Parameter stop: Stops what is called, before anybody hears of the end.
+    /// - Parameter stop: Stops the call, before the caller gets its end.
     func cancel(_ stop: () -> Void) {
         let continuation = end()
         stop()

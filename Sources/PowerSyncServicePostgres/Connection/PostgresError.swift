@@ -77,7 +77,7 @@ extension PostgresError {
 
     /// The error of a commit without an answer.
     var inDoubt: PostgresError {
-        // Without a state: nobody repeats what may have happened.
+        // Without a state, so that a statement that may have run is not repeated.
         PostgresError(
             code,
             "\(message) This was at the commit: the transaction may have been committed, or not.",

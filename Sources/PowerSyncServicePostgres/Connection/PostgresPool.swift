@@ -35,7 +35,7 @@ final class PostgresPool: Sendable {
         for connection in idle { connection.close() }
     }
 
-    /// Runs `body`, once, with a connection that nobody else has.
+    /// Runs `body`, once, with a connection that no other caller has.
     ///
     /// A connection that was kept may be one that the server has closed since, and the end of it may still be on its way: the
     /// server is asked before, because a statement that was sent is not repeated.

@@ -6,7 +6,7 @@ package enum PostgresSession {
     /// connection string (`options`) say does not count.
     ///
     /// `bytea_output` and `DateStyle` decide about forms, `extra_float_digits` about digits, `TimeZone` about offsets;
-    /// without `search_path`, names in queries could mean what somebody else has created.
+    /// without `search_path`, names in queries could mean objects of another role.
     package static let settings: [(name: String, value: String)] = [
         ("TimeZone", "UTC"), ("DateStyle", "ISO"), ("IntervalStyle", "postgres"), ("bytea_output", "hex"),
         // All digits, also before version 12, where the default leaves two out.

@@ -4,7 +4,7 @@ import PowerSyncServiceCore
 /// Runs statements of a bucket storage on a connection, one after the other, on the connection's own queue.
 ///
 /// Values have their binary form in both directions. Statements name the ``schema`` of each table: what the session takes for its
-/// `search_path` may be what somebody else has set.
+/// `search_path` may be what another client has set.
 struct PostgresStatements {
     /// How long the server may take for a statement.
     static let timeout = PostgresConnection.statementTimeout

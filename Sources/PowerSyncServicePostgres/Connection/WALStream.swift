@@ -6,7 +6,7 @@ import PowerSyncServiceCore
 /// The change stream of a replication slot, as messages of `pgoutput`.
 ///
 /// What comes is read on the queue of the connection, which also tells the server that this side is alive: every ten seconds,
-/// however long whoever takes the messages is busy. When a few megabytes wait, no more is read.
+/// however long the reader of the messages is busy. When a few megabytes wait, no more is read.
 ///
 /// The server forgets what was acknowledged and nothing else. A status names a flushed position only if it is news: a server
 /// that shuts down waits until everything it has sent is flushed, or, if the client never says so, received.

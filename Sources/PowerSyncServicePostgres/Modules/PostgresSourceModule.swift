@@ -1,3 +1,5 @@
+import Foundation
+import Logging
 public import PowerSyncServiceCore
 package import PowerSyncSyncConfig
 
@@ -56,7 +58,7 @@ package struct PostgresSourceModule: SourceModule {
             let connection = try await PostgresConnection.open(string)
             defer { connection.close() }
             var findings = try await check.findings(on: connection, plan: plan, text: text)
-            // Who may not replicate is told so once.
+            // A role that may not replicate gets one finding for that.
             if !findings.hasErrors {
                 findings = try await check.pathErrors(to: string) + findings
             }
@@ -93,6 +95,84 @@ package struct PostgresSourceModule: SourceModule {
             }
         } catch let error as PostgresError {
             throw SourceUnreachable(error)
+        }
+    }
+}
+
+// MARK: Commands
+
+extension PostgresSourceModule {
+    package static let argumentForm = SourceArgumentForm(
+        kind: "a PostgreSQL database",
+        form: "postgresql://user@host:5432/database (encrypted unless it ends with ?sslmode=disable)",
+        example: "postgresql://me@db.example.com/app",
+        exampleVariable: "PGPASSWORD=…",
+        passwordPlaces: "PGPASSWORD or ~/.pgpass"
+    )
+
+    /// Reads an address: a connection URI, or keywords of libpq; also one that cannot be used, to say why.
+    package init?(argument: String, like configured: (any SourceModule)?) throws {
+        let isFile = FileManager.default.fileExists(atPath: argument)
+        guard argument.contains("://") || !isFile && argument.contains(where: { "@=".contains($0) }) else { return nil }
+        var settings = PostgresSettings(uri: argument)
+        settings.key = "--source"
+        _ = try settings.connectionString()
+        if let configured = configured as? PostgresSourceModule {
+            settings.publication = configured.settings.publication
+        }
+        self.init(settings)
+    }
+
+    package var hasPassword: Bool { settings.hasPassword }
+
+    package func readTables(for plan: SyncPlan?) async throws -> SourceTables {
+        try await reading {
+            let connection = try await PostgresConnection.open(try settings.connectionString())
+            defer { connection.close() }
+            let tables = try await PostgresTables.all(in: settings.publication, connection)
+            var findings: [Finding] = []
+            if let plan {
+                let check = PostgresCheck(publication: settings.publication, slotNamePrefix: settings.slotNamePrefix)
+                findings = try await check.findings(on: connection, plan: plan).filter { finding in
+                    finding.place.table != nil && finding.leavesRowsOut
+                }
+            }
+            return SourceTables(
+                tables: tables,
+                schema: SourceSchema(tables, defaultSchema: PostgresSource.defaultSchema),
+                owner: settings.description,
+                remedy:
+                    "Create it there, or correct the sync config; names are case sensitive, and views are not synced.",
+                findings: findings
+            )
+        }
+    }
+
+    package func forEachRow(
+        readBy plan: SyncPlan,
+        _ body: @escaping @Sendable (SourceRow, SourceTableName) -> Void
+    ) async throws {
+        try await reading {
+            var source = PostgresSource.Settings(connection: try settings.connectionString())
+            source.publication = settings.publication
+            let reader = PostgresSource(source, logger: Logger(label: "powersync") { _ in SwiftLogNoOpLogHandler() })
+            defer { try? reader.close() }
+            for table in try await reader.tables(for: plan) {
+                var snapshot = try await reader.snapshot(of: table, after: nil)
+                while let chunk = try await snapshot.next() {
+                    for row in chunk.rows { body(row, table.name) }
+                }
+            }
+        }
+    }
+
+    /// Says which server cannot be read, and what to do.
+    private func reading<Result>(_ body: () async throws -> Result) async throws -> Result {
+        do {
+            return try await body()
+        } catch let error as PostgresError {
+            let remedy = PostgresCheck.remedy(for: error).map { " \($0)" } ?? ""
+            throw SourceUnreadable("the tables of \(settings) cannot be read. \(error).\(remedy)", isServer: true)
         }
     }
 }

@@ -4,7 +4,7 @@ extension PgoutputMessage {
     /// Reads a message.
     ///
     /// - Parameter bytes: The message of a ``ReplicationFrame/walData(start:end:sentAt:message:)``.
-    /// - Throws: ``PgoutputError``; also for messages of later versions of the protocol, which nobody asked for.
+    /// - Throws: ``PgoutputError``; also for messages of later versions of the protocol, which were not asked for.
     package init(decoding bytes: ByteBuffer) throws(PgoutputError) {
         var cursor = PgoutputCursor(bytes, message: "Message of pgoutput")
         let kind = try cursor.byte("kind")

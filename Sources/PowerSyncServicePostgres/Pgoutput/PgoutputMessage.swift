@@ -42,7 +42,7 @@ package enum PgoutputMessage: Sendable, Hashable {
     case delete(relation: PostgresOID, old: OldTuple)
     /// Tables that were emptied at once.
     case truncate(relations: [PostgresOID], options: TruncateOptions)
-    /// What somebody wrote with `pg_logical_emit_message`.
+    /// A message that was written with `pg_logical_emit_message`.
     case message(LogicalMessage)
 
     /// A row before its change.
@@ -67,7 +67,7 @@ package enum PgoutputMessage: Sendable, Hashable {
         }
     }
 
-    /// What somebody wrote with `pg_logical_emit_message`.
+    /// A message that was written with `pg_logical_emit_message`.
     package struct LogicalMessage: Sendable, Hashable {
         /// Whether it belongs to the transaction that wrote it.
         ///
@@ -75,7 +75,7 @@ package enum PgoutputMessage: Sendable, Hashable {
         package var isTransactional: Bool
         /// Where it stands.
         package var position: WALPosition
-        /// Who it is for.
+        /// The prefix, which names its receiver.
         package var prefix: String
         /// The content.
         package var content: ByteBuffer

@@ -10,7 +10,7 @@ package import PowerSyncProtocol
 ///   t   int32 length, the text of the value
 /// ```
 ///
-/// The bytes stay where the connection has put them: a column that nobody reads costs a few instructions.
+/// The bytes stay where the connection has put them: a column that no stream reads costs a few instructions.
 package struct PgoutputTuple: Sendable, Hashable {
     /// One value.
     package enum Column {

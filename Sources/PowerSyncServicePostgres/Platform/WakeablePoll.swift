@@ -18,7 +18,7 @@ final class WakeablePoll: Sendable {
         static let readable = Readiness(rawValue: 1)
         /// The socket can be written.
         static let writable = Readiness(rawValue: 2)
-        /// Somebody has called ``WakeablePoll/wake()``.
+        /// ``WakeablePoll/wake()`` was called.
         static let woken = Readiness(rawValue: 4)
     }
 

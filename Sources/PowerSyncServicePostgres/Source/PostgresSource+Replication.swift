@@ -148,7 +148,7 @@ extension PostgresSource: ReplicationSource {
         }
     }
 
-    /// How long the server waits for a sign of life on a change stream, before it gives the slot to somebody else.
+    /// The time for which the server waits for a message on a change stream, before it frees the slot.
     ///
     /// It hears one every 10 s (``WALStream/statusInterval``). Its own 60 s would keep the slot for longer than the lease of the
     /// storage is kept for a process whose network was cut.

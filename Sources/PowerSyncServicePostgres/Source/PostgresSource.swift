@@ -65,7 +65,7 @@ package final class PostgresSource: Sendable {
     let types = NIOLockedValueBox(PostgresTypeRegistry())
     /// What is known of the log having gone back.
     let rewinds = NIOLockedValueBox(LogRewinds())
-    /// What keeps tables from being read, as far as somebody has asked.
+    /// The tables that cannot be read, as of the last look.
     let obstacles = NIOLockedValueBox<[PostgresOID: KnownObstacle]>([:])
     /// How often tables were found to have had a change that cannot be assigned to a row.
     private let unassignableChanges = NIOLockedValueBox<[PostgresOID: UInt64]>([:])

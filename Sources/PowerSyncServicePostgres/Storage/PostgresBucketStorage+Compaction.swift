@@ -20,7 +20,7 @@ extension PostgresBucketStorage {
 
     /// Does a step in a transaction of its own.
     ///
-    /// - Returns: `nil` when somebody else compacts.
+    /// - Returns: `nil` when another process compacts.
     private func compactionStep(
         _ step: @escaping @Sendable (PostgresStatements) throws -> StreamCompaction.Step
     ) async throws -> StreamCompaction.Step? {

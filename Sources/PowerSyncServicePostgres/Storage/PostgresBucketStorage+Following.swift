@@ -4,7 +4,7 @@ package import PowerSyncServiceCore
 
 /// Learning of what other processes do (docs/postgres-storage.md "Several processes").
 extension PostgresBucketStorage {
-    /// How often to look when nobody says that there is news.
+    /// The interval of looks without a notification.
     static let followInterval = Duration.seconds(5)
     /// The pause before a lost connection is made again.
     static let reconnectPause = Duration.seconds(1)
@@ -55,17 +55,17 @@ extension PostgresBucketStorage {
         var isNew = true
         while true {
             if ContinuousClock.now >= nextCheck {
-                // Behind a pooler without sessions, nobody would be heard.
+                // Behind a pooler without sessions, no notification would arrive.
                 try await checkOthers(than: Int64(process) ?? 0)
                 nextCheck = .now.advanced(by: Self.followInterval)
             }
             let (checkpoint, streams) = try await read(on: connection)
             if let checkpoint { feed.publish(checkpoint) }
             forgetStreams(except: Set(streams.keys))
-            // What was deployed before the first look, nobody has told.
+            // There was no notification of what was deployed before the first look.
             look(known == streams ? .looked : .streamsChanged)
             known = streams
-            // Nobody has said here what was recorded before.
+            // There was no notification of what was recorded before.
             if isNew { look(.writeCheckpointsMissed) }
             isNew = false
             try await waitForChanges(on: connection, look)

@@ -19,14 +19,14 @@ extension PostgresBucketStorage {
         }
     }
 
-    /// Takes the lease of a stream, and keeps the connection for the next attempt when somebody else has it.
+    /// Takes the lease of a stream, and keeps the connection for the next attempt when another process has it.
     package func takeLease(of stream: ReplicationStreamID) async throws -> WriterLease {
         let kept = waiting.withLockedValue { $0.removeValue(forKey: stream) }
         if let kept {
             do {
                 return try await takeLease(of: stream, on: kept)
             } catch let error as PostgresError where error.code == .connection || error.code == .closed {
-                // It was ended while nobody used it.
+                // It was ended while it was idle.
             }
         }
         let connection = try await PostgresConnection.open(settings.connection, settings: schema.sessionSettings)
@@ -64,15 +64,11 @@ extension PostgresBucketStorage {
         _ stream: ReplicationStreamID,
         _ body: Handover<(inout any BucketStorageWriter) async throws -> Result>
     ) async throws -> Handover<Result> {
-        try await withThrowingTaskGroup(of: Handover<Result>.self) { group in
-            group.addTask {
-                var writer: any BucketStorageWriter = try await self.writer(of: stream, lease)
-                return Handover(value: try await body.value(&writer))
-            }
-            group.addTask { try await lease.hold(self.clock) { try await self.checkOthers(than: $0) } }
-            defer { group.cancelAll() }
-            guard let result = try await group.next() else { throw CancellationError() }
-            return result
+        try await firstOf {
+            var writer: any BucketStorageWriter = try await self.writer(of: stream, lease)
+            return Handover(value: try await body.value(&writer))
+        } or: {
+            try await lease.hold(self.clock) { try await self.checkOthers(than: $0) }
         }
     }
 
@@ -90,6 +86,6 @@ extension PostgresBucketStorage {
 
 /// What one task gives to another one, and does not touch again.
 private struct Handover<Value>: @unchecked Sendable {
-    // @unchecked: whoever makes it waits for the task that gets it.
+    // @unchecked: the task that makes it waits for the task that gets it.
     let value: Value
 }

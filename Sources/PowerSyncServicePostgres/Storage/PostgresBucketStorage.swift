@@ -37,7 +37,7 @@ package final class PostgresBucketStorage: Sendable {
         case maintenance
     }
 
-    /// The schema that the tables are in if nobody says otherwise.
+    /// The default schema of the tables.
     package static let defaultSchema = "powersync_storage"
 
     let settings: Settings
@@ -54,7 +54,7 @@ package final class PostgresBucketStorage: Sendable {
     /// Measures signs of life and pauses.
     let clock: any Clock<Duration>
     let logger: Logger
-    /// Connections of those who wait for a lease, and ask for it every second.
+    /// Connections of callers that wait for a lease, and ask for it every second.
     let waiting = NIOLockedValueBox<[ReplicationStreamID: PostgresConnection]>([:])
     /// Names that operations of a stream repeat, by their numbers; none that only a transaction has which may be lost.
     let names = NIOLockedValueBox<[ReplicationStreamID: [Int64: [UInt8]]]>([:])
@@ -294,7 +294,7 @@ package final class PostgresBucketStorage: Sendable {
 
     /// Runs something that writes, unless connections have been found to have no sessions.
     ///
-    /// Then it is looked for sessions first: somebody may have changed the pooler back.
+    /// Then it is looked for sessions first: the pooler may have been changed back.
     ///
     /// - Throws: ``PostgresError`` with code `noSession`, or what `body` throws.
     func inSession<Value>(_ body: () async throws -> Value) async throws -> Value {

@@ -110,7 +110,7 @@ package struct PostgresStorageMaintenance: StorageMaintenance {
         }
     }
 
-    /// Whoever replicates is noticed by its lock, before and after.
+    /// A process that replicates is detected by its lock, before and after.
     ///
     /// Nothing is deleted when a stream has come meanwhile. Services that only serve clients are not noticed; they end when they
     /// find out.

@@ -2,7 +2,7 @@ package import PowerSyncProtocol
 
 /// Why a value is not what a reader would expect.
 ///
-/// Replication goes on; whoever decodes logs it, once for each column and reason.
+/// Replication goes on; the decoder logs the problem, once for each column and reason.
 package struct PostgresValueProblem: Sendable, Hashable {
     /// What happened.
     package enum Reason: Sendable, Hashable {

@@ -128,7 +128,7 @@ final class DatabaseFiles: Sendable {
                 return try queue.read(check) == "ok"  // blocks: see check()
             }
         } catch let error as DatabaseError {
-            // Somebody else has the file for a moment.
+            // Another connection has locked the file for a moment.
             return error.resultCode == .SQLITE_BUSY
         } catch {
             return true

@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import PowerSyncSQLite
 import PowerSyncServiceCore
 
-/// Waits for the disk, which commits do not do by themselves; whoever asks at the same time waits for one commit.
+/// Waits for the disk, which commits do not do by themselves; callers that wait at the same time share one commit.
 final class DiskBarrier: Sendable {
     private struct Counts {
         var asked: UInt64 = 0

@@ -6,7 +6,7 @@ import PowerSyncServiceCore
 /// The write-ahead log that a killed process has left beside its database (its format: ``WriteAheadLogLength``).
 ///
 /// SQLite reads the pages of the log in the place of those of the database, and nothing in either file says that they belong together: an
-/// older copy that somebody has put in the place of the database becomes a mixture of both. Such a copy was changed after the last write to
+/// older copy that was put in the place of the database becomes a mixture of both. Such a copy was changed after the last write to
 /// the log. So was a database into which SQLite has copied the log: then its pages are those of the log.
 struct LeftoverLog {
     private let path: String

@@ -8,7 +8,7 @@ import PowerSyncSQLite
 /// SQLite by itself lets the commit that makes the WAL long copy it, and wait for the disk. Writes are spread over the whole
 /// file, so that takes longer than everything else; here another connection does it.
 ///
-/// The WAL can begin anew only at a moment when all of it is copied and nobody reads from it. While clients download there
+/// The WAL can begin anew only at a moment when all of it is copied and no connection reads from it. While clients download there
 /// may be none, and the WAL would grow for ever. Above a limit, the writer therefore waits for the readers that are there;
 /// those that begin meanwhile find everything in the file, and do not use the WAL. No read takes long.
 package final class WriteAheadLog: Sendable {
@@ -64,7 +64,7 @@ package final class WriteAheadLog: Sendable {
 
     /// Begins to copy the WAL into the file, if it is long and no copy is being made.
     ///
-    /// An error is left for the writer, who meets it when the WAL becomes too long.
+    /// An error is left for the writer, which meets it when the WAL becomes too long.
     func copyIfLong() {
         guard bytes > min(Self.copiedBytes, limit / 2) else { return }
         let begins = state.withLockedValue { state in

@@ -1,6 +1,6 @@
 import Foundation
 
-/// How far the write-ahead log of a database is written, to notice that somebody has cut it.
+/// The length to which the write-ahead log of a database is written, to detect that another program has cut it.
 ///
 /// ```
 /// offset  bytes

@@ -62,7 +62,7 @@ struct EmbeddedDevelopmentDatabase: DevelopmentDatabase {
     }
 
     /// The tables of the app: neither SQLite's own nor the service's.
-    private static func tables(_ db: Database) throws -> [String] {
+    static func tables(_ db: Database) throws -> [String] {
         try String.fetchAll(
             db,
             sql: """

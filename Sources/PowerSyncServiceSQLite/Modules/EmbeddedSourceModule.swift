@@ -72,6 +72,34 @@ package struct EmbeddedSourceModule: SourceModule {
 
     package func slots() async throws -> [SourceSlot]? { nil }
 
+    // MARK: Commands
+
+    package static let argumentForm = SourceArgumentForm(
+        kind: "a SQLite file",
+        form: "a SQLite file",
+        example: "app.db"
+    )
+
+    package init?(argument: String, like configured: (any SourceModule)?) throws {
+        guard FileManager.default.fileExists(atPath: argument) else { return nil }
+        self.init(path: argument, statements: [])
+    }
+
+    package var hasPassword: Bool { false }
+
+    package func readTables(for plan: SyncPlan?) async throws -> SourceTables {
+        try await EmbeddedCatalogue(path: path, statements: statements).read()
+    }
+
+    package func forEachRow(
+        readBy plan: SyncPlan,
+        _ body: @escaping @Sendable (SourceRow, SourceTableName) -> Void
+    ) async throws {
+        try await EmbeddedCatalogue(path: path, statements: statements).forEachRow(readBy: plan, body)
+    }
+
+    // MARK: Opening for a check
+
     private func openOnce(_ context: ModuleContext) async throws {
         let source = try open(context)
         defer { try? source.close() }

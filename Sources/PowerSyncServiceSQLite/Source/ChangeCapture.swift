@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
-/// Captures which rows of `source.db` change, whoever writes them (docs/service.md "The embedded source").
+/// Captures which rows of `source.db` change, by any writer (docs/service.md "The embedded source").
 ///
 /// The service adds four tables to the file:
 ///
@@ -101,7 +101,7 @@ enum ChangeCapture {
 
     /// Drops the triggers and the tables of the service, if they are there.
     ///
-    /// What is installed later has another history: nobody takes it for a continuation.
+    /// Triggers that are installed later begin another history, which is not taken for a continuation.
     static func uninstall(_ db: Database) throws {
         for trigger in try CaptureTrigger.existing(db) { try trigger.drop(db) }
         for table in ["_ps_log", "_ps_tables", "_ps_streams", "_ps_history"] {

@@ -5,7 +5,7 @@ import PowerSyncServiceCore
 
 /// The key of a row as the file has it: SQLite does not check that texts are UTF-8.
 ///
-/// A row with such a key has no identity that could be given to anybody, and is left out. But reading goes on after it.
+/// A row with such a key has no identity that clients could have, and is left out. But reading goes on after it.
 struct EmbeddedKey: Sendable {
     private enum Value: Sendable {
         case readable(SQLValue)

@@ -20,7 +20,7 @@ extension EmbeddedSource: WritableSource {
             try checkFiles()
             throw error
         }
-        // Before anybody is told: what is in a file without a name is gone with the process.
+        // Before the write is acknowledged: the contents of a file without a name are gone with the process.
         try checkFiles()
         signal.advance()
         return response

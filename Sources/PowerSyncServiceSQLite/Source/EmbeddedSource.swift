@@ -82,7 +82,7 @@ package final class EmbeddedSource: FileBacked {
 
     package func close() throws {
         try poll.close()
-        // Whoever copies the file, and not the one beside it, should have everything.
+        // A copy of the file, without the ones beside it, should have everything.
         _ = try? pool.writeWithoutTransaction { db in try db.checkpoint(.passive) }  // blocks: at the end
         try pool.close()
     }

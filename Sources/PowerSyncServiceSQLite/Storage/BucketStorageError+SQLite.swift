@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import PowerSyncServiceCore
 
-/// What keeps a process from opening the file of a bucket storage: the same words for whoever opens it, and whoever only looks.
+/// The errors that keep a process from opening the file of a bucket storage, in the same words for opening and for looking only.
 extension BucketStorageError {
     /// SQLite cannot use the file.
     static func cannotOpen(_ path: String, _ error: DatabaseError) -> BucketStorageError {

@@ -62,7 +62,7 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
             do {
                 return try read(readonly: true, body)
             } catch let error as DatabaseError where error.resultCode == .SQLITE_READONLY {
-                // Its last writer was killed in the middle of a transaction: only who may write can roll that back.
+                // Its last writer was killed in the middle of a transaction: only a connection that may write can roll that back.
                 return try read(readonly: false, body)
             }
         } catch let error as DatabaseError {

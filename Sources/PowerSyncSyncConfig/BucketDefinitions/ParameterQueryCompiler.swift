@@ -41,7 +41,7 @@ struct ParameterQueryCompiler {
     ///
     /// - Returns: `nil` when there is an error.
     mutating func compile(_ text: SQLSources.Text, hasPriority: Bool) -> ParameterQuery? {
-        // Without columns it says who gets the one bucket.
+        // Without columns it says which users get the one bucket.
         let syntax = SQLParser.parse(text, as: .parameterQuery)
         problems = syntax.problems
         guard let select = syntax.select else { return nil }

@@ -1,6 +1,6 @@
 /// Collects findings and gives them their place in the file.
 struct DiagnosticCollector {
-    /// The most findings that are kept: nobody reads more, and finding their places takes time.
+    /// The most findings that are kept: more are of no use to a reader, and finding their places takes time.
     static let maximumFindings = 200
 
     /// The file.
@@ -17,7 +17,7 @@ struct DiagnosticCollector {
 
     /// Adds a finding; one that is there already is ignored, and so is what exceeds ``maximumFindings``.
     ///
-    /// An error takes the place of the last warning then: nobody could mend a config that is refused for warnings.
+    /// An error takes the place of the last warning then: the errors have to be seen to mend a config that is refused.
     mutating func report(
         _ code: DiagnosticCode,
         _ message: String,

@@ -1,4 +1,4 @@
-/// Finds the name that somebody meant.
+/// Finds the known name that is nearest to a misspelled one.
 package enum NearName {
     /// The name that is most like a misspelt one.
     ///

@@ -19,7 +19,7 @@ package struct BucketWay: Sendable, Hashable {
 }
 
 extension BucketQuerier {
-    /// All ways to each bucket, for people who want to know why they get it.
+    /// All ways to each bucket, to explain why a user gets it.
     ///
     /// Unlike ``buckets(limits:lookUp:)`` this keeps every combination of rows; a querier with too many has no ways.
     ///

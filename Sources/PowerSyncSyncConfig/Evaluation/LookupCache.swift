@@ -21,7 +21,7 @@ struct LookupCache {
     ///
     /// - Parameters:
     ///   - keys: The keys.
-    ///   - name: Who looks up, for the error.
+    ///   - name: The name of the query, for the error.
     ///   - lookUp: Reads the index.
     /// - Returns: The rows of each key, maybe none.
     /// - Throws: ``BucketLimitError``, or what `lookUp` throws.
@@ -42,7 +42,7 @@ struct LookupCache {
             do {
                 found = try await lookUp(missing)
             } catch let error as BucketLimitError where error.breakdown.isEmpty {
-                // An index stops reading behind the limit, and does not know who asks.
+                // An index stops reading behind the limit, and does not know the query.
                 usage[name, default: 0] += limit + 1
                 throw BucketLimitError(limit: error.limit, breakdown: .largest(usage))
             }

@@ -18,8 +18,11 @@ package struct TablePattern: Sendable, Hashable, Codable {
 
     /// Whether the pattern may match several tables.
     package var isWildcard: Bool {
-        table.utf8.last == Self.wildcard || schema?.utf8.last == Self.wildcard
+        hasTableWildcard || hasSchemaWildcard
     }
+
+    /// Whether the schema has a wildcard, and the pattern tables of several schemas.
+    package var hasSchemaWildcard: Bool { schema?.utf8.last == Self.wildcard }
 
     /// Whether the name of the table has a wildcard.
     var hasTableWildcard: Bool { table.utf8.last == Self.wildcard }

@@ -55,9 +55,9 @@ struct PlannedWay {
 // MARK: - Warnings
 
 extension PlannedWay {
-    /// Who decides about the values of a key.
+    /// The origin of the values of a key.
     private enum Trust {
-        /// The verified token, or nobody.
+        /// The verified token: the client has no influence.
         case authenticated
         /// The client.
         case unauthenticated

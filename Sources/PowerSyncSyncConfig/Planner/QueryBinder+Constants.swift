@@ -131,7 +131,7 @@ extension QueryBinder {
 }
 
 extension DateModifier {
-    /// Modifiers that somebody may have meant.
+    /// Modifiers that may be meant.
     fileprivate static let examples = [
         "unixepoch", "julianday", "auto", "subsec", "start of day", "start of month", "start of year", "weekday 0",
     ]

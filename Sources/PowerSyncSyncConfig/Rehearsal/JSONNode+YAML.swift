@@ -72,7 +72,7 @@ extension JSONValue {
 }
 
 extension JSONValue {
-    /// A value that somebody types: JSON where it is JSON, otherwise the text itself.
+    /// A value that a user types: JSON where it is JSON, otherwise the text itself.
     package init(typed text: String) {
         self = JSONNode(parsing: text).map { JSONValue($0) } ?? .string(text)
     }

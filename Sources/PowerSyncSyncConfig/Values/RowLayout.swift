@@ -1,6 +1,6 @@
 /// The columns of a source table in order: what all of its rows have in common.
 ///
-/// Whoever reads rows makes one layout for a table and gives it to every row. Names are then neither copied for each row
+/// A reader of rows makes one layout for a table and gives it to every row. Names are then neither copied for each row
 /// nor looked up in it: an evaluator finds the positions of its columns once for a layout.
 package final class RowLayout: Sendable {
     /// The names of the columns, exactly as the source spells them.

@@ -83,7 +83,7 @@ package struct JSONLogHandler: LogHandler {
 
     package func log(event: LogEvent) {
         guard let line = line(for: event, at: Date()) else { return }
-        // Nobody reads it, or the disk is full: that is no reason to end.
+        // The reader has gone, or the disk is full: that is no reason to end.
         try? FileHandle.standardError.write(contentsOf: line)
     }
 

@@ -11,7 +11,7 @@ final class InProcessLineStream: SyncLineStream {
     private let connection: InProcessConnection
     private let id: FakeService.StreamID
     private let lines: LineQueue
-    private let place: UserStreams.Place
+    private let lease: UserStreams.Lease
     private let tasks: [Task<Void, Never>]
     private var reader = SyncLineReader(format: .bson)
     /// Lines that the client has not taken.
@@ -29,7 +29,7 @@ final class InProcessLineStream: SyncLineStream {
         let lines = LineQueue()
         self.connection = connection
         self.lines = lines
-        place = opened.place
+        lease = opened.lease
         let stream = FakeService.Stream(
             connection: connection.id,
             clientID: clientID,
@@ -58,6 +58,7 @@ final class InProcessLineStream: SyncLineStream {
     deinit {
         lines.finish(.clientClosed)
         for task in tasks { task.cancel() }
+        lease.release()
         _ = connection.service.state.withLockedValue { $0.streams.removeValue(forKey: id) }
         connection.service.changes.fire()
     }

@@ -3,7 +3,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1)))
 struct AttachmentQueueTests {

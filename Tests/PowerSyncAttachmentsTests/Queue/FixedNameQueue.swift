@@ -1,7 +1,8 @@
 import Foundation
 import PowerSyncTesting
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// A queue type of an app's, whose files all have one name.
 struct FixedNameQueue: AttachmentQueueProtocol {

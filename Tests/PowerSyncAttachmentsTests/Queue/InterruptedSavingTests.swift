@@ -4,7 +4,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Saving, with a failure or a cancellation at every call to the storage.
 @Suite("A save that is interrupted at any point", .timeLimit(.minutes(1))) struct InterruptedSavingTests {

@@ -4,7 +4,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Sweeping the file system, where a file has many paths.
 @Suite(.timeLimit(.minutes(1)))

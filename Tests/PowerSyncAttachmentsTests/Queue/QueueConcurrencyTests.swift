@@ -2,7 +2,8 @@ import Foundation
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1)))
 struct QueueConcurrencyTests {

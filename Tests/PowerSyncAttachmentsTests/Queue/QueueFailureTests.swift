@@ -3,7 +3,8 @@ import NIOConcurrencyHelpers
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1)))
 struct QueueFailureTests {

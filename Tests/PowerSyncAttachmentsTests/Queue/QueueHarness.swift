@@ -2,7 +2,8 @@ import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncTesting
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// A queue over a real database, storages in memory and a clock that stands still.
 ///
@@ -98,20 +99,17 @@ final class QueueHarness: Sendable {
         logger: (any LoggerProtocol)? = nil
     ) -> TransferContext {
         TransferContext(
+            files: AttachmentFiles(
+                service: service,
+                table: table,
+                storage: local,
+                paths: AttachmentPaths(directory: nil) { [self] in path($0) },
+                directory: QueueHarness.directory,
+                logger: logger ?? log
+            ),
             transport: BufferedAttachmentTransport(remote: remote, local: local),
-            keepsPartialDownloads: false,
-            localStorage: local,
-            service: service,
-            directory: QueueHarness.directory,
-            paths: AttachmentPaths(directory: nil) { [self] in path($0) },
-            errorHandler: nil,
             options: TransferOptions(maxConcurrentTransfers: limit, throttle: .zero),
-            logger: logger ?? log,
-            table: table,
-            progress: TransferProgressHub(),
-            clock: ElapsedClock(clock),
-            random: { 0.5 },
-            isDatabaseClosed: { false }
+            environment: environment
         )
     }
 

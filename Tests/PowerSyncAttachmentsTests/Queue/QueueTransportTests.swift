@@ -4,7 +4,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Queues over an ``AttachmentTransportAdapter`` of the app.
 @Suite(.timeLimit(.minutes(1)))

@@ -3,7 +3,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Two queues, each with a table of its own, and files in one directory.
 @Suite("A path in a directory of two queues", .timeLimit(.minutes(1))) struct SharedDirectoryTests {

@@ -4,7 +4,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Saving and downloading where something is already at the path of the file name.
 @Suite("A path that is taken", .timeLimit(.minutes(1))) struct TakenPathTests {

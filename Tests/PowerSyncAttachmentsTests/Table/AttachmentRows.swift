@@ -3,11 +3,13 @@ import NIOConcurrencyHelpers
 import PowerSyncTesting
 import TestSupport
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// A database with an attachments table, a context over it, and a clock that stands still until a test sets it.
 final class AttachmentRows: Sendable {
     let db: any PowerSyncDatabaseProtocol
+    let table: AttachmentTable
     let context: AttachmentContext
     let storage: InMemoryLocalStorage
     private let log = RecordingLogger()
@@ -28,9 +30,10 @@ final class AttachmentRows: Sendable {
         self.clock = clock
         db = PowerSyncDatabase(schema: Schema(tables: tables), dbFilename: path, logger: log)
         storage = InMemoryLocalStorage(files: Dictionary(uniqueKeysWithValues: files.map { ($0, Data($0.utf8)) }))
-        context = AttachmentContext(db: db, tableName: tableName, logger: log, maxArchivedCount: limit) {
+        table = AttachmentTable(db: db, name: tableName, logger: log, maxArchivedCount: limit) {
             clock.time.withLockedValue(\.self)
         }
+        context = AttachmentContext(table: table)
     }
 
     /// Runs a test with a database of its own.
@@ -68,7 +71,7 @@ final class AttachmentRows: Sendable {
 
     /// Writes rows exactly as they are, with their timestamps.
     func insert(_ attachments: Attachment...) async throws {
-        let store = context.store
+        let store = table.store
         _ = try await db.writeTransaction { transaction in
             for attachment in attachments { try store.insert(attachment, in: transaction) }
         }
@@ -104,7 +107,7 @@ final class AttachmentRows: Sendable {
         downloads: Bool = true,
         archives: Bool = true
     ) async throws -> WatchElementSummary {
-        try await context.process(
+        try await table.process(
             items,
             filenames: { item in
                 let name = item.filename ?? "\(item.id).\(item.fileExtension ?? "")"
@@ -121,7 +124,7 @@ final class AttachmentRows: Sendable {
 
     /// Verifies all rows; the files should be in `/files`.
     func verify(downloads: Bool = true) async throws {
-        try await context.verify(downloads: downloads, localUri: AttachmentRows.localUri, storage: storage)
+        try await table.verify(downloads: downloads, localUri: AttachmentRows.localUri, storage: storage)
     }
 
     /// The path of a file in `/files`.

@@ -2,7 +2,8 @@ import NIOConcurrencyHelpers
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1)))
 struct AttachmentServiceTests {
@@ -64,9 +65,9 @@ struct AttachmentServiceTests {
     @Test
     func `Services that share a lock take turns`() async throws {
         try await AttachmentRows.with { rows async throws in
-            let lock = AsyncLock()
-            let first = AttachmentService(context: rows.context, lock: lock)
-            let second = AttachmentService(context: rows.context, lock: lock)
+            let table = SharedAttachmentTable()
+            let first = AttachmentService(context: rows.context, table: table)
+            let second = AttachmentService(context: rows.context, table: table)
             try await first.withContext { _ -> Void in
                 await #expect {
                     try await second.withContext { _ in }
@@ -132,7 +133,7 @@ struct AttachmentServiceTests {
             _ = try await rows.context.saveAttachment(attachment: .row("b", .queuedUpload, size: 77))
             try await rows.insert(.row("c", .synced), .row("d", .archived))
             rows.time = 4
-            _ = try await rows.context.markDeleted(id: "b") { _, _ in }
+            _ = try await rows.table.markDeleted(id: "b") { _, _ in }
             #expect(try await active.next() == ["a", "b"])
             try await rows.context.clearQueue()
             #expect(try await active.next() == [])

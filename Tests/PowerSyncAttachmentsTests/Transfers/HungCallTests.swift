@@ -4,7 +4,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// Calls into the app's code for one attachment that do not return.
 @Suite("A call into the app's code that hangs", .timeLimit(.minutes(1))) struct HungCallTests {

@@ -1,6 +1,7 @@
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1)))
 struct TransferProgressHubTests {

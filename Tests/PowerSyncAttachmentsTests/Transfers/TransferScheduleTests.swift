@@ -1,6 +1,7 @@
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 @Suite
 struct TransferScheduleTests {

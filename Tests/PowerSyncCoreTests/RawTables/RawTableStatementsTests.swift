@@ -9,6 +9,7 @@ import Testing
 /// Statements of raw tables are worked out once, and again when something changes that they depend on.
 @Suite struct RawTableStatementsTests {
     private let database: LocalTestDatabase
+    private let statements = RawTableStatements()
     private let table = ClientRawTable(name: "t", structure: .init(tableName: "t"))
 
     init() throws {
@@ -24,7 +25,7 @@ import Testing
 
     private func statement(_ kind: RawTableStatements.Kind) throws -> RawTableStatement {
         try database.queue.writeWithoutTransaction { db in
-            try ConnectionState.of(db).rawTableStatements.statement(kind, of: table, db)
+            try statements.statement(kind, of: table, db)
         }
     }
 
@@ -64,7 +65,7 @@ import Testing
         let table = ClientRawTable(name: "t", delete: .init(sql: sql, parameters: [.id]))
         let error = #expect(throws: LocalDatabaseError.self) {
             try database.queue.writeWithoutTransaction { db in
-                _ = try ConnectionState.of(db).rawTableStatements.statement(.delete, of: table, db)
+                _ = try statements.statement(.delete, of: table, db)
             }
         }
         #expect(error?.message.contains("raw table t") == true)
@@ -77,7 +78,7 @@ import Testing
             delete: .init(sql: "DELETE FROM t WHERE id = ?; -- why\n ;", parameters: [.id])
         )
         try database.queue.writeWithoutTransaction { db in
-            _ = try ConnectionState.of(db).rawTableStatements.statement(.delete, of: table, db)
+            _ = try statements.statement(.delete, of: table, db)
         }
     }
 

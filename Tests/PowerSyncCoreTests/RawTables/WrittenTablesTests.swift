@@ -30,7 +30,7 @@ import Testing
                 CREATE TRIGGER a AFTER INSERT ON t BEGIN INSERT INTO u VALUES (NEW.id); END;
                 CREATE TRIGGER b AFTER INSERT ON u BEGIN DELETE FROM log; END;
                 """,
-            written: ["t", "u", "log", "sqlite_sequence"]
+            written: ["t", "u", "log"]
         ),
         Case(
             testDescription: "foreign keys",
@@ -83,49 +83,68 @@ import Testing
             let written = try WrittenTables(of: example.sql, db)
             #expect(written == expected)
             var schema = KnownSchema()
-            try written.announce(&schema, db)
+            try written.announce(db, schema: &schema)
         }
     }
 
-    @Test("A statement that is not seen to write may do anything")
-    func statementsThatWriteNowhereMayDoAnything() throws {
+    @Test(
+        "A statement that is not seen to write rows of tables may do anything",
+        arguments: [
+            "SELECT ?1", "COMMIT", "SAVEPOINT s", "PRAGMA user_version = 2", "CREATE TABLE x AS SELECT 1",
+            "DROP TABLE t",
+            "ALTER TABLE t ADD COLUMN x", "INSERT INTO view_of_t VALUES (?1)",
+        ]
+    )
+    func otherStatementsMayDoAnything(_ sql: String) throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
+        try database.run(
+            """
+            CREATE TABLE t (id TEXT PRIMARY KEY);
+            CREATE VIEW view_of_t AS SELECT id FROM t;
+            CREATE TRIGGER nothing INSTEAD OF INSERT ON view_of_t BEGIN SELECT 1; END;
+            """
+        )
         try database.queue.write { db in
-            let ofReading = try WrittenTables(of: "SELECT ?1", db)
-            #expect(ofReading == .anything)
-            let ofNothing = try WrittenTables(of: WrittenTables.Program(), ignoring: [], db)
-            #expect(ofNothing == .anything)
+            let written = try WrittenTables(of: sql, db)
+            #expect(written == .anything)
+            #expect(db.isInsideTransaction)
+            let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE name IN ('t', 'x')")
+            #expect(tables == ["t"])
         }
     }
 
-    /// What later versions of SQLite may make of `EXPLAIN`.
-    @Test("A program that is not understood may do anything")
-    func unknownProgramsMayDoAnything() throws {
+    @Test func tableOfAStatementIsItsOwn() throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
-        try database.run("CREATE TABLE t (id TEXT PRIMARY KEY)")
-        let page = try #require(try database.integer("SELECT rootpage FROM sqlite_master WHERE name = 't'"))
+        try database.run(
+            """
+            CREATE TABLE a (id TEXT PRIMARY KEY);
+            CREATE TABLE "T t" (id TEXT PRIMARY KEY);
+            CREATE TRIGGER copy BEFORE INSERT ON "T t" BEGIN INSERT INTO a VALUES (NEW.id); END;
+            CREATE VIEW v AS SELECT id FROM a;
+            CREATE TRIGGER through INSTEAD OF INSERT ON v BEGIN INSERT INTO a VALUES (NEW.id); END;
+            """
+        )
         try database.queue.write { db in
-            var program = WrittenTables.Program()
-            program.add("OpenWrite", 0, page, 0, "1")
-            program.add("Insert", 0, 1, 2)
-            let ofProgram = try WrittenTables(of: program, ignoring: [], db)
-            #expect(ofProgram == .tables([ExactText("t")]))
-            var unknownInstruction = program
-            unknownInstruction.add("OpenWriteAhead", 0, page, 0)
-            let ofInstruction = try WrittenTables(of: unknownInstruction, ignoring: [], db)
-            #expect(ofInstruction == .anything)
-            var otherSQL = program
-            otherSQL.add("SqlExec")
-            let ofSQL = try WrittenTables(of: otherSQL, ignoring: [], db)
-            #expect(ofSQL == .anything)
-            var unknownPage = program
-            unknownPage.add("OpenWrite", 0, 1_000_000, 0)
-            let ofPage = try WrittenTables(of: unknownPage, ignoring: [], db)
-            #expect(ofPage == .anything)
-            var unknownTable = program
-            unknownTable.add("VUpdate", 0, 0, 0, "t")
-            let ofTable = try WrittenTables(of: unknownTable, ignoring: ["t"], db)
-            #expect(ofTable == .anything)
+            let ofTable = try WrittenTables.target(of: "WITH x AS (SELECT 1) INSERT INTO \"t T\" SELECT * FROM x", db)
+            #expect(ofTable == "T t")
+            let ofView = try WrittenTables.target(of: "INSERT INTO v VALUES (1)", db)
+            #expect(ofView == nil)
+            let written = try WrittenTables(of: "INSERT INTO v VALUES (1)", db)
+            #expect(written == .tables([ExactText("a")]))
         }
+    }
+
+    /// Whatever is asked about a statement, nothing of it happens, and other observers are told nothing.
+    @Test func askingChangesNothing() throws {
+        let database = try LocalTestDatabase(schema: ClientSchema())
+        try database.run("CREATE TABLE t (id TEXT PRIMARY KEY); INSERT INTO t VALUES ('1')")
+        let observer = ChangeCounter(tables: ["t"])
+        try database.queue.write { db in
+            db.add(transactionObserver: observer)
+            _ = try WrittenTables(of: "DELETE FROM t", db)
+            _ = try StatementEffects.triggers(of: "DELETE FROM t", db)
+        }
+        #expect(observer.changes == 0)
+        #expect(try database.integer("SELECT count(*) FROM t") == 1)
     }
 }

@@ -181,7 +181,7 @@ import Testing
         #expect(try pages(scenario.start(live: [key(1)])).count == 50)
         // An open stream is not ended for a trial.
         scenario.now = scenario.now.adding(seconds: 1)
-        #expect(try scenario.receive(.tokenExpires(in: 4_000)).isEmpty)
+        #expect(try scenario.receive(.tokenExpires(in: 4_000)).kinds.isEmpty)
         #expect(try pages(scenario.start(live: [key(1)])).count == 100)
         #expect(leftOut(scenario).isEmpty)
     }
@@ -259,7 +259,7 @@ import Testing
         // All that is held stands in front: another order would change nothing.
         try scenario.receive(.cp(2, [], streams: [refusing(1, 2)]), .done)
         #expect(try scenario.send(.subscriptionsChanged(live: held)).isEmpty)
-        #expect(try scenario.receive(.tokenExpires(in: 4_000)).isEmpty)
+        #expect(try scenario.receive(.tokenExpires(in: 4_000)).kinds.isEmpty)
     }
 
     // MARK: - Cost

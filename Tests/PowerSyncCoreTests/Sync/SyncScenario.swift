@@ -253,6 +253,11 @@ extension SyncScenario {
     }
 }
 
+extension SyncEngine {
+    /// Whether a validated checkpoint waits for the end of an upload.
+    var hasPendingCheckpoint: Bool { machine.heldBackCheckpoint != nil }
+}
+
 extension ChangedRows {
     /// How SQLite finds the rows: a line for each step.
     func plan(_ db: Database) throws -> [String] {
@@ -284,9 +289,9 @@ extension [SyncAction] {
     /// The published states.
     var statuses: [DownloadStatus] { compactMap(\.status) }
 
-    /// The actions by name, for comparing sequences.
+    /// The actions by name, for comparing sequences; without ``wishes``.
     var kinds: [String] {
-        map { action in
+        compactMap { action -> String? in
             switch action {
             case .log(let message): "log \(message.severity)"
             case .establishStream: "establish"
@@ -294,6 +299,19 @@ extension [SyncAction] {
             case .closeStream(let hideDisconnect): "close(\(hideDisconnect))"
             case .didCompleteSync: "did complete"
             case .updateStatus: "status"
+            case .heldBack, .lookAtUploads: nil
+            }
+        }
+    }
+
+    /// What the engine says of the upload queue, and of the checkpoint that waits for it.
+    var wishes: [String] {
+        compactMap { action -> String? in
+            switch action {
+            case .heldBack(let checkpoint?): "held back \(checkpoint.rawValue)"
+            case .heldBack(nil): "none held back"
+            case .lookAtUploads(let reason): "look: \(reason)"
+            case .log, .establishStream, .fetchCredentials, .closeStream, .didCompleteSync, .updateStatus: nil
             }
         }
     }

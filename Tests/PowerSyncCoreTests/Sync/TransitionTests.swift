@@ -98,14 +98,14 @@ import Testing
     func uploadCompletedWithoutPending(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
         #expect(!scenario.engine.hasPendingCheckpoint)
-        #expect(try scenario.send(.uploadCompleted).isEmpty)
+        #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
     }
 
     @Test("held back, completed upload, older than the target")
     func uploadCompletedBeforeTarget() throws {
         let scenario = try StartingPoint.heldBack.scenario()
         try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(6), $0) }
-        #expect(try scenario.send(.uploadCompleted).isEmpty)
+        #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
         #expect(!scenario.engine.hasPendingCheckpoint)
         #expect(scenario.engine.machine.trackedCheckpoint != nil)
     }
@@ -113,7 +113,7 @@ import Testing
     @Test("held back, completed upload, something was written since: kept")
     func uploadCompletedBeforeNextWrite() throws {
         let scenario = try StartingPoint.heldBack.scenario()
-        #expect(try scenario.send(.uploadCompleted).isEmpty)
+        #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
         #expect(scenario.engine.hasPendingCheckpoint)
     }
 
@@ -210,7 +210,7 @@ import Testing
     @Test("active, keepalive answered", arguments: StartingPoint.active)
     func keepaliveAnswered(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
-        #expect(try scenario.send(.keepaliveAnswered).isEmpty)
+        #expect(try scenario.send(.keepaliveAnswered).kinds.isEmpty)
         #expect(scenario.engine.isActive)
         #expect(scenario.engine.hasPendingCheckpoint == (point == .heldBack))
     }

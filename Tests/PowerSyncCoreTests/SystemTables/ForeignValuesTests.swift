@@ -225,7 +225,7 @@ import Testing
         let error = #expect(throws: LocalDatabaseError.self) {
             try database.queue.write { db in
                 var schema = KnownSchema()
-                _ = try KeptRows.fetch(&schema, db)
+                _ = try KeptRows.fetch(db, schema: &schema, isQueueEmpty: false)
             }
         }
         #expect(error?.message.contains("parked write: type") == true)

@@ -74,6 +74,29 @@ import Testing
         }
     }
 
+    @Test func attemptsBeginWithAShortPauseAgainAfterAStreamWasReplicatedForAnHour() async throws {
+        let error = ReplicationSourceError(.unavailable, "The source does not answer.")
+        source.retentionErrors.withLockedValue { $0 = [error, error, error] }
+        try await replicating {
+            for pause in [500, 1000, 2000] {
+                try await clock.waitForTimer(of: .milliseconds(pause))
+                clock.advance(by: .milliseconds(pause))
+            }
+            let first = try await published()
+            clock.advance(by: .seconds(3600))
+            source.retentionErrors.withLockedValue { $0 = [error] }
+            // The table is copied again.
+            source.alter(.addColumn("note", to: "items"))
+            try await clock.waitForTimer(of: .milliseconds(500))
+            clock.advance(by: .milliseconds(500))
+            #expect(try await storage.streams().map(\.id) == [first])
+        }
+        let pauses = log.lines.filter { $0.contains("The source does not answer.") }.compactMap { line in
+            line.firstMatch(of: /attempt=(\d+) .*pause_ms=([\d.]+)/).map { "\($0.1): \($0.2)" }
+        }
+        #expect(pauses == ["1: 500.0", "2: 1000.0", "3: 2000.0", "1: 500.0"])
+    }
+
     @Test func aStreamThatClientsAreServedFromIsReplacedByAnotherOne() async throws {
         try await replicating {
             let first = try await published()

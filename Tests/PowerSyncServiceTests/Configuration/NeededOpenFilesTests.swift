@@ -1,3 +1,4 @@
+import RunningServiceTestSupport
 import TestSupport
 import Testing
 

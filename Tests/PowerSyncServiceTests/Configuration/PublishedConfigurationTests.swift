@@ -130,27 +130,4 @@ import Testing
         #expect(errors.map(\.key) == ["replication.connections[0].type"])
         #expect(errors.first?.message.contains("mysql cannot be replicated") == true)
     }
-
-    @Test(arguments: ["127.0.0.1:1", "no-such-host.invalid"])
-    func aStorageOutOfReach(_ host: String) async throws {
-        let folder = FileManager.default.temporaryDirectory
-        var settings = PostgresSettings(uri: "postgresql://postgres:postgres@\(host)/postgres?connect_timeout=5")
-        settings.tls = .disable
-        var configuration = ServiceConfiguration(
-            source: .embedded(path: folder.appending(path: "none/source.db").path, statements: []),
-            storage: .postgresql(settings),
-            syncConfig: .deployed
-        )
-        configuration.port = 0
-        configuration.host = "127.0.0.1"
-        let findings = try await Doctor(logger: ServiceScenario.logger).examine(configuration)
-        let error = try #require(findings.first { $0.area == .storage && $0.severity == .error })
-        let text = "\(error.message) \(error.remedy ?? "")"
-        for word in ["moved away", "makes it again", "damaged", "(secret)", "teardown"] {
-            #expect(!text.contains(word), "\(text)")
-        }
-        #expect(error.remedy?.contains("the storage itself is left as it is") == true)
-        // User, password and host are the same text, and the message is whole.
-        #expect(text.contains("as postgres"), "\(text)")
-    }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PowerSyncAuth
+import RunningServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -8,27 +9,12 @@ import Testing
 
 /// Reading the configuration file (docs/service.md "Configuration").
 @Suite struct ServiceConfigurationYAMLTests {
-    /// The smallest file that can be used, with more lines.
-    private static func yaml(
-        _ more: String = "",
-        source: String = "type: embedded\n      path: data/source.db"
-    ) -> String {
-        """
-        replication:
-          connections:
-            - \(source)
-        storage: {type: sqlite, path: data/buckets.db}
-        sync_config: {content: "streams: {}"}
-        \(more)
-        """
-    }
-
     private static func read(_ yaml: String, _ environment: [String: String] = [:]) throws -> ServiceConfiguration {
         try ServiceConfiguration(yaml: yaml, file: "/etc/ps/service.yaml", environment: environment)
     }
 
     @Test func theSmallestFileHasDefaults() throws {
-        let configuration = try Self.read(Self.yaml())
+        let configuration = try Self.read(RefusedConfiguration.yaml())
         #expect(configuration.source == .embedded(path: "/etc/ps/data/source.db", statements: []))
         #expect(configuration.storage == .sqlite(path: "/etc/ps/data/buckets.db"))
         #expect(configuration.syncConfig == .content("streams: {}"))
@@ -119,14 +105,14 @@ import Testing
 
     @Test(arguments: ["0.0.0.0", "192.168.1.7", "::1"])
     func addressOfTheMetrics(_ host: String) throws {
-        let configuration = try Self.read(Self.yaml("host: \"\(host)\""))
+        let configuration = try Self.read(RefusedConfiguration.yaml("host: \"\(host)\""))
         #expect(configuration.host == host)
         #expect(configuration.metricsHost == host)
     }
 
     @Test func keysFromElsewhere() throws {
         let authentication = try Self.read(
-            Self.yaml(
+            RefusedConfiguration.yaml(
                 """
                 client_auth:
                   jwks_uri: [https://a.example/keys, "http://b.example:8080/keys"]
@@ -149,7 +135,7 @@ import Testing
     @Test func theEnvironmentReplacesTheLogOptions() throws {
         let environment = ["PS_LOG_LEVEL": "debug", "PS_LOG_FORMAT": "json"]
         for more in ["", "system: {logging: {level: error, format: text}}"] {
-            let configuration = try Self.read(Self.yaml(more), environment)
+            let configuration = try Self.read(RefusedConfiguration.yaml(more), environment)
             #expect(configuration.logging.level == .debug)
             #expect(configuration.logging.format == .json)
         }
@@ -158,7 +144,7 @@ import Testing
     @Test func allThatIsWrongIsSaidInOneRun() throws {
         let error = #expect(throws: ServiceError.self) {
             try Self.read(
-                Self.yaml(
+                RefusedConfiguration.yaml(
                     """
                     client_auth: {audience: [a], jwks: {keys: []}, audiance: b}
                     prot: 1
@@ -191,7 +177,7 @@ import Testing
     /// Keys of the established service that do nothing here, with values that ask for something.
     @Test func keysWithoutEffectAreWarnings() throws {
         let configuration = try Self.read(
-            Self.yaml(
+            RefusedConfiguration.yaml(
                 """
                 client_auth: {audience: [a], jwks: {keys: [{kty: oct, alg: HS256, kid: a, k: AQID}]}}
                 api: {parameters: {bucket_count_cache_ttl_minutes: 5, checkpoint_request_retention_minutes: 5}}
@@ -207,140 +193,11 @@ import Testing
             ]
         )
         let usual = "api: {parameters: {checkpoint_request_retention_minutes: 60}}"
-        #expect(try Self.read(Self.yaml(usual)).warnings.count == 1)
+        #expect(try Self.read(RefusedConfiguration.yaml(usual)).warnings.count == 1)
     }
 
-    struct ErrorCase: CustomTestStringConvertible, Sendable {
-        var yaml: String
-        var line: Int?
-        var key: String?
-        var message: String
-        var code = ServiceError.Code.invalidConfiguration
-        var testDescription: String { "\(key ?? "file"): \(message)" }
-    }
-
-    /// Files that are refused; `PS_A` is "text" in the environment.
-    static let refused = [
-        ErrorCase(yaml: "", message: "the file is empty"),
-        ErrorCase(yaml: "- a", line: 1, message: "expected a mapping"),
-        ErrorCase(yaml: "a: [", line: 2, message: "not valid YAML"),
-        ErrorCase(yaml: "port: 1\nport: 2", line: 1, message: "not valid YAML"),
-        ErrorCase(yaml: "a: {k: hunter2}\na: 2", line: 1, message: "not valid YAML: a is there twice"),
-        ErrorCase(yaml: "storage: {}", line: 1, key: "replication", message: "missing"),
-        ErrorCase(yaml: "replication: {connections: []}", line: 1, key: "replication.connections", message: "missing"),
-        ErrorCase(
-            yaml: "replication: {connections: [{}, {}]}",
-            line: 1,
-            key: "replication.connections",
-            message: "only one connection is possible"
-        ),
-        ErrorCase(
-            yaml: yaml(source: "uri: x"),
-            line: 3,
-            key: "replication.connections[0].type",
-            message: "missing"
-        ),
-        ErrorCase(
-            yaml: yaml(source: "type: mysql"),
-            line: 3,
-            key: "replication.connections[0].type",
-            message: "mysql cannot be replicated by this version"
-        ),
-        ErrorCase(
-            yaml: yaml(source: "type: postgresql"),
-            line: 3,
-            key: "replication.connections[0].hostname",
-            message: "missing; give it here or in uri"
-        ),
-        ErrorCase(
-            yaml: yaml(source: "type: embedded"),
-            line: 3,
-            key: "replication.connections[0].path",
-            message: "missing"
-        ),
-        ErrorCase(yaml: yaml("port: 65536"), line: 7, key: "port", message: "between 1 and 65535"),
-        ErrorCase(yaml: yaml("port: x"), line: 7, key: "port", message: "\"x\" is not a whole number"),
-        ErrorCase(yaml: yaml("port: [1]"), line: 7, key: "port", message: "expected a single value"),
-        ErrorCase(yaml: yaml("port: !env PORT"), line: 7, key: "port", message: "must begin with PS_"),
-        ErrorCase(yaml: yaml("port: !env PS_PORT"), line: 7, key: "port", message: "PS_PORT is not set"),
-        ErrorCase(yaml: yaml("port: !env PS_A::number"), line: 7, key: "port", message: "PS_A is not a number"),
-        ErrorCase(yaml: yaml("port: !env PS_A::date"), line: 7, key: "port", message: "the type is not"),
-        ErrorCase(
-            yaml: yaml("client_auth: {jwks_uri: [https://example.com/keys, ftp://example.com/keys]}"),
-            line: 7,
-            key: "client_auth.jwks_uri",
-            message: "begins with https://"
-        ),
-        ErrorCase(
-            yaml: yaml("client_auth: {jwks_uri: https://example.com/keys, jwks_reject_ip_ranges: [10.0.0.0/40]}"),
-            line: 7,
-            key: "client_auth.jwks_reject_ip_ranges",
-            message: "10.0.0.0/40"
-        ),
-        ErrorCase(
-            yaml: yaml("client_auth: {supabase: true, supabase_jwt_secret: short}"),
-            line: 7,
-            key: "client_auth.supabase_jwt_secret",
-            message: "can be guessed"
-        ),
-        ErrorCase(
-            yaml: yaml("port: 9090\ntelemetry: {prometheus_port: 9090}"),
-            line: 8,
-            key: "telemetry.prometheus_port",
-            message: "choose another one"
-        ),
-        ErrorCase(
-            yaml: yaml("client_auth: {supabase: true}"),
-            line: 7,
-            key: "client_auth.supabase",
-            message: "the host of the source is not db.<reference>.supabase.co"
-        ),
-        ErrorCase(
-            yaml: yaml("client_auth:\n  jwks:\n    keys:\n      - kty: oct\n        alg: HS256"),
-            line: 10,
-            key: "client_auth.jwks.keys[0].k",
-            message: "needs \"k\""
-        ),
-        ErrorCase(
-            yaml: yaml("api: {parameters: {max_concurrent_connections: 0}}"),
-            line: 7,
-            key: "api.parameters.max_concurrent_connections",
-            message: "at least 1"
-        ),
-        ErrorCase(
-            yaml: yaml("system: {logging: {level: loud}}"),
-            line: 7,
-            key: "system.logging.level",
-            message: "\"loud\" is not one of"
-        ),
-        ErrorCase(
-            yaml: yaml("development: {token_endpoint: maybe}"),
-            line: 7,
-            key: "development.token_endpoint",
-            message: "is not true or false"
-        ),
-        ErrorCase(
-            yaml: yaml("development: {write_endpoints: false}"),
-            line: 7,
-            key: "development.write_endpoints",
-            message: "unknown key"
-        ),
-        ErrorCase(
-            yaml: yaml("tls: {certificate: cert.pem}"),
-            line: 7,
-            key: "tls.private_key",
-            message: "missing; give a file"
-        ),
-        ErrorCase(
-            yaml: yaml("migrations: {disable_auto_migration: perhaps}"),
-            line: 7,
-            key: "migrations.disable_auto_migration",
-            message: "is not true or false"
-        ),
-    ]
-
-    @Test(arguments: refused)
-    func errorsNameFileLineAndKey(_ test: ErrorCase) throws {
+    @Test(arguments: RefusedConfiguration.all)
+    func errorsNameFileLineAndKey(_ test: RefusedConfiguration) throws {
         #expect {
             _ = try Self.read(test.yaml, ["PS_A": "text"])
         } throws: { error in

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 import TestSupport

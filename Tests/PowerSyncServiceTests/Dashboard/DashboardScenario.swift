@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 import TestSupport

@@ -1,6 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import TestSupport

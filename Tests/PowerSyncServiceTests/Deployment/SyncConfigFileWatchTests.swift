@@ -2,6 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import TestSupport

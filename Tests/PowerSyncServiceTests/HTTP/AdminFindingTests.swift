@@ -3,6 +3,7 @@ import GRDB
 import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import GRDB
+import RunningServiceTestSupport
 import TestSupport
 
 @testable import PowerSyncService

@@ -2,6 +2,7 @@ import Foundation
 import PowerSyncAuth
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import RunningServiceTestSupport
 import PowerSyncTesting
 import TestSupport
 import Testing

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTPCompression
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import Testing

@@ -1,6 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
 import RSocket
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOPosix
+import RunningServiceTestSupport
 import PowerSyncTesting
 import RSocket
 import ServiceTestSupport
@@ -180,8 +181,11 @@ import Testing
             var channels = accepted.makeAsyncIterator()
             let channel = try #require(await channels.next())
             let work = Task {
-                try await DepartureHandler.cancellingWhenClientLeaves(channel) {
+                try await firstOf {
                     try await stopped.sleep(for: .seconds(1))
+                } or: {
+                    try await DepartureHandler.waitUntilClientLeaves(channel)
+                    throw CancellationError()
                 }
             }
             try await stopped.waitForTimer(of: .seconds(1))

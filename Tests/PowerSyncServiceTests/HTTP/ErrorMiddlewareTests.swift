@@ -4,6 +4,7 @@ import HummingbirdTesting
 import NIOCore
 import PowerSyncAuth
 import PowerSyncProtocol
+import PowerSyncTesting
 import Prometheus
 import ServiceTestSupport
 import Testing
@@ -115,6 +116,21 @@ import Testing
         #expect(
             try await Self.counted(test) == [#"powersync_http_responses_total{status="\#(status.prefix(1))xx"} 1"#]
         )
+    }
+
+    @Test func theDurationOfARequestIsMeasuredOnTheInjectedClock() async throws {
+        let clock = TestClock()
+        let log = CollectedLog()
+        let router = Router(context: ServiceRequestContext.self)
+        router.add(middleware: ErrorMiddleware(clock: clock) { "7" })
+        router.get("asked") { _, _ in
+            clock.advance(by: .microseconds(1_250_500))
+            return Self.response(.ok)
+        }
+        try await Application(router: router, logger: log.logger).test(.router) { client in
+            _ = try await client.executeRequest(uri: "/asked", method: .get, headers: [:], body: nil)
+        }
+        #expect(log.lines.contains { $0.contains("Request complete") && $0.contains("duration_ms=1250.5") })
     }
 
     @Test func aRefusedTokenIsCounted() async throws {

@@ -3,6 +3,7 @@ import Hummingbird
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import Testing

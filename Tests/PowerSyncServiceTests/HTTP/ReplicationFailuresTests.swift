@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncProtocol
 import PowerSyncSyncConfig
+import RunningServiceTestSupport
 import PowerSyncTesting
 import PowerSyncUpload
 import ServiceTestSupport

@@ -1,5 +1,7 @@
 import Foundation
+import NIOCore
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 import TestSupport
@@ -38,47 +40,19 @@ import TestSupport
         }
     }
 
-    struct BodyCase: CustomTestStringConvertible, Sendable {
-        var body: String
-        var type = "application/json"
-        var status = 400
-        var details: String?
-        var testDescription: String { "\(type) \(body.prefix(60))" }
-    }
-
-    @Test(arguments: [
-        BodyCase(body: #"{"buckets":[{"name":"x"}]}"#, details: "buckets"),
-        BodyCase(body: #"{"buckets":[{"name":"x","after":"-1"}]}"#, details: "after"),
-        BodyCase(
-            body: #"{"streams":{"subscriptions":[{"stream":"a","override_priority":null}]}}"#,
-            details: "parameters"
-        ),
-        BodyCase(
-            body: #"{"streams":{"subscriptions":[{"stream":"a","parameters":null,"override_priority":9}]}}"#,
-            details: "override_priority"
-        ),
-        BodyCase(body: #"{"client_id":null}"#, details: "client_id"),
-        BodyCase(body: #"{"app_metadata":{"a":1}}"#, details: "app_metadata"),
-        BodyCase(body: #"{"client_id":"c\ud83d"}"#, details: "half a surrogate pair"),
-        BodyCase(body: "{"), BodyCase(body: ""), BodyCase(body: #"{"a":1}x"#),
-        BodyCase(body: "<a/>", type: "application/xml", status: 415),
-        BodyCase(body: "a=1", type: "application/x-www-form-urlencoded", status: 415),
-    ])
-    func with22235BodiesAreChecked(_ test: BodyCase) async throws {
+    /// The cases of bodies are in `RequestParametersTests`.
+    @Test(arguments: [("application/json", 400, "PSYNC_S2001"), ("application/xml", 415, "PSYNC_S2004")])
+    func with22235BodiesAreChecked(type: String, status: Int, code: String) async throws {
         try await Scenario.run { scenario in
             let reply = try await scenario.send(
                 "POST",
                 "/sync/stream",
                 token: try scenario.token(),
-                headers: ["Content-Type": test.type],
-                body: test.body
+                headers: ["Content-Type": type],
+                body: #"{"buckets":[{"name":"x"}]}"#
             )
-            #expect(reply.status == test.status)
-            if test.status == 400 {
-                #expect(try reply.error("code") == "PSYNC_S2001")
-                let details = try #require(try reply.error("details"))
-                if let expected = test.details { #expect(details.contains(expected)) }
-            }
+            #expect(reply.status == status)
+            #expect(try reply.error("code") == code)
         }
     }
 
@@ -230,6 +204,7 @@ import TestSupport
             let body = #"{"x":""# + String(repeating: "x", count: ServiceRoutes.bodyLimit) + #""}"#
             let reply = try await scenario.send("POST", "/sync/stream", token: try scenario.token(), body: body)
             #expect(reply.status == 413)
+            #expect(reply.headers["connection"] == "close")
         }
         try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
             let body = #"{"user_id":""# + String(repeating: "x", count: ServiceRoutes.strangerBodyLimit) + #""}"#
@@ -237,6 +212,21 @@ import TestSupport
             #expect(reply.status == 413)
             let path = "/sync/checkpoint-request"
             #expect(try await scenario.send("POST", path, token: try scenario.token(), body: body).status == 413)
+        }
+    }
+
+    @Test func aClientThatSendsAllOfABodyBeforeItReadsGetsTheAnswerToIt() async throws {
+        try await Scenario.run { scenario in
+            let length = 16 * ServiceRoutes.bodyLimit
+            let fields = [
+                "Authorization: Token \(try scenario.token())", "Content-Type: application/json",
+                "Content-Length: \(length)",
+            ]
+            try await RawConnection.connect(port: scenario.address.port) { connection in
+                try await connection.send(RawRequests.request("POST /sync/stream", fields))
+                try await connection.send(ByteBuffer(repeating: UInt8(ascii: "x"), count: length))
+                #expect(RawRequests.statuses(of: try await connection.textUntilClosed()) == ["413"])
+            }
         }
     }
 
@@ -283,55 +273,6 @@ import TestSupport
                 #expect(reply.status == 400)
                 #expect(reply.body == "Invalid Preflight Request")
             }
-        }
-    }
-
-    struct Preflight: CustomTestStringConvertible, Sendable {
-        var asked: String
-        var added: String
-        var testDescription: String { asked }
-    }
-
-    @Test(arguments: [
-        Preflight(asked: "traceparent,sentry-trace, baggage", added: ", traceparent, sentry-trace, baggage"),
-        Preflight(asked: "authorization, CONTENT-TYPE ,x-user-agent", added: ""),
-        Preflight(asked: "X-A\t,  x-a,X-B,,", added: ", X-A, X-B"),
-        Preflight(asked: "not a name, x:y, ok", added: ", ok"),
-        Preflight(asked: "", added: ""),
-    ])
-    func aPageMaySendTheFieldsThatItAsksFor(_ test: Preflight) async throws {
-        try await Scenario.run { scenario in
-            let headers = [
-                "Origin": "http://a", "Access-Control-Request-Method": "POST",
-                "Access-Control-Request-Headers": test.asked,
-            ]
-            let reply = try await scenario.send("OPTIONS", "/sync/stream", headers: headers)
-            #expect(
-                reply.headers["access-control-allow-headers"]
-                    == "Content-Type, Authorization, User-Agent, X-User-Agent" + test.added
-            )
-        }
-    }
-
-    @Test(
-        arguments: [
-            ("/sync/stream", "https://app.example", "true", true), ("/sync/stream", "https://app.example", nil, false),
-            ("/sync/stream", "https://app.example", "false", false),
-            ("/dev/token", "https://app.example", "true", false),
-            ("/dev/token", "http://localhost:5173", "true", true), ("/dashboard", "https://app.example", "true", false),
-        ] as [(String, String, String?, Bool)]
-    )
-    func aPublicPageMayReachAPrivateNetworkIfItMayReachTheRoute(
-        _ path: String,
-        _ origin: String,
-        _ asked: String?,
-        _ isAllowed: Bool
-    ) async throws {
-        try await Scenario.run(configure: { $0.development.tokenEndpoint = true }) { scenario in
-            var headers = ["Origin": origin, "Access-Control-Request-Method": "POST"]
-            headers["Access-Control-Request-Private-Network"] = asked
-            let reply = try await scenario.send("OPTIONS", path, headers: headers)
-            #expect((reply.headers["access-control-allow-private-network"] == "true") == isAllowed)
         }
     }
 

@@ -6,6 +6,7 @@ import PowerSyncAuth
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncUpload
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 import TestSupport

@@ -4,6 +4,7 @@ import NIOConcurrencyHelpers
 import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncAuth
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import TestSupport

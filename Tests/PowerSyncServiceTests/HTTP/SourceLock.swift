@@ -1,4 +1,5 @@
 import GRDB
+import RunningServiceTestSupport
 import TestSupport
 
 /// A lock on the embedded source of a scenario: writes wait for it, and so does the preparation of a copy.

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import NIOCore
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing
@@ -67,6 +68,47 @@ import Testing
                 try FileManager.default.moveItem(atPath: folder.path("moved"), toPath: path)
             }
         }
+    }
+
+    /// A database of which a file is gone, or not.
+    private struct VanishedFile: FileBacked {
+        let isGone: Bool
+
+        func checkFiles() throws(FileProblem) {
+            if isGone { throw FileProblem("/data/buckets.db", "is gone") }
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func anErrorOfADatabaseWhoseFilesHaveJustGoneIsAnsweredWith503(_ isGone: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let storage = try SQLiteBucketStorage(path: folder.path("buckets.db"))
+        let timing = Timing()
+        let probes = Probes(timing)
+        let routes = ServiceRoutes(
+            tokens: TokenVerifier(keys: [], audience: []),
+            sessions: SyncSession.Environment(
+                storage: storage,
+                dispatcher: CheckpointDispatcher(storage: storage),
+                dataReaders: ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 1),
+                limits: BucketLimits(),
+                timing: timing
+            ),
+            writeCheckpoints: WriteCheckpointIssuer(storage: storage, source: ModelSource()),
+            probes: probes,
+            files: DataFileWatch([VanishedFile(isGone: isGone)], probes: probes, logger: Scenario.logger),
+            streamQueue: ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 0)
+        )
+        // What succeeds needs no look.
+        #expect(try await routes.whileFilesAreWhole { 7 } == 7)
+        let error = await #expect(throws: (any Error).self) {
+            try await routes.whileFilesAreWhole { () async throws -> Void in
+                throw DatabaseError(resultCode: .SQLITE_IOERR)
+            }
+        }
+        let envelope = ErrorEnvelope(try #require(error))
+        #expect(envelope.httpStatus == (isGone ? 503 : 500))
+        #expect(probes.has(.files) == isGone)
     }
 
     /// More than fits on a disk of 4 MiB.

@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncProtocol
 import PowerSyncUpload
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import PowerSyncProtocol
 import RSocket
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

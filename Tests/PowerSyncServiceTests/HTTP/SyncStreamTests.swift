@@ -1,5 +1,6 @@
 import NIOCore
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 

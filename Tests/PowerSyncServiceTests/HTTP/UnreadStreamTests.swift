@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import PowerSyncTesting
 import RSocket
 import ServiceTestSupport
@@ -68,8 +69,8 @@ import Testing
         }()
         let time = Task { [clock] in
             while true {
-                try await clock.waitForTimer(of: ReadAheadBudget.patience)
-                clock.advance(by: ReadAheadBudget.patience)
+                try await clock.waitForTimer(of: LineMemory.patience)
+                clock.advance(by: LineMemory.patience)
             }
         }
         _ = try await log.line(containing: "close_reason=client not reading", "user_id=u1")

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import PowerSyncTesting
 import RSocket
 import ServiceTestSupport

@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 

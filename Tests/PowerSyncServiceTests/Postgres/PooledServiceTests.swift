@@ -3,6 +3,7 @@ import GRDB
 import NIOConcurrencyHelpers
 import PostgresTestSupport
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -1,4 +1,5 @@
 import PostgresTestSupport
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import NIOConcurrencyHelpers
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import TestSupport

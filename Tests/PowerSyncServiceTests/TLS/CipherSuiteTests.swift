@@ -2,6 +2,7 @@ import Foundation
 import NIOCore
 import NIOEmbedded
 import NIOSSL
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 import TestSupport

@@ -5,6 +5,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import PowerSyncProtocol
+import RunningServiceTestSupport
 import PowerSyncTesting
 import ServiceTestSupport
 import TestSupport

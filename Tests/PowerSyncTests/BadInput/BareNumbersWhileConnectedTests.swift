@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Numbers that the established service sends bare, although JSON has none of them: a live query goes on, rows can be written, and
 /// what is uploaded can be read.

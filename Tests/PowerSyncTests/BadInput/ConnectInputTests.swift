@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What an app may pass when it connects: an error at the call, and no connection.
 @Suite(.timeLimit(.minutes(1))) struct ConnectInputTests {

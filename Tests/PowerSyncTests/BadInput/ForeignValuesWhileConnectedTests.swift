@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Whatever stands in an internal table when an app connects, every call returns or throws, and the app goes on.
 ///

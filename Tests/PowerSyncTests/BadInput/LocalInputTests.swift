@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What an app may pass to calls that need no network.
 @Suite(.timeLimit(.minutes(1))) struct LocalInputTests {

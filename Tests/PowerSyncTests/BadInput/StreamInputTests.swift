@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What an app may pass to the calls of a sync stream: an error at the call, and nothing is stored.
 @Suite(.timeLimit(.minutes(1))) struct StreamInputTests {

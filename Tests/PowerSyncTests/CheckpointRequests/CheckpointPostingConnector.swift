@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A connector that posts checkpoint requests itself.
 struct CheckpointPostingConnector: PowerSyncBackendConnectorProtocol, CustomCheckpointRequestConnector {

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Checkpoint requests (docs/client-sync.md "Checkpoint requests").
 @Suite(.timeLimit(.minutes(1))) struct CheckpointRequestTests {

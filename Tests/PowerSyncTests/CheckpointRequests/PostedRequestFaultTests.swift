@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A connector whose `postCheckpointRequest` does what it should not do.
 @Suite(.timeLimit(.minutes(1))) struct PostedRequestFaultTests {
@@ -86,9 +86,9 @@ import Testing
     @Test func oneThatNeverReturnsKeepsNeitherTheConnectionNorTheApp() async throws {
         let never = try await connectWithoutAnswer()
         let disconnecting = Task { try await harness.database.disconnect() }
-        try await harness.clock.waitForTimer(of: SyncGroup.returnLimit)
+        try await harness.clock.waitForTimer(of: Connection.returnLimit)
         #expect(harness.service.openStreams == 0)
-        harness.clock.advance(by: SyncGroup.returnLimit)
+        harness.clock.advance(by: Connection.returnLimit)
         try await disconnecting.value
         #expect(harness.log.messages(.warning).contains { $0.contains("has not returned") })
         try await harness.connectAndAccept().send(.checkpoint(1), .done)

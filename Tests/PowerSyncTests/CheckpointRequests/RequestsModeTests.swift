@@ -2,7 +2,7 @@ import PowerSyncCore
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The requests mode (docs/client-sync.md "Checkpoint requests"); more is in ``CheckpointRequestTests``.
 @Suite(.timeLimit(.minutes(1))) struct RequestsModeTests {

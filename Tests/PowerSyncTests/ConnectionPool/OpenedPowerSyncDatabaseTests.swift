@@ -3,7 +3,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct OpenedPowerSyncDatabaseTests {
     /// Runs a test on a database over connections of an app.

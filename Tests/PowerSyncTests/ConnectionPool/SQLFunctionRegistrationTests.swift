@@ -2,7 +2,7 @@ import Foundation
 import GRDBSQLite
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Connections that the app opens with SQLite's C API.
 @Suite(.timeLimit(.minutes(1))) struct SQLFunctionRegistrationTests {

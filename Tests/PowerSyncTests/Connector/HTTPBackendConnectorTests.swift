@@ -7,7 +7,7 @@ import PowerSyncTesting
 import PowerSyncUpload
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The connector for backends that take uploads over HTTP.
 @Suite(.onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPBackendConnectorTests {

@@ -7,7 +7,7 @@ import PowerSyncTesting
 import PowerSyncUpload
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What a connector does when its backend refuses credentials, sizes, or writes.
 @Suite(.onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPBackendRefusalTests {

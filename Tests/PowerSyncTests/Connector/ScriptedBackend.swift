@@ -6,7 +6,7 @@ import NIOHTTP1
 import PowerSyncTesting
 import PowerSyncUpload
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A backend on a loopback port that answers uploads as a test says, and a database whose writes go there.
 final class ScriptedBackend: Sendable {

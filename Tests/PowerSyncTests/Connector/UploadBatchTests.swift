@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct UploadBatchTests {
     @Test func theBytesOfAllTransactionsCount() async throws {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite("waiting for a lock", .timeLimit(.minutes(1))) struct AsyncLockTests {
     /// Holds the lock until told otherwise.

@@ -1,6 +1,7 @@
+import PowerSyncCore
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct CoalescingTriggerTests {
     private let trigger = UploadTrigger()

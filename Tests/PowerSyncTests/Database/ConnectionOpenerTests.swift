@@ -4,7 +4,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite("opening while another connection writes", .timeLimit(.minutes(1))) struct ConnectionOpenerTests {
     /// Runs a test with a file that a connection is about to write to.

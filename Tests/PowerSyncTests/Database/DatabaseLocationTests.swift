@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct DatabaseLocationTests {
     private func resolve(_ name: String) throws -> DatabaseLocation {

@@ -69,7 +69,7 @@ import Testing
         "A key is refused instead of being ignored",
         arguments: [
             "PRAGMA key = 'secret'", "pragma main.key='secret'", "PRAGMA key(\"x'00'\")", "PRAGMA hexkey = '00'",
-            "PRAGMA rekey = 'new'", "-- the key\n/* of\nthe file */ PRAGMA key = 'secret';",
+            "PRAGMA rekey = 'new'", "PRAGMA [key] = 'secret'", "-- the key\n/* of\nthe file */ PRAGMA key = 'secret';",
             "PRAGMA cache_size = 7; PRAGMA\nKEY = 'x'",
         ]
     )

@@ -1,11 +1,11 @@
 import Foundation
 import GRDB
 import GRDBSQLite
-import PowerSyncSQLite
+import PowerSyncCore
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The statements that connections keep prepared for the app.
 @Suite(.timeLimit(.minutes(1))) struct KeptStatementsTests {
@@ -50,8 +50,7 @@ import Testing
                 }
                 return (before, try Self.statements(context))
             }
-            // One more tells when GRDB forgets its statements.
-            #expect(after.count <= before + RecentStatements.limit + 1)
+            #expect(after.count <= before + AppStatements.limit)
             #expect(after.contains("SELECT 'often used'"))
             #expect(after.contains("SELECT 2999"))
             #expect(!after.contains("SELECT 0"))
@@ -95,7 +94,7 @@ import Testing
             let rows = try await access.run(database) { context in
                 try context.getAll(sql: outer, parameters: []) { cursor in
                     let row = try cursor.getInt(index: 0)
-                    for number in 0...RecentStatements.limit {
+                    for number in 0...AppStatements.limit {
                         _ = try context.get(sql: "SELECT \(row * 1_000 + number)", parameters: []) {
                             try $0.getInt(index: 0)
                         }
@@ -146,7 +145,7 @@ import Testing
             try await database.insertUser("Ada")
             let columns = { try await database.get("SELECT * FROM users") { $0.columnNames.count } }
             #expect(try await columns() == 5)
-            try await database.updateSchema(schema: Schema(PowerSync.Table(name: "users", columns: [.text("name")])))
+            try await database.updateSchema(schema: Schema(PowerSyncClient.Table(name: "users", columns: [.text("name")])))
             #expect(try await columns() == 2)
         }
     }
@@ -168,9 +167,9 @@ import Testing
 
     /// Such statements hold our virtual tables, which are disconnected while the connection closes.
     @Test func statementsThatWriteToViewsAreFinalisedAtTheEnd() async throws {
-        let schema = PowerSync.Schema(
-            PowerSync.Table(name: "users", columns: [.text("name")]),
-            PowerSync.Table(name: "logs", columns: [.text("line")], insertOnly: true)
+        let schema = PowerSyncClient.Schema(
+            PowerSyncClient.Table(name: "users", columns: [.text("name")]),
+            PowerSyncClient.Table(name: "logs", columns: [.text("line")], insertOnly: true)
         )
         try await withFileDatabase(schema) { database in
             for view in ["users", "logs"] {

@@ -4,7 +4,7 @@ import PowerSyncCore
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct ObservationTests {
     @Test("A GRDB ValueObservation on a view sees writes through its triggers")
@@ -44,10 +44,10 @@ import Testing
 
     @Test("Commits that append to the upload queue are announced, others are not")
     func uploadQueueChangesAreAnnounced() async throws {
-        let schema = PowerSync.Schema(
-            PowerSync.Table(name: "users", columns: [.text("name")]),
-            PowerSync.Table(name: "logs", columns: [.text("text")], insertOnly: true),
-            PowerSync.Table(name: "drafts", columns: [.text("text")], localOnly: true)
+        let schema = PowerSyncClient.Schema(
+            PowerSyncClient.Table(name: "users", columns: [.text("name")]),
+            PowerSyncClient.Table(name: "logs", columns: [.text("text")], insertOnly: true),
+            PowerSyncClient.Table(name: "drafts", columns: [.text("text")], localOnly: true)
         )
         try await withFileDatabase(schema) { database in
             let local = try #require(database as? SyncedDatabase).local

@@ -7,7 +7,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// When the transactions of a sync are copied from the log into the file.
 @Suite(.timeLimit(.minutes(1))) struct PostponedCopyTests {

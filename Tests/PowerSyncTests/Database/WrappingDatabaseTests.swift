@@ -3,7 +3,8 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 
 /// What a wrapper does not forward, because it does not know it, reaches the database inside all the same.
 @Suite(.timeLimit(.minutes(1))) struct WrappingDatabaseTests {

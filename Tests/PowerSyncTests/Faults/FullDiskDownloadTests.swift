@@ -4,7 +4,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite("A full disk", .timeLimit(.minutes(2))) struct FullDiskDownloadTests {
     private func setLimit(_ database: any PowerSyncDatabaseProtocol, pages: Int) async throws {

@@ -4,7 +4,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 #if os(Linux)
 @Suite(.timeLimit(.minutes(1))) struct ReleasedFilesTests {

@@ -3,7 +3,7 @@ import GRDB
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite("A file that cannot be used", .timeLimit(.minutes(1))) struct UnusableFileTests {
     private func open(_ path: String) -> any PowerSyncDatabaseProtocol {

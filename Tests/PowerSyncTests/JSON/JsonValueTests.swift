@@ -2,7 +2,7 @@ import Foundation
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct JsonValueTests {
     @Test(

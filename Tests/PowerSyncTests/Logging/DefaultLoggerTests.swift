@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct DefaultLoggerTests {
     @Test("Messages below the minimum severity are dropped", arguments: LogSeverity.allCases)

@@ -7,7 +7,7 @@ import Testing
 import FoundationNetworking
 #endif
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What status and log show of errors that the app's code throws.
 @Suite(.timeLimit(.minutes(1))) struct ErrorTextTests {

@@ -2,7 +2,8 @@ import Foundation
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
 @testable import PowerSyncCore
 
 /// What `print` shows of values: one line for people, without values of rows.

@@ -3,7 +3,7 @@ import Observation
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Observed queries when something is wrong, and their end.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ObservedQueryFaultTests {

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Raw tables in the hands of an app, with the real SDK on a scripted service.
 @Suite(.timeLimit(.minutes(1))) struct RawTableTests {

@@ -1,5 +1,5 @@
 import Foundation
-@testable import PowerSync
+@testable import PowerSyncClient
 import Testing
 
 /// Writing values as rows.

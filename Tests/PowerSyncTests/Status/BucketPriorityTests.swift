@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct BucketPriorityTests {
     @Test func lowerCodeIsGreater() {

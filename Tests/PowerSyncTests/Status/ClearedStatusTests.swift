@@ -4,7 +4,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Clearing a database resets the status of every instance that shows it.
 @Suite(.timeLimit(.minutes(1))) struct ClearedStatusTests {

@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct ConnectionActivityStateMachineTests {
     typealias Machine = ConnectionActivity.StateMachine
 
     /// Something that a loop reports.
     enum Event: Sendable {
-        case started, stopped, streamOpened, syncCompleted
+        case streamOpened, syncCompleted
         case connecting(SyncWait.Reason)
         case heldBack(Int64?)
         /// With the second of the first sign.
@@ -35,93 +35,86 @@ import Testing
     private static let retry = SyncWait.Reason.retry(at: date, error: nil)
 
     static let cases = [
-        Case(testDescription: "nothing runs", events: [.connecting(.credentials), .requesting, .heldBack(1)]),
         Case(
             testDescription: "attempts that fail are no progress",
             events: [
-                .started, .connecting(.credentials), .connecting(.service), .connecting(retry),
-                .connecting(.credentials),
+                .connecting(.credentials), .connecting(.service), .connecting(retry), .connecting(.credentials),
             ],
             download: "the app's credentials since 1"
         ),
         Case(
             testDescription: "an open stream waits for nothing",
-            events: [.started, .connecting(.credentials), .connecting(.service), .streamOpened]
+            events: [.connecting(.credentials), .connecting(.service), .streamOpened]
         ),
         Case(
             testDescription: "a new attempt after an open stream starts over",
-            events: [.started, .connecting(.service), .streamOpened, .connecting(retry)],
+            events: [.connecting(.service), .streamOpened, .connecting(retry)],
             download: "\(retry) since 3"
         ),
         Case(
             testDescription: "a newer checkpoint that is held back is no progress",
-            events: [.started, .heldBack(1), .streamOpened, .heldBack(2)],
+            events: [.heldBack(1), .streamOpened, .heldBack(2)],
             download: "local writes to be acknowledged, to show checkpoint 2 since 1"
         ),
-        Case(testDescription: "nothing is held back any more", events: [.started, .heldBack(1), .heldBack(nil)]),
+        Case(testDescription: "nothing is held back any more", events: [.heldBack(1), .heldBack(nil)]),
         Case(
             testDescription: "nothing held back says nothing about connecting",
-            events: [.started, .connecting(.service), .heldBack(nil)],
+            events: [.connecting(.service), .heldBack(nil)],
             download: "the sync service to open the sync stream since 1"
         ),
         Case(
             testDescription: "lines are buffered since the first sign, also on the next stream",
             events: [
-                .started, .connecting(.service), .streamOpened, .buffered(2), .connecting(retry), .buffered(2),
+                .connecting(.service), .streamOpened, .buffered(2), .connecting(retry), .buffered(2),
                 .streamOpened, .syncCompleted, .heldBack(nil),
             ],
             download: "the lines of the sync stream, which a proxy seems to buffer (a proxy) since 2"
         ),
         Case(
             testDescription: "lines are not buffered any more",
-            events: [.started, .streamOpened, .buffered(1), .flows]
+            events: [.streamOpened, .buffered(1), .flows]
         ),
         Case(
             testDescription: "lines that are not buffered say nothing about connecting",
-            events: [.started, .connecting(.service), .flows],
+            events: [.connecting(.service), .flows],
             download: "the sync service to open the sync stream since 1"
         ),
         Case(
             testDescription: "an upload that fails is no progress",
-            events: [.started, .waitingForStream(3), .uploading(3, head: 1), .uploadFailed, .uploading(4, head: 1)],
+            events: [.waitingForStream(3), .uploading(3, head: 1), .uploadFailed, .uploading(4, head: 1)],
             upload: "the app to upload 4 local writes since 1"
         ),
         Case(
             testDescription: "an upload that succeeds is progress",
-            events: [.started, .uploading(3, head: 1), .uploadFailed, .uploading(2, head: 2)],
+            events: [.uploading(3, head: 1), .uploadFailed, .uploading(2, head: 2)],
             upload: "the app to upload 2 local writes since 3"
         ),
         Case(
             testDescription: "a request that fails is no progress",
-            events: [.started, .uploading(1, head: 3), .requesting, .uploadFailed, .requesting],
+            events: [.uploading(1, head: 3), .requesting, .uploadFailed, .requesting],
             upload: "the sync service to make a write checkpoint since 2"
         ),
         Case(
             testDescription: "a write checkpoint is awaited since it is known",
-            events: [.started, .requesting, .awaiting(7), .heldBack(1), .awaiting(7)],
+            events: [.requesting, .awaiting(7), .heldBack(1), .awaiting(7)],
             download: "local writes to be acknowledged, to show checkpoint 1 since 3",
             upload: "a checkpoint that contains write checkpoint 7 since 2"
         ),
         Case(
             testDescription: "a complete checkpoint ends both",
-            events: [.started, .awaiting(7), .heldBack(1), .syncCompleted]
+            events: [.awaiting(7), .heldBack(1), .syncCompleted]
         ),
         Case(
             testDescription: "a complete checkpoint does not upload what was written since",
-            events: [.started, .uploading(1, head: 3), .syncCompleted],
+            events: [.uploading(1, head: 3), .syncCompleted],
             upload: "the app to upload 1 local write since 1"
         ),
-        Case(testDescription: "nothing is left to upload", events: [.started, .requesting, .finished]),
-        Case(
-            testDescription: "the end of the connection ends everything",
-            events: [.started, .connecting(.service), .requesting, .stopped, .requesting]
-        ),
-        Case(testDescription: "a connection starts with nothing", events: [.started, .requesting, .stopped, .started]),
+        Case(testDescription: "nothing is left to upload", events: [.requesting, .finished]),
     ]
 
     @Test(arguments: cases) func eventsLeadToWaits(_ example: Case) {
         var machine = Machine()
-        for (second, event) in example.events.enumerated() {
+        for (second, event) in zip(1..., example.events) {
             _ = ConnectionActivityStateMachineTests.perform(event, second, &machine)
         }
         #expect(ConnectionActivityStateMachineTests.text(machine.activity.download) == example.download)
@@ -131,13 +124,13 @@ import Testing
     @Test func reasonIsAnnouncedOnceInAPhase() {
         var machine = Machine()
         let events: [Event] = [
-            .started, .connecting(.credentials), .connecting(.service), .connecting(Self.retry),
+            .connecting(.credentials), .connecting(.service), .connecting(Self.retry),
             .connecting(.credentials), .connecting(.service), .streamOpened, .connecting(.credentials),
             .uploading(2, head: 1), .uploading(1, head: 2), .requesting, .awaiting(7), .awaiting(7),
         ]
         let announced = events.map { Self.perform($0, 0, &machine)?.reason.kind }
         let expected: [SyncWait.Reason.Kind?] = [
-            nil, .credentials, .service, nil,
+            .credentials, .service, nil,
             nil, nil, nil, .credentials,
             .upload, nil, .writeCheckpointRequest, .writeCheckpoint, nil,
         ]
@@ -147,7 +140,6 @@ import Testing
     /// The transaction that made 7 the target may be followed by the checkpoint before anybody hears of the target.
     @Test func writeCheckpointThatHasArrivedIsNotAwaited() {
         var machine = Machine()
-        machine.started()
         let before = machine.completedSyncs
         machine.syncCompleted()
         #expect(machine.awaiting(7, since: before, now: Self.date) == nil)
@@ -171,8 +163,6 @@ import Testing
     private static func perform(_ event: Event, _ second: Int, _ machine: inout Machine) -> SyncWait? {
         let now = date.addingTimeInterval(TimeInterval(second))
         switch event {
-        case .started: machine.started()
-        case .stopped: machine.stopped()
         case .streamOpened: machine.streamOpened()
         case .syncCompleted: machine.syncCompleted()
         case .connecting(let reason): return machine.connecting(reason, now: now)

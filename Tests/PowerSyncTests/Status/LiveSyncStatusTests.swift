@@ -4,10 +4,15 @@ import PowerSyncProtocol
 import Observation
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct LiveSyncStatusTests {
     private let status = LiveSyncStatus()
+    private let progress: ConnectionProgress
+
+    init() {
+        progress = ConnectionProgress(status)
+    }
 
     private func download(_ total: Int64) -> DownloadStatus {
         let counts = OperationCounts(total: total, downloaded: 0)
@@ -18,78 +23,82 @@ import Testing
         )
     }
 
-    @Test func everySubscriberGetsEveryChangeInOrder() async {
+    @Test func everySubscriberGetsTheNewestStatusInOrder() async {
         let count = 1000
         let flows = (0..<4).map { _ in status.asFlow() }
         await withTaskGroup { tasks in
             for flow in flows {
                 tasks.addTask {
                     var totals: [Int32] = []
-                    for await element in flow {
-                        totals.append(element.downloadProgress?.totalOperations ?? 0)
-                        if totals.count == count { break }
-                    }
-                    #expect(totals == (0..<Int32(count)).map { $0 })
+                    for await element in flow { totals.append(element.downloadProgress?.totalOperations ?? 0) }
+                    #expect(totals == totals.sorted())
+                    #expect(Set(totals).count == totals.count)
+                    #expect(totals.last == Int32(count))
                 }
             }
-            for total in 1..<Int64(count) {
-                status.downloadChanged(to: download(total))
-            }
+            for total in 1...Int64(count) { progress.downloadChanged(to: download(total)) }
+            status.finish()
         }
     }
 
-    @Test("Of what nobody reads, the newest elements are kept")
-    func unreadElementsAreBounded() async {
-        let flow = status.asFlow()
-        for total in 1...Int64(StatusFlow.unreadLimit + 500) {
-            status.downloadChanged(to: download(total))
+    @Test func aSubscriberThatKeepsUpGetsEveryChange() async {
+        var flow = status.asFlow().makeAsyncIterator()
+        #expect(await flow.next()?.downloading == false)
+        for total in 1...Int64(100) {
+            progress.downloadChanged(to: download(total))
+            #expect(await flow.next()?.downloadProgress?.totalOperations == Int32(total))
         }
+    }
+
+    @Test func ofWhatIsNotReadTheNewestElementIsKept() async {
+        let flow = status.asFlow()
+        for total in 1...Int64(1500) { progress.downloadChanged(to: download(total)) }
         status.finish()
         var totals: [Int32] = []
         for await element in flow { totals.append(element.downloadProgress?.totalOperations ?? 0) }
-        #expect(totals == (501...1500).map { Int32($0) })
+        #expect(totals == [1500])
     }
 
     @Test func flowBeginsWithThePresentStatus() async {
-        status.downloadChanged(to: download(7))
+        progress.downloadChanged(to: download(7))
         var flow = status.asFlow().makeAsyncIterator()
         #expect(await flow.next()?.downloadProgress?.totalOperations == 7)
     }
 
-    @Test func sameDownloadPartIsNotPublishedAgain() async {
+    @Test func whatChangesNothingIsNoElement() async {
+        progress.downloadChanged(to: download(1))
+        progress.uploadStarted()
         var flow = status.asFlow().makeAsyncIterator()
-        status.downloadChanged(to: download(1))
-        status.downloadChanged(to: download(1))
-        status.uploadStarted()
-        status.uploadStarted()
+        #expect(await flow.next()?.uploading == true)
+        progress.downloadChanged(to: download(1))
+        progress.uploadStarted()
+        _ = progress.activityChanged { $0.requestingWriteCheckpoint(now: .now) }
         status.finish()
-        var uploading: [Bool] = []
-        while let element = await flow.next() { uploading.append(element.uploading) }
-        #expect(uploading == [false, false, true])
+        #expect(await flow.next() == nil)
     }
 
     @Test func errorIsClearedInTheElementOfTheCompletion() async {
-        status.disconnected(error: PowerSyncError.operationFailed(message: "no network"))
+        progress.disconnected(error: PowerSyncError.operationFailed(message: "no network"))
         var flow = status.asFlow().makeAsyncIterator()
         #expect(await flow.next()?.downloadError != nil)
-        status.downloadChanged(to: download(1), clearsError: true)
+        progress.downloadChanged(to: download(1), isComplete: true)
         let element = await flow.next()
         #expect(element?.downloadError == nil)
         #expect(element?.connected == true)
     }
 
     @Test func offlineStateDoesNotOverwriteNews() {
-        let version = status.downloadVersion
-        status.downloadChanged(to: download(1))
-        status.offlineStateLoaded(DownloadStatus(streams: []), ifDownloadVersionIs: version)
+        let earlier = status.snapshot.download
+        progress.downloadChanged(to: download(1))
+        #expect(!status.offlineStateLoaded(DownloadStatus(streams: []), replacing: earlier))
         #expect(status.connected)
-        status.offlineStateLoaded(DownloadStatus(streams: []), ifDownloadVersionIs: status.downloadVersion)
+        #expect(status.offlineStateLoaded(DownloadStatus(streams: []), replacing: status.snapshot.download))
         #expect(!status.connected)
     }
 
     @Test func theGreatestWriteCheckpointThatWasAppliedCounts() {
         for number in [Int64(7), 3] {
-            status.downloadChanged(to: DownloadStatus(isConnected: true, lastApplied: WriteCheckpoint(number)))
+            progress.downloadChanged(to: DownloadStatus(isConnected: true, lastApplied: WriteCheckpoint(number)))
         }
         #expect(status.hasApplied(WriteCheckpoint(7)))
         #expect(!status.hasApplied(WriteCheckpoint(8)))
@@ -100,9 +109,9 @@ import Testing
         connected.streams = [
             StreamStatus(key: StreamKey(name: "s"), progress: OperationCounts(total: 2, downloaded: 1))
         ]
-        status.downloadChanged(to: connected)
+        progress.downloadChanged(to: connected)
         #expect(status.syncStreams?.first?.progress != nil)
-        status.disconnected()
+        progress.disconnected()
         #expect(status.syncStreams?.count == 1)
         #expect(status.syncStreams?.first?.progress == nil)
     }
@@ -119,21 +128,28 @@ import Testing
         await #expect(throws: PowerSyncError.self) { try await task.value }
     }
 
-    @Test func droppedFlowDoesNotKeepElements() async {
-        weak var subscription: StatusSubscription?
-        do {
-            let flow = StatusFlow()
-            let kept = flow.subscribe()
-            subscription = kept
-            #expect(await kept.next() != nil)
-        }
-        #expect(subscription == nil)
+    @Test func whatHappensAfterTheEndOfAConnectionIsNotShown() {
+        progress.uploadEnded(error: PowerSyncError.operationFailed(message: "refused"))
+        progress.downloadChanged(to: download(1))
+        progress.ended()
+        let next = ConnectionProgress(status)
+        progress.uploadOverdue(
+            OverdueCallError(call: "uploadData", limit: AppCallLimit(.seconds(1), option: "uploadLimit")),
+            since: .now
+        )
+        progress.uploadStarted()
+        progress.disconnected(error: PowerSyncError.operationFailed(message: "no network"))
+        _ = progress.activityChanged { $0.connecting(.service, now: .now) }
+        #expect(status.snapshot.anyError == nil && !status.connected && !status.uploading)
+        #expect(status.activity.download == nil)
+        _ = next.activityChanged { $0.connecting(.service, now: .now) }
+        #expect(status.activity.download?.reason.kind == .service)
     }
 
     @Test @MainActor func observableIsOneObjectThatFollows() async {
         let observable = status.observable
         #expect(observable === status.observable)
-        status.downloadChanged(to: download(1))
+        progress.downloadChanged(to: download(1))
         while !observable.connected {
             // `onChange` runs before the change is stored, on the same actor: this task goes on after that.
             await withCheckedContinuation { changed in
@@ -150,10 +166,7 @@ import Testing
     @Test @MainActor func observableFollowsTheActivity() async {
         let observable = status.observable
         #expect(observable.activity.upload == nil)
-        _ = status.activityChanged { activity in
-            activity.started()
-            return activity.requestingWriteCheckpoint(now: .now)
-        }
+        _ = progress.activityChanged { $0.requestingWriteCheckpoint(now: .now) }
         while observable.activity.upload == nil {
             await withCheckedContinuation { changed in
                 withObservationTracking {

@@ -3,7 +3,7 @@ import PowerSyncCore
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct SyncStatusSnapshotTests {
     struct Case: CustomTestStringConvertible {

@@ -2,7 +2,7 @@ import PowerSyncCore
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct LiveStreamsTests {
     private let streams = LiveStreams()

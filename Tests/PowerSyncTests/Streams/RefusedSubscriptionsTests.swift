@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A service that refuses a request because of its subscriptions.
 @Suite(.timeLimit(.minutes(1))) struct RefusedSubscriptionsTests {

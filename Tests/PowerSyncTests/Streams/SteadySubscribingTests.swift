@@ -4,7 +4,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// An app that subscribes again and again, and changes of subscriptions in every state of a connection.
 @Suite(.timeLimit(.minutes(5))) struct SteadySubscribingTests {

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct UnknownSyncStreamTests {
     private let harness = SyncHarness()

@@ -2,7 +2,7 @@ import Foundation
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct ActivityTests {
     private let harness = SyncHarness()
@@ -182,5 +182,12 @@ extension SyncHarness {
         for await activity in database.currentStatus.activities() where isReached(activity) { return activity }
         try Task.checkCancellation()
         throw ScriptedError(name: "the status has ended")
+    }
+
+    /// Waits until a checkpoint with this write checkpoint is being waited for.
+    func waitForWriteCheckpoint(_ id: Int64) async throws {
+        try await waitForActivity { activity in
+            if case .writeCheckpoint(id)? = activity.upload?.reason { true } else { false }
+        }
     }
 }

@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// How the upload loop asks for a write checkpoint, and what it does when that does not come.
 @Suite(.timeLimit(.minutes(1))) struct AwaitedWriteCheckpointTests {
@@ -30,7 +30,7 @@ import Testing
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
         try await harness.service.nextWriteCheckpoint().respond(1)
-        try await harness.log.wait(for: .info, containing: "contains write checkpoint 1")
+        try await harness.waitForWriteCheckpoint(1)
         try await harness.clock.waitForTimer(of: .seconds(1))
         harness.clock.advance(by: .seconds(1))
         // Left by somebody who has uploaded, and got no further; nobody tells the upload loop.
@@ -40,7 +40,7 @@ import Testing
         )
         stream.send(.keepalive(tokenExpiresIn: 3600))
         try await harness.service.nextWriteCheckpoint().respond(2)
-        try await harness.log.wait(for: .info, containing: "contains write checkpoint 2")
+        try await harness.waitForWriteCheckpoint(2)
         #expect(harness.connector.uploads == 1)
     }
 
@@ -50,7 +50,7 @@ import Testing
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
         try await harness.service.nextWriteCheckpoint().respond(50)
-        try await harness.log.wait(for: .info, containing: "contains write checkpoint 50")
+        try await harness.waitForWriteCheckpoint(50)
         for time in ["0.0", "20.0", "40.0"] {
             try await pass20Seconds(stream)
             try await harness.log.wait(for: .debug, containing: "Write checkpoint 50 has not come for \(time) seconds")
@@ -74,7 +74,7 @@ import Testing
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
         try await harness.service.nextWriteCheckpoint().respond(50)
-        try await harness.log.wait(for: .info, containing: "contains write checkpoint 50")
+        try await harness.waitForWriteCheckpoint(50)
         stream.send(.checkpoint(2, [.bucket("a", count: 1)], writeCheckpoint: 49), .put("a", 1...1), .done)
         for time in ["0.0", "20.0", "40.0", "60.0"] {
             try await pass20Seconds(stream)
@@ -82,7 +82,7 @@ import Testing
         }
         try await harness.service.nextWriteCheckpoint().respond(answer)
         if opens < 50 {
-            try await harness.log.wait(for: .info, containing: "1 is awaited instead of 50")
+            try await harness.waitForWriteCheckpoint(1)
         }
         try await stream.waitUntilRead()
         #expect(try await harness.lists() == ["x": "local"])
@@ -96,7 +96,7 @@ import Testing
         let stream = try await awaitLostWriteCheckpoint()
         try await harness.insert("y")
         try await harness.service.nextWriteCheckpoint().respond(51)
-        try await harness.log.wait(for: .info, containing: "contains write checkpoint 51")
+        try await harness.waitForWriteCheckpoint(51)
         try await pass20Seconds(stream)
         try await harness.log.wait(for: .debug, containing: "Write checkpoint 51 has not come for 0.0 seconds")
     }
@@ -105,7 +105,7 @@ import Testing
         let stream = try await awaitLostWriteCheckpoint()
         try await pass20Seconds(stream)
         try await harness.service.nextWriteCheckpoint().respond(49)
-        try await harness.log.wait(for: .info, containing: "49 is awaited instead of 50")
+        try await harness.waitForWriteCheckpoint(49)
         stream.send(.keepalive(tokenExpiresIn: 3600))
         try await harness.log.wait(for: .debug, containing: "Write checkpoint 49 has not come for 0.0 seconds")
     }

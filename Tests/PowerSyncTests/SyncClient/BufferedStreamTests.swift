@@ -6,7 +6,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A proxy between the client and the service that keeps what it should pass on.
 @Suite(.timeLimit(.minutes(1))) struct BufferedStreamTests {

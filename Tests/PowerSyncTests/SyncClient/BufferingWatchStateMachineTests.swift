@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct BufferingWatchStateMachineTests {
     typealias Machine = BufferingWatch.StateMachine

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A wall clock that somebody sets to another day, or that was wrong until the network corrected it.
 @Suite(.timeLimit(.minutes(1))) struct ClockJumpTests {

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct ElapsedClockTests {
     private let source = TestClock()

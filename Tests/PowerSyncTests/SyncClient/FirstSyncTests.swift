@@ -6,7 +6,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What others see of a first sync while it runs, on a file.
 @Suite(.timeLimit(.minutes(2))) struct FirstSyncTests {

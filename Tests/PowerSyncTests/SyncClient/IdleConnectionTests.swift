@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A connection on which nothing happens, with every kind of sign that the service is still there.
 @Suite(.timeLimit(.minutes(1))) struct IdleConnectionTests {

@@ -1,7 +1,7 @@
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct IdleWatchdogTests {
     private let source = TestClock()

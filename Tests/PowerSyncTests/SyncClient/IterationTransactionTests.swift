@@ -4,7 +4,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The transactions in which a stream's lines are handled.
 @Suite(.timeLimit(.minutes(1))) struct IterationTransactionTests {

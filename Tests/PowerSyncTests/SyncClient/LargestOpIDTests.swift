@@ -4,7 +4,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Op ids up to the largest of 63 bits, and beyond.
 @Suite(.timeLimit(.minutes(1))) struct LargestOpIDTests {

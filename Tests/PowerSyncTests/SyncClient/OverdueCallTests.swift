@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The first call of a method of the connector does what it should not do: the status tells, and everything else goes on.
 @Suite(.timeLimit(.minutes(1))) struct OverdueCallTests {
@@ -179,8 +179,8 @@ import Testing
 
     private func disconnectWithoutIt() async throws {
         let disconnecting = Task { [harness] in try await harness.database.disconnect() }
-        try await harness.clock.waitForTimer(of: SyncGroup.returnLimit)
-        harness.clock.advance(by: SyncGroup.returnLimit)
+        try await harness.clock.waitForTimer(of: Connection.returnLimit)
+        harness.clock.advance(by: Connection.returnLimit)
         try await disconnecting.value
     }
 

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct RetryDelayTests {
     @Test(arguments: [(0.0, 4_500), (0.5, 5_000), (0.999_999, 5_499)])

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import PowerSyncTesting
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A back end that does what a test says.
 final class ScriptedConnector: PowerSyncBackendConnectorProtocol {

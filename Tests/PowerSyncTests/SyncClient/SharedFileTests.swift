@@ -4,7 +4,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct SharedFileTests {
     private let directory = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)

@@ -2,7 +2,7 @@ import PowerSyncCore
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct SubscriptionChangesTests {
     private let source = TestClock()

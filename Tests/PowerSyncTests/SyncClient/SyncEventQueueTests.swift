@@ -3,7 +3,7 @@ import PowerSyncCore
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct SyncEventQueueTests {
     typealias Machine = SyncEventQueue.StateMachine<String, String>

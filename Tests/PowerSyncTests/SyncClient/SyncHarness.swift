@@ -2,7 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncTesting
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The real SDK on a scripted service and a clock that stands still.
 final class SyncHarness: Sendable {

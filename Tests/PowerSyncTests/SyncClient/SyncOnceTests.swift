@@ -2,7 +2,7 @@ import Foundation
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct SyncOnceTests {
     private let harness = SyncHarness()
@@ -134,7 +134,7 @@ import Testing
         try await harness.connectAndAccept().send(.checkpoint(1))
         try await harness.connector.waitForUploads(1)
         let disconnecting = Task { [harness] in try await harness.database.disconnect() }
-        try await harness.clock.waitForTimer(of: SyncGroup.returnLimit)
+        try await harness.clock.waitForTimer(of: Connection.returnLimit)
         let task = Task { [harness] in
             try await harness.database.syncOnce(connector: harness.connector, deadline: .seconds(4))
         }

@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct SyncedTableDiffTests {
     private let harness = SyncHarness()
@@ -14,7 +14,7 @@ import Testing
         let diff = try await harness.database.trackTableDiff(of: "lists", options: options)
         let unrelated = ChangeListener()
         let local = try #require(harness.database as? SyncedDatabase).local
-        local.addListener(unrelated, interests: [.tables(["ps_data__logs"])])
+        local.addListener(unrelated, interest: .tables(["ps_data__logs"]))
         try await local.writeWithoutTransaction { _ in }
         _ = unrelated.takeChanges()
 

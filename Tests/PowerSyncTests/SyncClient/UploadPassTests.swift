@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct UploadPassTests {
     private var pass = UploadLoop.Pass()

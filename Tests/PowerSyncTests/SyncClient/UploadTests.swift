@@ -4,7 +4,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct UploadTests {
     private let harness = SyncHarness()
@@ -24,10 +24,10 @@ import Testing
         #expect(request.clientID == stream.request.clientID)
         #expect(request.token == "token 1")
         request.respond(7)
-        try await harness.log.wait(for: .info, containing: "contains write checkpoint 7")
+        try await harness.waitForWriteCheckpoint(7)
         // The server rejected the write: its state replaces the local one when the gate opens.
         stream.send(.put("a", 1...1), .done)
-        try await harness.log.wait(for: .info, containing: "Could not apply checkpoint due to local data")
+        try await harness.waitForActivity { $0.download?.reason.kind == .localWrites }
         #expect(try await harness.lists() == ["x": "local"])
         stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 7), .done)
         try await harness.wait { $0.hasSynced == true }
@@ -43,8 +43,7 @@ import Testing
         try await harness.insert("x")
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 1), .put("a", 1...1), .done)
-        try await harness.log.wait(for: .info, containing: "Could not apply checkpoint due to local data")
-        #expect(harness.database.currentStatus.downloading)
+        try await harness.wait { $0.activity.download?.reason.kind == .localWrites && $0.downloading }
         gate.open()
         try await harness.service.nextWriteCheckpoint().respond(1)
         try await harness.wait { $0.hasSynced == true && !$0.downloading }
@@ -122,8 +121,7 @@ import Testing
         stream.end()
         try await harness.clock.waitForTimer(of: .seconds(5))
         harness.clock.advance(by: .seconds(4))
-        try await harness.log.wait(for: .debug, containing: "Uploading pauses")
-        #expect(harness.activity.upload?.reason.kind == .stream)
+        try await harness.waitForActivity { $0.upload?.reason.kind == .stream }
         #expect(harness.connector.uploads == 1)
         harness.clock.advance(by: .seconds(1))
         let next = try await harness.acceptNext()
@@ -193,7 +191,7 @@ import Testing
         try await harness.clock.waitForTimer(of: .seconds(1))
         harness.clock.advance(by: .seconds(1))
         try await harness.service.nextWriteCheckpoint().respond(2)
-        try await harness.log.wait(for: .info, containing: "contains write checkpoint 2")
+        try await harness.waitForWriteCheckpoint(2)
     }
 
     @Test func writeThatIsUploadedDuringTheRequestKeepsTheGateClosed() async throws {
@@ -209,7 +207,7 @@ import Testing
         try await harness.clock.waitForTimer(of: .seconds(1))
         harness.clock.advance(by: .seconds(1))
         try await harness.service.nextWriteCheckpoint().respond(2)
-        try await harness.log.wait(for: .info, containing: "contains write checkpoint 2")
+        try await harness.waitForWriteCheckpoint(2)
         #expect(harness.connector.uploads == 1)
     }
 

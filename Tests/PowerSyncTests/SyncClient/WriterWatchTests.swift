@@ -2,7 +2,7 @@ import Foundation
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A user connects while local writes of another one wait.
 @Suite(.timeLimit(.minutes(1))) struct WriterWatchTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct CommonTableContextTests {
     @Test(

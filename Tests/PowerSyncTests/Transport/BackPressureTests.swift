@@ -6,7 +6,7 @@ import RSocket
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A database that is slower than the network: the service has to wait, and memory stays bounded.
 @Suite(.timeLimit(.minutes(2))) struct BackPressureTests {

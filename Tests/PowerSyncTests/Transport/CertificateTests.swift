@@ -6,7 +6,7 @@ import RSocket
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Services with certificates that are right, of an unknown authority, or of another host.
 @Suite(.timeLimit(.minutes(1))) struct CertificateTests {

@@ -5,7 +5,7 @@ import PowerSyncHTTP
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Compressed answers, whatever becomes of them.
 @Suite(.timeLimit(.minutes(1))) struct CompressionLimitTests {

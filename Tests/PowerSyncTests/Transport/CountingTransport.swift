@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncTesting
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Counts what the sync client takes from another transport.
 final class CountingTransport: SyncTransport {

@@ -5,7 +5,7 @@ import NIOHTTP1
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The calls of the HTTP transport that ask for checkpoints.
 @Suite(.timeLimit(.minutes(1))) struct HTTPCheckpointTests {

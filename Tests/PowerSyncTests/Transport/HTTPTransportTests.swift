@@ -8,7 +8,7 @@ import PowerSyncNIO
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct HTTPTransportTests {
     private static let lines: [SyncLine] = [

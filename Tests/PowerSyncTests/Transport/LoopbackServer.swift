@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import PowerSyncTesting
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A small HTTP server on a loopback port, for tests of the HTTP transport.
 final class LoopbackServer: Sendable {

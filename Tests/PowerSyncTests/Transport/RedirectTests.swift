@@ -8,7 +8,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Redirects: no request of the client follows one, and each says where it leads.
 @Suite(.onEachHTTPStack, .timeLimit(.minutes(1))) struct RedirectTests {

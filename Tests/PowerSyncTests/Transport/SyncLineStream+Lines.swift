@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 extension SyncLineStream {
     /// The next lines, without answers to keepalives.

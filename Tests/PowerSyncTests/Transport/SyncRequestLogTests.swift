@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct SyncRequestLogTests {
     private static let info = [

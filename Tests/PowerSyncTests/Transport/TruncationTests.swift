@@ -5,7 +5,7 @@ import NIOHTTP1
 import PowerSyncProtocol
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Responses that end after each of their bytes, over real connections.
 @Suite("A truncated response", .timeLimit(.minutes(1))) struct TruncationTests {

@@ -6,7 +6,7 @@ import RSocket
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// The client's side of sync over WebSocket (docs/protocol.md "WebSocket"), against a service that sends frames by hand.
 @Suite(.timeLimit(.minutes(1))) struct WebSocketTransportTests {

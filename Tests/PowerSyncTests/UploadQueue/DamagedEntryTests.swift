@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Whatever stands in the upload queue, `uploadData` can see it, skip it, park it and go on.
 @Suite(.timeLimit(.minutes(1))) struct DamagedEntryTests {

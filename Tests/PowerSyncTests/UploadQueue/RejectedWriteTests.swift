@@ -2,7 +2,7 @@ import Foundation
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct RejectedWriteTests {
     private let harness = SyncHarness()

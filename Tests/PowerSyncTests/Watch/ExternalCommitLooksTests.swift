@@ -6,7 +6,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite("When the version of a file is looked at", .timeLimit(.minutes(1))) struct ExternalCommitLooksTests {
     /// A database whose looks do not wait, unless a clock is given, and whose rounds of late looks are told.
@@ -70,48 +70,6 @@ import Testing
         }
     }
 
-    @Test("A commit of another instance in this process is announced once")
-    func commitOfAnotherInstanceIsAnnouncedOnce() async throws {
-        let clock = TestClock()
-        try await withLocalDatabase(clock: clock) { database, path, _ in
-            let other = LocalDatabase(
-                source: .location(.success(.file(path: path)), initialStatements: []),
-                schema: Result { try ClientSchema(WorkerSchema.first) },
-                logger: DefaultLogger(writers: [])
-            )
-            _ = try await other.writer()
-            // What opening has written is looked at.
-            try await finishLooks(clock)
-            let groups = DatabaseGroups()
-            let members = [database, other].map { groups.join($0, identity: path) }
-            var announcements = database.uploadQueueChanges().makeAsyncIterator()
-            for number in 0..<3 {
-                try await other.write {
-                    try $0.execute(sql: "INSERT INTO ps_kv (key, value) VALUES (?, 1)", arguments: ["k\(number)"])
-                }
-                // No look was due yet.
-                #expect(await announcements.next() != nil)
-                try await finishLooks(clock)
-            }
-            try await database.close()
-            // Another announcement would be kept.
-            #expect(await announcements.next() == nil)
-            try await other.close()
-            members.forEach { $0.leave() }
-        }
-    }
-
-    /// Lets the look after a write happen, and the first late ones.
-    private func finishLooks(_ clock: TestClock) async throws {
-        try await clock.waitForTimer(of: ExternalCommits.delay)
-        for (delay, next) in zip(ExternalCommits.lateDelays, ExternalCommits.lateDelays.dropFirst()) {
-            try await clock.waitForTimer(of: delay)
-            clock.advance(by: delay)
-            try await clock.waitForTimer(of: next)
-        }
-        clock.advance(by: ExternalCommits.lateDelays[2])
-    }
-
     @Test func closingEndsQueuedLooks() async throws {
         try await withLocalDatabase { database, path, _ in
             let gate = Gate()
@@ -148,11 +106,11 @@ import Testing
             // The hint is in a file of its own: it comes before the commit.
             let log = directory.appending(path: "hint-wal")
             try Data().write(to: log)
-            let hub = ChangeHub()
+            let tracker = ChangeTracker()
             let commits = try #require(
                 ExternalCommits(
                     location: .file(path: directory.appending(path: "hint").path),
-                    changes: hub,
+                    changes: tracker,
                     logger: DefaultLogger(writers: []),
                     clock: TestClock { delay in
                         guard delay > ExternalCommits.delay * 2 else { return }
@@ -162,7 +120,7 @@ import Testing
             )
             try await pool.writeWithoutTransaction { try commits.synchronize($0) }
             commits.start(pool)
-            var announcements = hub.uploadQueueChanges().makeAsyncIterator()
+            var announcements = tracker.uploadQueueChanges().makeAsyncIterator()
             try Data("hint".utf8).write(to: log)
             #expect(await announcements.next() != nil)
             commits.cancel()
@@ -175,13 +133,15 @@ import Testing
         try await withTemporaryDirectory { directory in
             let pool = try DatabasePool(path: directory.appending(path: "a.db").path)
             let other = try DatabasePool(path: pool.path)
-            let (hub, log, clock) = (ChangeHub(), RecordingLogger(), TestClock())
+            let (tracker, log, clock) = (ChangeTracker(), RecordingLogger(), TestClock())
             let commits = try #require(
-                ExternalCommits(location: .file(path: pool.path), changes: hub, logger: log, clock: clock) { _ in nil }
+                ExternalCommits(location: .file(path: pool.path), changes: tracker, logger: log, clock: clock) { _ in
+                    nil
+                }
             )
             try await pool.writeWithoutTransaction { try commits.synchronize($0) }
             commits.start(pool)
-            var announcements = hub.uploadQueueChanges().makeAsyncIterator()
+            var announcements = tracker.uploadQueueChanges().makeAsyncIterator()
             for table in ["t", "u"] {
                 try await other.write { try $0.execute(sql: "CREATE TABLE \(table) (id)") }
                 try await clock.waitForTimer(of: ExternalCommits.blindDelay)
@@ -197,7 +157,7 @@ import Testing
     @Test func memoryHasNoFile() {
         let commits = ExternalCommits(
             location: .memory,
-            changes: ChangeHub(),
+            changes: ChangeTracker(),
             logger: DefaultLogger(writers: []),
             clock: ContinuousClock()
         )

@@ -6,7 +6,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite("commits of other processes and connections", .timeLimit(.minutes(2))) struct ExternalCommitsTests {
     private static func open(_ path: String) -> any PowerSyncDatabaseProtocol {

@@ -2,16 +2,32 @@ import Foundation
 import GRDB
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What watches need of GRDB; last looked at in version 7.10.
 ///
-/// When one of these fails with another version, read ``ChangeLedger`` and `GRDB/Core/TransactionObserver.swift` again before
+/// When one of these fails with another version, read ``ChangeTracker`` and `GRDB/Core/TransactionObserver.swift` again before
 /// the version is accepted.
 @Suite struct GRDBObservationTests {
+    /// GRDB's `DatabaseEventKind`, comparable.
+    private struct Kind: Equatable {
+        let operation: DatabaseEvent.Kind
+        let table: String
+
+        init(_ kind: DatabaseEventKind) {
+            table = kind.tableName
+            operation =
+                switch kind {
+                case .insert: .insert
+                case .update: .update
+                case .delete: .delete
+                }
+        }
+    }
+
     /// Writes down what it is told.
     private final class Witness: TransactionObserver {
-        var asked: [ChangeKind] = []
+        var asked: [Kind] = []
         var rows: [(operation: DatabaseEvent.Kind, table: String)] = []
         var unasked: [String] = []
         var announcements = 0
@@ -25,7 +41,7 @@ import Testing
         }
 
         func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool {
-            asked.append(ChangeKind(eventKind))
+            asked.append(Kind(eventKind))
             return true
         }
 
@@ -33,13 +49,7 @@ import Testing
 
         func databaseDidChange(with event: DatabaseEvent) {
             rows.append((event.kind, event.tableName))
-            let operation: ChangeKind.Operation =
-                switch event.kind {
-                case .insert: .insert
-                case .update: .update
-                case .delete: .delete
-                }
-            if !asked.contains(where: { $0.operation == operation && $0.table == event.tableName }) {
+            if !asked.contains(where: { $0.operation == event.kind && $0.table == event.tableName }) {
                 unasked.append(event.tableName)
             }
         }
@@ -77,7 +87,7 @@ import Testing
             try db.execute(sql: "INSERT INTO a VALUES (1, 1), (2, 2); UPDATE a SET y = 3; DELETE FROM a")
             #expect(witness.unasked.isEmpty)
             #expect(witness.rows.map(\.table) == ["a", "b", "a", "b", "a", "a", "a", "a"])
-            #expect(witness.asked.contains(ChangeKind(.update(tableName: "a", columnNames: ["y"]))))
+            #expect(witness.asked.contains(Kind(.update(tableName: "a", columnNames: ["y"]))))
         }
     }
 
@@ -87,7 +97,7 @@ import Testing
             for _ in 0..<3 {
                 witness.asked = []
                 try statement.execute()
-                #expect(witness.asked == [ChangeKind(.insert(tableName: "b"))])
+                #expect(witness.asked == [Kind(.insert(tableName: "b"))])
             }
         }
     }

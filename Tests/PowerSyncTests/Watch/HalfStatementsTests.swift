@@ -3,7 +3,7 @@ import GRDBSQLite
 import PowerSyncCore
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Statements outside transactions that end with an error, and what is left of them.
 @Suite(.timeLimit(.minutes(1))) struct HalfStatementsTests {

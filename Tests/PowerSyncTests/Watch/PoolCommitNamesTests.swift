@@ -3,7 +3,7 @@ import GRDB
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Whether the tables that a pool names stand for the commit that is seen.
 @Suite(.timeLimit(.minutes(1))) struct PoolCommitNamesTests {

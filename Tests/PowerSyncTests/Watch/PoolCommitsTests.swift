@@ -5,7 +5,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What watches over connections of an app hear of.
 @Suite(.timeLimit(.minutes(1))) struct PoolCommitsTests {

@@ -4,7 +4,7 @@ import PowerSyncCore
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A watch emits a state of the database once.
 ///

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite struct RowComparisonTests {
     /// A row that reads as `<key><value>`, for example `a1`.

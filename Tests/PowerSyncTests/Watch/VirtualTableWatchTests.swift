@@ -2,13 +2,13 @@ import GRDB
 import PowerSyncCore
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Watches of virtual tables: whatever they are, and however their contents are kept, each change reaches each reader.
 @Suite(.timeLimit(.minutes(2))) struct VirtualTableWatchTests {
-    private static let schema = PowerSync.Schema(
-        PowerSync.Table(name: "notes", columns: [.text("body")]),
-        PowerSync.Table(name: "drafts", columns: [.text("body")], localOnly: true)
+    private static let schema = PowerSyncClient.Schema(
+        PowerSyncClient.Table(name: "notes", columns: [.text("body")]),
+        PowerSyncClient.Table(name: "drafts", columns: [.text("body")], localOnly: true)
     )
 
     /// A virtual table, and statements that give it one row that a query finds, none, one and none again.
@@ -279,11 +279,11 @@ import Testing
             var region = try db.makeStatement(sql: query).databaseRegion
             let tables = try #require(try VirtualTables(db))
             let names = try tables.dependencies(of: &region, db)
-            let interest = ChangeInterest.region(region, virtualTables: names)
+            let interest = ChangeListener.Interest.region(region, virtualTables: names)
             for name in affected {
-                #expect(interest.isAffected(by: .delete(tableName: name)), "\(name)")
+                #expect(interest.contains(name), "\(name)")
             }
-            #expect(!interest.isAffected(by: .delete(tableName: other)))
+            #expect(!interest.contains(other))
         }
     }
 

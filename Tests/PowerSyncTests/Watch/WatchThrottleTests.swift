@@ -3,7 +3,7 @@ import PowerSyncCore
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct WatchThrottleTests {
     private let clock = TestClock()

@@ -27,7 +27,7 @@ package struct SessionScenario {
     ///   - view: What sessions read, if that is not the storage itself.
     ///   - followed: What the dispatcher reads, if that is not the storage itself.
     ///   - dataReaders: Who may read bucket data.
-    ///   - readAhead: How much of what was read may be in memory.
+    ///   - memory: Limits the lines in memory.
     ///   - clock: Measures the pauses of the dispatcher.
     ///   - body: Uses the scenario.
     /// - Throws: What `body` throws.
@@ -37,7 +37,7 @@ package struct SessionScenario {
         view: (any BucketStorage) -> any BucketStorage = { $0 },
         followed: (any BucketStorage) -> any BucketStorage = { $0 },
         dataReaders: ConcurrencyQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: .max),
-        readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
+        memory: LineMemory = LineMemory(),
         clock: any Clock<Duration> = ContinuousClock(),
         _ body: (inout SessionScenario) async throws -> Void
     ) async throws {
@@ -46,7 +46,7 @@ package struct SessionScenario {
             view: view,
             followed: followed,
             dataReaders: dataReaders,
-            readAhead: readAhead,
+            memory: memory,
             clock: clock,
             body
         )
@@ -58,15 +58,14 @@ package struct SessionScenario {
         view: (any BucketStorage) -> any BucketStorage = { $0 },
         followed: (any BucketStorage) -> any BucketStorage = { $0 },
         dataReaders: ConcurrencyQueue = ConcurrencyQueue(maximumRunning: 10, maximumWaiting: .max),
-        readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
+        memory: LineMemory = LineMemory(),
         clock: any Clock<Duration> = ContinuousClock(),
         _ body: (inout SessionScenario) async throws -> Void
     ) async throws {
         let environment = SyncSession.Environment(
             storage: view(storage.storage),
-            dispatcher: CheckpointDispatcher(storage: followed(storage.storage), clock: clock),
+            dispatcher: CheckpointDispatcher(storage: followed(storage.storage), memory: memory, clock: clock),
             dataReaders: dataReaders,
-            readAhead: readAhead,
             limits: BucketLimits(),
             timing: Timing()
         )
@@ -164,7 +163,7 @@ package struct SessionClient: ~Copyable {
     package init(_ userID: String, _ first: ByteBuffer, _ session: consuming SyncSession) throws {
         self.userID = userID
         pending = [first]
-        session.share.whenStalled { [weak lines] in lines?.finish(.unread) }
+        session.account.whenStalled { [weak lines] in lines?.finish(.unread) }
         task = Task { [lines, session] in
             var session = session
             await lines.finish(afterRunning: { try await session.run(lines) })

@@ -175,7 +175,7 @@ import TestSupport
 
     @Test func whatACommitAddsForManyUsersIsReadOnceForAllOfThem() async throws {
         let reads = NIOLockedValueBox(0)
-        var memory: FreshOperations.Memory?
+        var memory: LineMemory?
         let config = """
             config: {edition: 3}
             streams: {lists: {auto_subscribe: true, query: SELECT * FROM lists WHERE owner = auth.user_id()}}
@@ -201,10 +201,10 @@ import TestSupport
             }
             await first.leave()
             await second.leave()
-            memory = scenario.dispatcher.freshMemory
+            memory = scenario.dispatcher.memory
         }
         // The dispatcher, which may have held the last commit a little longer, has ended.
-        #expect(try #require(memory).byteCount == 0)
+        #expect(try #require(memory).fresh.byteCount == 0)
     }
 
     @Test func allSessionsEndWithTheDispatcher() async throws {

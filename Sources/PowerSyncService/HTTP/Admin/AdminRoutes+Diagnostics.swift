@@ -196,8 +196,8 @@ extension AdminRoutes {
 
     // MARK: Tables
 
-    /// The tables that a plan reads with what is wrong about each, and what is wrong about the source; none when it does not
-    /// answer, which is told elsewhere.
+    /// The tables that a plan reads with what is wrong about each, and what is wrong about the source; none when it
+    /// does not answer, which is told elsewhere.
     private func checkedTables(of plan: SyncPlan) async throws -> (entries: [JSONValue], errors: [JSONValue]) {
         let descriptors: [SourceTableDescriptor]
         do {
@@ -283,7 +283,8 @@ extension AdminRoutes {
         return entry
     }
 
-    /// The same with what is known of a sync config: its message is the line that editors link, and `location` tells the bytes.
+    /// The same with what is known of a sync config: its message is the line that editors link, and `location` tells
+    /// the bytes.
     private static func entry(_ diagnostic: ConfigDiagnostic, at date: Date? = nil) -> JSONValue {
         var entry = members(Finding(diagnostic, file: ""), diagnostic.description, at: date)
         entry["location"] = .object([

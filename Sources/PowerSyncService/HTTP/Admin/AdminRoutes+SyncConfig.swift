@@ -12,7 +12,7 @@ extension AdminRoutes {
     func addSyncConfigRoutes(to router: Router<ServiceRequestContext>) {
         router.post("api/sync-rules/v1/deploy") { request, _ in
             try await answer(request) { request in
-                // Before the body: whoever is told to change a file need not send another one.
+                // Before the body: a client that is told to change a file need not send a config.
                 if isConfigured { throw ErrorEnvelope.syncConfigIsConfigured }
                 let deployment = try await deployer.deploy(try await syncConfigText(of: request))
                 return Response(data: ["slot_name": .string(deployment.stream.sourceHandle)])

@@ -8,8 +8,8 @@ import PowerSyncServiceCore
 
 /// The routes for operators (docs/service.md "The admin API").
 ///
-/// A request passes the queue (429), the token (401), its parameters (400, 413, 415), and then the handler. Each token of the
-/// configuration may do everything; clients' tokens are none.
+/// A request passes the queue (429), the token (401), its parameters (400, 413, 415), and then the handler. Each token
+/// of the configuration may do everything; clients' tokens are none.
 struct AdminRoutes: Sendable {
     /// The connection to the source, as it is shown.
     struct Connection: Sendable {

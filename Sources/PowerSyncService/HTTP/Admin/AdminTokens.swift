@@ -3,14 +3,14 @@ import Foundation
 import PowerSyncProtocol
 import PowerSyncAuth
 
-/// Who may use the admin API.
+/// The tokens of the admin API.
 ///
-/// Digests are compared instead of texts, and all of them whatever the first one says: how long it takes tells nothing about
-/// the tokens, not even their lengths.
+/// Digests are compared instead of texts, and all of them whatever the first one says: how long it takes tells nothing
+/// about the tokens, not even their lengths.
 struct AdminTokens: Sendable {
     private let digests: [[UInt8]]
 
-    /// Accepts the tokens of a list; nobody when it is empty, and nobody without a token.
+    /// Accepts the tokens of a list; no request when the list is empty, and none without a token.
     init(_ tokens: [String]) {
         digests = tokens.filter { !$0.isEmpty }.map(Self.digest)
     }

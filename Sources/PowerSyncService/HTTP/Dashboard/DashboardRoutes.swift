@@ -11,7 +11,7 @@ import ServiceLifecycle
 
 /// The dashboard: a page, and what it asks (docs/dashboard.md).
 ///
-/// The page itself knows nothing and is for everybody; everything that it shows needs a token of the admin API, or while
+/// The page itself has no data and needs no token; everything that it shows needs a token of the admin API, or while
 /// developing the key of the process.
 struct DashboardRoutes: Sendable {
     /// The most pages that are open at the same time.
@@ -19,7 +19,7 @@ struct DashboardRoutes: Sendable {
     /// The most entries of a part of a list.
     private static let pageLimit = 200
 
-    /// Who sees it.
+    /// The tokens that give access to it.
     var tokens: AdminTokens
     /// Answers what the admin API answers.
     var admin: AdminRoutes
@@ -27,7 +27,7 @@ struct DashboardRoutes: Sendable {
     var snapshots: SnapshotSource
     /// Does so every second.
     var feed: SnapshotFeed
-    /// Slots of those who watch.
+    /// The semaphore of watchers.
     let watchers = ConcurrencyQueue(maximumRunning: maximumWatchers, maximumWaiting: 0)
     /// Lists of buckets go through all of a storage: one at a time, so that clients keep their connections to it.
     let listings = ConcurrencyQueue(maximumRunning: 1, maximumWaiting: maximumWatchers)

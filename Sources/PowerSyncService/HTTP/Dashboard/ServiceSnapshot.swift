@@ -9,7 +9,7 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
     package var time: Double
     /// The source and what is copied from it.
     package var replication: Replication
-    /// Who is connected.
+    /// The connected clients.
     package var clients: Clients
     /// What is stored.
     package var storage: Storage
@@ -31,7 +31,8 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var bytes: Int
         /// Transactions of the source.
         package var transactions: Int
-        /// Rows that were left out because they have no id, by table, since the process began; `nil` when there are none.
+        /// Rows that were left out because they have no id, by table, since the process began; `nil` when there are
+        /// none.
         package var rowsWithoutID: [String: Int]?
         /// The replication streams, in the order of their ids.
         package var streams: [Stream]
@@ -61,7 +62,7 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var position: String?
     }
 
-    /// Who is connected.
+    /// The connected clients.
     package struct Clients: Codable, Sendable, Equatable {
         /// Open sync streams.
         package var streams: Int

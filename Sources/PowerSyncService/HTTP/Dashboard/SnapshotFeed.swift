@@ -5,11 +5,12 @@ import NIOCore
 import PowerSyncServiceCore
 import ServiceLifecycle
 
-/// Takes a snapshot a second for all who watch, once for all of them, and none while nobody watches.
+/// Takes a snapshot a second for all watchers together, and none while there is no watcher.
 final class SnapshotFeed: Service {
-    /// Somebody who watches until it leaves.
+    /// A subscriber of snapshots, which counts until it leaves.
     ///
-    /// Only when a response is dropped before it was written does nobody say so, and the watcher counts until nobody holds this.
+    /// The last reference to a watcher leaves, too: a response that is never written is dropped, and no code is left
+    /// that could do it.
     final class Watcher: Sendable {
         private let feed: SnapshotFeed
         private let seen = NIOLockedValueBox<UInt64>(0)
@@ -31,16 +32,16 @@ final class SnapshotFeed: Service {
             if isFirst { feed.leave() }
         }
 
-        /// Watches no longer, whatever it waits for.
+        /// Ends the wait for a snapshot.
         func stop() {
             isStopped.withLockedValue { $0 = true }
             feed.changed.advance()
         }
 
-        /// Waits for a snapshot that this watcher has not seen; one that does not come in time misses some.
+        /// Waits for a snapshot that this watcher has not seen; a slow watcher misses some.
         ///
-        /// - Returns: The snapshot as a server-sent event, or that there is none; `nil` after ``stop()``, and when the service
-        ///   ends.
+        /// - Returns: The snapshot as a server-sent event, or that there is none; `nil` after ``stop()``, and when the
+        ///   service ends.
         /// - Throws: `CancellationError` when the task is cancelled.
         func next() async throws -> ByteBuffer? {
             while true {
@@ -69,7 +70,7 @@ final class SnapshotFeed: Service {
         var isStopped = false
     }
 
-    /// What watchers get instead of a snapshot: the reason is for the log, as it may name what is secret.
+    /// The event instead of a snapshot: the reason is in the log only, as it may name secrets.
     private static let failure = ByteBuffer(
         string: "data: {\"error\":\"The service cannot look at its storage; its log says why\"}\n\n"
     )
@@ -81,7 +82,7 @@ final class SnapshotFeed: Service {
     private let logger: Logger
     private let take: @Sendable () async throws -> ServiceSnapshot
     private let state = NIOLockedValueBox(State())
-    /// Advanced when there is another snapshot, and when somebody comes.
+    /// Advanced when there is another snapshot, and when a watcher comes.
     private let changed = ChangeSignal()
 
     /// Creates a feed.
@@ -100,10 +101,10 @@ final class SnapshotFeed: Service {
         self.take = take
     }
 
-    /// How many snapshots have been taken, or could not be.
+    /// The count of snapshots that were taken or failed.
     var count: UInt64 { state.withLockedValue(\.count) }
 
-    /// How many watch.
+    /// The count of watchers.
     var watcherCount: Int { state.withLockedValue(\.watchers) }
 
     /// Begins to watch.
@@ -116,7 +117,7 @@ final class SnapshotFeed: Service {
     private func leave() {
         state.withLockedValue { state in
             state.watchers -= 1
-            // Whoever comes next is not shown what was long ago.
+            // The next watcher does not get an old snapshot.
             if state.watchers == 0 { state.latest = nil }
         }
     }

@@ -35,7 +35,7 @@ struct SnapshotSource: Sendable {
                 users: sessions.userStreams.userCount,
                 operations: totals.operations,
                 bytes: totals.bytes,
-                heldBytes: sessions.readAhead.byteCount,
+                heldBytes: sessions.memory.byteCount,
                 activities: Dictionary(reports.map { ($0.activity.rawValue, 1) }, uniquingKeysWith: +),
                 list: list.clients
             ),

@@ -37,7 +37,7 @@ extension HTTPServerBuilder {
                 responder: responder,
                 limits: limits,
                 tls: tls,
-                answer: HTTPRefusal.envelope,
+                answer: HTTPRefusal.envelopes(countedBy: .shared),
                 didCompress: { ClientStreamStatistics.didSend(byteCount: $0) },
                 upgrade: upgrade
             )

@@ -2,7 +2,7 @@ import HTTPConnections
 import NIOCore
 import PowerSyncProtocol
 
-/// How the metadata or the data of RSocket frames is encoded, from the MIME types of the SETUP.
+/// The encoding of the metadata or the data of RSocket frames, from the MIME types of the SETUP.
 enum RequestEncoding: Sendable {
     case json
     case bson

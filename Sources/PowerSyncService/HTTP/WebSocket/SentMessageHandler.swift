@@ -2,7 +2,8 @@ import NIOCore
 import NIOWebSocket
 import PowerSyncServiceCore
 
-/// Counts the bytes of messages that are sent over a WebSocket, compressed or not: frames of RSocket, most of them with lines.
+/// Counts the bytes of messages that are sent over a WebSocket, compressed or not: frames of RSocket, most of them with
+/// lines.
 final class SentMessageHandler: ChannelOutboundHandler {
     typealias OutboundIn = WebSocketFrame
     typealias OutboundOut = WebSocketFrame

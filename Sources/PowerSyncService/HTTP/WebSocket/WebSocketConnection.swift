@@ -3,7 +3,7 @@ import RSocket
 
 /// A connection that has become a WebSocket.
 struct WebSocketConnection: Sendable {
-    /// What the client wants, until the connection ends.
+    /// The events of the client, until the connection ends.
     typealias Events = NIOThrowingAsyncSequenceProducer<
         ResponderEvent, any Error, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark,
         ResponderEventHandler.Delegate
@@ -11,7 +11,7 @@ struct WebSocketConnection: Sendable {
 
     /// For one iterator.
     let events: Events
-    /// How the client is answered.
+    /// Sends answers to the client.
     let handle: ResponderHandle
     /// The connection itself.
     let channel: any Channel
@@ -19,8 +19,8 @@ struct WebSocketConnection: Sendable {
 
 /// Hands the events of a WebSocket over to a task; the last handler that sees anything of the connection.
 ///
-/// Behind it are those of HTTP, which cannot be removed because a task waits for more requests. They learn the end only.
-/// While the task does not take events, nothing is read.
+/// Behind it are those of HTTP, which cannot be removed because a task waits for more requests. They learn the end
+/// only. While the task does not take events, nothing is read.
 final class ResponderEventHandler: ChannelDuplexHandler {
     typealias InboundIn = ResponderEvent
     typealias OutboundIn = Never

@@ -7,7 +7,8 @@ import PowerSyncAuth
 import RSocket
 import ServiceLifecycle
 
-/// Answers one WebSocket connection: checks the token of its client, then runs its streams (docs/protocol.md "WebSocket").
+/// Answers one WebSocket connection: checks the token of its client, then runs its streams (docs/protocol.md
+/// "WebSocket").
 struct WebSocketSession: Sendable {
     /// The client of the connection.
     private struct Client: Sendable {
@@ -15,13 +16,13 @@ struct WebSocketSession: Sendable {
         var greeting: Greeting
         /// The slot of the semaphore for concurrent connections.
         var slot: ConcurrencyQueue.Slot
-        /// The lease of a place among the streams of the user.
-        var place: ConnectionPlace
+        /// The reservation among the streams of the user.
+        var reservation: ConnectionReservation
     }
 
     /// Checks tokens.
     let tokens: TokenVerifier
-    /// What sync sessions share.
+    /// The environment of all sync sessions.
     let sessions: SyncSession.Environment
     /// The semaphore of concurrent connections.
     let connections: ConcurrencyQueue
@@ -62,7 +63,10 @@ struct WebSocketSession: Sendable {
         _ client: Client,
         _ channel: any Channel
     ) async throws {
-        defer { client.slot.release() }
+        defer {
+            client.slot.release()
+            client.reservation.release()
+        }
         try await withThrowingDiscardingTaskGroup { group in
             defer { group.cancelAll() }
             group.addTask { await close(channel, whenExpired: client.token) }
@@ -81,10 +85,10 @@ struct WebSocketSession: Sendable {
                     let unread = NIOLockedValueBox<StreamRequest?>(request)
                     let streamID = request.streamID
                     group.addTask {
-                        let hasPlace = await client.place.withStream {
+                        let counts = await client.reservation.withStream {
                             await serve(unread, on: streamID, client, lines, channel)
                         }
-                        if !hasPlace { channel.close(promise: nil) }
+                        if !counts { channel.close(promise: nil) }
                     }
                 case .cancelled(let streamID):
                     queues.removeValue(forKey: streamID)?.finish(.clientClosed)
@@ -145,11 +149,15 @@ struct WebSocketSession: Sendable {
             token: admitted.token,
             greeting: greeting,
             slot: admitted.slot,
-            place: ConnectionPlace(admitted.reservation, of: admitted.token.userID, among: sessions.userStreams)
+            reservation: ConnectionReservation(
+                admitted.reservation,
+                of: admitted.token.userID,
+                among: sessions.userStreams
+            )
         )
     }
 
-    /// What a SETUP says of the client and its requests.
+    /// The client's data in a SETUP, and the encodings of its requests.
     private struct Greeting: Sendable {
         /// The client's `Authorization`; `nil` when there is none.
         var header: String?
@@ -218,7 +226,7 @@ struct WebSocketSession: Sendable {
         return try await OpenedSyncStream(
             syncRequest,
             token: client.token,
-            reservation: client.place.take(),
+            reservation: client.reservation.take(),
             schedule: KeepaliveSchedule(expiresAt: client.token.expiresAt, isPeriodic: false),
             format: .bson,
             transport: .webSocket,

@@ -28,13 +28,13 @@ struct WebSocketStream: Sendable {
                 begun: beginning,
                 logger: opened.logger
             )
-            opened.place.leave()
+            opened.lease.release()
         }
         do {
             try await send([opened.takeFirstLine()])
             if opened.isOver { lines.finish(.completed) } else { try await send(lines) }
         } catch {
-            // Nobody wants the stream any more, or the connection broke.
+            // The client has cancelled the stream, or the connection broke.
             lines.finish(.clientClosed)
         }
         switch lines.end {

@@ -46,7 +46,7 @@ package final class ChangeSignal: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let isDone = state.withLockedValue { state in
-                    // The handler may have run already; then nobody else would resume the continuation.
+                    // The handler may have run already; it would not resume the continuation any more.
                     if state.version > seen || Task.isCancelled { return true }
                     state.waiters[id] = continuation
                     return false

@@ -60,7 +60,7 @@ package protocol BucketStorage: Sendable {
     ///
     /// The stream becomes errored, if it was active, and keeps serving its last checkpoint; otherwise it is stopped. A
     /// processing stream with the same text starts from nothing, unless a newer config is being copied. Nothing happens to a
-    /// stream that is not replicated any more: somebody else has found out, too, or it was replaced.
+    /// stream that is not replicated any more: another process has replaced it.
     ///
     /// - Returns: The stream that takes over.
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when there is none.
@@ -80,7 +80,7 @@ package protocol BucketStorage: Sendable {
     /// Others read and write other streams meanwhile: what takes long is done in small transactions. Can be repeated after an
     /// interruption. Does nothing for a stream in another state.
     ///
-    /// - Throws: ``BucketStorageError`` with code `inUse` when somebody else reads the data for long, or an error of the
+    /// - Throws: ``BucketStorageError`` with code `inUse` when another connection reads the data for long, or an error of the
     ///   database.
     func deleteData(of stream: ReplicationStreamID) async throws
 

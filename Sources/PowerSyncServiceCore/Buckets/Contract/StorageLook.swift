@@ -8,6 +8,6 @@ package enum StorageLook: Sendable, Equatable {
     case failed
     /// Another process has recorded a write checkpoint of a user, which checkpoints from a position on cover.
     case writeCheckpoint(userKey: String, LSN)
-    /// Other processes may have recorded write checkpoints of anybody.
+    /// Other processes may have recorded write checkpoints of any user.
     case writeCheckpointsMissed
 }

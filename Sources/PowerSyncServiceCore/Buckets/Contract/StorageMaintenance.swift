@@ -1,6 +1,6 @@
 /// What operators do with a bucket storage that no service has open (docs/operating.md "Maintaining the storage").
 ///
-/// Each storage has one; whoever starts a service knows which. All calls throw ``BucketStorageError``, whose message is for
+/// Each storage has one, which its module makes. All calls throw ``BucketStorageError``, whose message is for
 /// operators.
 package protocol StorageMaintenance: Sendable {
     /// Where the storage is, without secrets.

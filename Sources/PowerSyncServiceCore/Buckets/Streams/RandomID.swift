@@ -1,4 +1,4 @@
-/// Ids that nobody else has.
+/// Ids that are unique, because they are random.
 package enum RandomID {
     /// 16 random hexadecimal digits.
     package static func make() -> String {

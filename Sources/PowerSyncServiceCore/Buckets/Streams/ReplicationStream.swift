@@ -90,7 +90,8 @@ package struct ActiveReplicationStream: Sendable {
     package var id: ReplicationStreamID
     /// The plan that maps requests to buckets.
     package var plan: SyncPlan
-    /// What had been published when the stream was asked for, by whichever process: who comes from another one has seen no more.
+    /// The checkpoint that any process had published when the stream was asked for: a client that comes from another process has seen no
+    /// later one.
     package var checkpoint: StorageCheckpoint
 
     /// What bucket names of this stream begin with, for example `1#`.

@@ -31,13 +31,13 @@ package struct StreamSuccession: Sendable {
         }
     }
 
-    /// Who takes over from a stream whose history is lost.
+    /// The stream that takes over from one whose history is lost.
     package enum Successor: Sendable, Equatable {
         /// A new stream with the same config.
         case new
         /// A stream that is there.
         case stream(ReplicationStreamID)
-        /// Nobody: the stream itself is gone, and nothing is replicated.
+        /// None: the stream itself is gone, and nothing is replicated.
         case none
     }
 

@@ -11,7 +11,7 @@ package enum WriteCheckpointRetention {
     /// How long the number of a client is kept that asks for nothing, in seconds: 90 days.
     package static let ofClients: TimeInterval = 90 * 24 * 3600
 
-    /// How many numbers are left out when a storage was put back to an older state: more than anybody has been given since then.
+    /// The count of numbers that are skipped when a storage was put back to an older state: more than any client has been given since.
     package static let skippedNumbers: Int64 = 1_000_000_000
 
     /// The user that a key of write checkpoints belongs to: the bytes before the first slash.

@@ -6,7 +6,7 @@ package import PowerSyncSyncConfig
 ///
 /// An update that gives a bucket or an index what it has makes no operation there, and this is how that is found without reading
 /// what was stored. Two contents are taken for one when both numbers are equal. That happens by chance to one update in 2⁹⁶, and
-/// ``keyed`` depends on a key that never leaves the storage, so that nobody who may write rows can look for such contents.
+/// ``keyed`` depends on a key that never leaves the storage, so that users that write rows cannot look for such contents.
 package struct ContentHash: Hashable, Sendable {
     /// How many bytes a stored hash takes.
     static let byteCount: UInt64 = 12

@@ -127,7 +127,7 @@ package protocol WriterSession: Sendable {
 
     /// Writes in a transaction.
     ///
-    /// The record of the stream is read first, so that nobody else changes it, and stored after `body` if it has changed. A checkpoint
+    /// The record of the stream is read first, so that no other writer changes it, and stored after `body` if it has changed. A checkpoint
     /// is told to the readers of this process right after the end of the transaction, even if the task is cancelled meanwhile.
     ///
     /// - Parameters:

@@ -1,12 +1,12 @@
-/// What a text of a configuration has to be that names something, or that grants something to whoever has it.
+/// The rule for a text of a configuration that is a name or a secret.
 ///
-/// A program that fills in a template writes something even where it has no value: nobody may become an administrator with that.
+/// A program that fills in a template writes something even where it has no value; such a text must not become a secret that grants access.
 package enum TextRule {
     /// A name: of an audience, a key, a role, a host.
     case name
     /// A secret for which there are other rules, or none here, such as the password of a database.
     case secret
-    /// A secret that is sent with requests, and lets in whoever guesses it.
+    /// A secret that is sent with requests: a client that guesses it has access.
     case token
 
     /// A secret with fewer characters can be guessed by trying.
@@ -39,7 +39,7 @@ package enum TextRule {
         return nil
     }
 
-    /// Whether a text stands for a value that somebody was to fill in: `[HIDDEN_PASSWORD]`, `${PS_TOKEN}`, `{{ token }}`, `<password>`.
+    /// Whether a text is a placeholder that was not filled in: `[HIDDEN_PASSWORD]`, `${PS_TOKEN}`, `{{ token }}`, `<password>`.
     package static func isPlaceholder(_ text: String) -> Bool {
         let marks = [("[", "]"), ("<", ">"), ("{{", "}}"), ("${", "}")]
         return marks.contains { first, last in

@@ -5,7 +5,7 @@ import Yams
 
 /// Reads the keys of one mapping of a configuration file.
 ///
-/// Every key is read by name; ``finish()`` then reports the ones that nobody asked for. What is wrong is collected in the findings of
+/// Every key is read by name; ``finish()`` then reports the ones that were not read. What is wrong is collected in the findings of
 /// the document, with the line and the whole path of the key, and the reader gets `nil`, so that one run says all of it. A scalar
 /// tagged `!env PS_NAME`, `!env PS_NAME::number` or `!env PS_NAME::boolean` is replaced by an environment variable.
 package struct YAMLSection {
@@ -282,7 +282,7 @@ package struct YAMLSection {
         return path.map(document.absolutePath)
     }
 
-    /// The kind of file that somebody else's program reads, if it is one.
+    /// The kind of file, if another program reads it, too.
     package var hostedServiceFile: HostedServiceFile? { HostedServiceFile(mapping) }
 
     /// A value, and where it is from.

@@ -4,8 +4,8 @@ import ServiceLifecycle
 
 /// Tells sessions of the checkpoints that concern them (docs/service.md "Fan-out").
 ///
-/// One task of the process follows the storage, reads what a commit has changed, and wakes the sessions that have a changed bucket or
-/// lookup. Commits that come faster than that are taken together.
+/// One task of the process follows the storage, reads what a commit has changed, and wakes the sessions that have a
+/// changed bucket or lookup. Commits that come faster than that are taken together.
 package final class CheckpointDispatcher: Service {
     fileprivate struct State {
         var lastSession: UInt64 = 0
@@ -25,24 +25,23 @@ package final class CheckpointDispatcher: Service {
         }
     }
 
-    /// What the dispatcher holds, for tests and diagnostics.
+    /// The contents of the dispatcher, for tests and diagnostics.
     package struct Census: Sendable, Equatable {
         /// Registered sessions.
         package var sessions = 0
         /// Sessions that wait for news.
         package var waiting = 0
-        /// Whether nothing is remembered of any session.
+        /// Whether the dispatcher has no trace of any session.
         package var isEmpty = true
     }
 
     /// The time between two looks at the storage, which lets several transactions share a line: 10 ms.
     package static let pause = Duration.milliseconds(10)
 
+    /// The ledger of the memory for lines of all sessions.
+    package let memory: LineMemory
     /// Runs of operations that several sessions want.
-    package let runs = SharedRuns()
-
-    /// The memory of what is read for single sessions.
-    let freshMemory = FreshOperations.Memory()
+    package let runs: SharedRuns
 
     private let storage: any BucketStorage
     private let clock: any Clock<Duration>
@@ -53,17 +52,24 @@ package final class CheckpointDispatcher: Service {
     /// Creates a dispatcher, which wakes no session before ``run()``.
     ///
     /// - Parameters:
-    ///   - storage: What is followed.
+    ///   - storage: The storage to follow.
+    ///   - memory: The ledger of the memory for lines of all sessions; without a limit of unsent lines by default.
     ///   - clock: Measures the pauses.
-    package init(storage: any BucketStorage, clock: any Clock<Duration> = ContinuousClock()) {
+    package init(
+        storage: any BucketStorage,
+        memory: LineMemory = LineMemory(),
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
         self.storage = storage
+        self.memory = memory
+        runs = SharedRuns(in: memory)
         self.clock = clock
     }
 
-    /// How many times a session was woken.
+    /// The count of news that sessions have taken.
     package var deliveries: Int { state.withLockedValue(\.deliveries) }
 
-    /// What is held at this moment.
+    /// The contents at this moment.
     package var census: Census {
         state.withLockedValue { state in
             let board = state.board
@@ -92,7 +98,7 @@ package final class CheckpointDispatcher: Service {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Write checkpoints of anybody may have been recorded: all sessions look for theirs.
+    /// Write checkpoints of any user may have been recorded: all sessions look for theirs.
     package func writeCheckpointsMissed() {
         let waiters = state.withLockedValue { state in
             state.takeWaiters(of: state.board?.announceWriteCheckpoints() ?? [])
@@ -147,7 +153,7 @@ package final class CheckpointDispatcher: Service {
             )
         } catch {
             if Task.isCancelled { throw CancellationError() }
-            // Sessions look for themselves, and meet the error where it concerns them.
+            // Sessions read the storage themselves, and meet the error where it concerns them.
             return CommitChanges(changes: .unknown)
         }
     }
@@ -158,10 +164,10 @@ package final class CheckpointDispatcher: Service {
         from last: StorageCheckpoint,
         to checkpoint: StorageCheckpoint
     ) async throws -> [BucketName: FreshOperations] {
-        guard !buckets.isEmpty, freshMemory.byteCount < FreshOperations.Memory.limit else { return [:] }
+        guard !buckets.isEmpty, memory.fresh.byteCount < memory.fresh.limit else { return [:] }
         let positions = buckets.map { StreamingSyncRequest.BucketPosition(name: $0, after: last.opID) }
         let chunks = try await storage.bucketData(positions, at: checkpoint, limits: FreshOperations.limits)
-        return FreshOperations.collect(chunks, after: last.opID, memory: freshMemory)
+        return FreshOperations.collect(chunks, after: last.opID, memory: memory.fresh)
     }
 
     private func publish(_ checkpoint: StorageCheckpoint, _ commit: CommitChanges?) {
@@ -192,9 +198,10 @@ package final class CheckpointDispatcher: Service {
     /// Registers a session.
     ///
     /// - Parameters:
-    ///   - stream: What it serves.
+    ///   - stream: The replication stream that the session serves.
     ///   - userKey: The user whose write checkpoints the session announces.
-    /// - Returns: What the session waits with; finished at once when another stream is active already.
+    /// - Returns: The registration, by which the session waits; finished at once when another replication stream is
+    ///   active already.
     func subscribe(to stream: ActiveReplicationStream, userKey: String) -> CheckpointSubscription {
         let (session, replaced) = state.withLockedValue { state in
             state.lastSession += 1
@@ -244,7 +251,7 @@ package final class CheckpointDispatcher: Service {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let isDone = state.withLockedValue { state in
-                    // The handler may have run already; then nobody else would resume the continuation.
+                    // The handler may have run already; it would not resume the continuation any more.
                     if Task.isCancelled { return true }
                     guard let board = state.board, board.contains(session), !board.hasNews(session) else {
                         return true
@@ -264,9 +271,11 @@ package final class CheckpointDispatcher: Service {
 extension CheckpointDispatcher.State {
     /// Puts a session on the board of its stream, unless another one is active already.
     ///
-    /// Waiting sessions are not searched while the board stays the same: when all clients come back at once, thousands wait already.
+    /// Waiting sessions are not searched while the board stays the same: when all clients come back at once, thousands
+    /// wait already.
     ///
-    /// - Returns: When the stream has a new board, the sessions that wait for nothing any more, to be resumed without the lock.
+    /// - Returns: When the stream has a new board, the sessions that wait for nothing any more, to be resumed without
+    ///   the lock.
     fileprivate mutating func add(
         _ session: SessionID,
         to stream: ActiveReplicationStream,

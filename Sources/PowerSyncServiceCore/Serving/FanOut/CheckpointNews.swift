@@ -3,7 +3,7 @@ import PowerSyncSyncConfig
 
 /// The changes of a commit, read once for all sessions.
 struct CommitChanges: Sendable {
-    /// What differs from the checkpoint before.
+    /// The changes since the checkpoint before.
     var changes: CheckpointChanges
     /// The checksums of changed buckets, as far as they have been read.
     var checksums: [BucketName: BucketChecksum] = [:]
@@ -11,16 +11,17 @@ struct CommitChanges: Sendable {
     var operations: [BucketName: FreshOperations] = [:]
 }
 
-/// The newest checkpoint for a session, and what may have changed for its client since the checkpoint that the session took before.
+/// The newest checkpoint for a session, and what may have changed for its client since the checkpoint that the session
+/// took before.
 struct CheckpointNews: Sendable, Equatable {
     /// The newest checkpoint.
     ///
     /// Nothing that concerns the client lies between the last change and this one.
     var checkpoint: StorageCheckpoint
-    /// What may have changed.
+    /// The changes that concern the session.
     var scope: Scope
 
-    /// What may have changed for one client.
+    /// The changes that may concern one client.
     struct Scope: Sendable, Equatable {
         /// Everything may have changed; then the rest says nothing.
         var isUnknown = false

@@ -1,4 +1,7 @@
-/// The place of one session with the dispatcher; free again when the last reference to it goes away.
+/// The registration of one session with the dispatcher.
+///
+/// It ends by ``cancel()`` at the end of the session. The last reference to it cancels it, too, for a session that was
+/// opened and never run: its first line may lose the race against a time-out or the client's departure.
 final class CheckpointSubscription: Sendable {
     private let dispatcher: CheckpointDispatcher
     private let session: SessionID
@@ -12,20 +15,21 @@ final class CheckpointSubscription: Sendable {
 
     deinit { cancel() }
 
-    /// Gives the place back; nothing is told any more.
+    /// Ends the registration: there are no more news.
     func cancel() { dispatcher.remove(session) }
 
-    /// Whether another stream has become active, so that what this one holds may be deleted at any time.
+    /// Whether another replication stream has become active, so that the data of this one may be deleted at any time.
     var isFinished: Bool { !dispatcher.isRegistered(session) }
 
     /// Takes the news, if there are any.
     ///
-    /// If the buckets of the client may be others, they have to be found at the checkpoint, and then told by ``settle(_:)``.
+    /// If the buckets of the client may have changed, the session has to find them at the checkpoint, and then calls
+    /// ``settle(_:)``.
     func takeIfAvailable() -> CheckpointNews? { dispatcher.take(session) }
 
     /// Waits for news and takes them.
     ///
-    /// - Returns: `nil` when another stream has become active.
+    /// - Returns: `nil` when another replication stream has become active.
     /// - Throws: `CancellationError` when the task is cancelled.
     func next() async throws -> CheckpointNews? {
         while !isFinished {
@@ -35,20 +39,20 @@ final class CheckpointSubscription: Sendable {
         return nil
     }
 
-    /// Tells what concerns the session, as found at the checkpoint of the last news.
+    /// Sets the buckets and lookups that concern the session, as found at the checkpoint of the last news.
     func settle(_ interest: Interest) {
         dispatcher.settle(interest, of: session)
     }
 
-    /// Asks for a checkpoint later than one, whether anything concerns the session or not.
+    /// Asks for any checkpoint after the given one, also one that does not concern the session.
     ///
-    /// What was taken before counts as lost: the next news are unknown ones. A write checkpoint may bring them at the same
-    /// checkpoint.
+    /// The news that were taken before count as lost: the scope of the next ones is unknown. A write checkpoint may
+    /// bring them at the same checkpoint.
     func awaitAny(after checkpoint: StorageCheckpoint) {
         dispatcher.awaitAny(session, after: checkpoint)
     }
 
-    /// Tells that a write checkpoint of the user waits for a position.
+    /// Announces that a write checkpoint of the user becomes visible at a position.
     func expectWriteCheckpoint(at position: LSN) {
         dispatcher.writeCheckpointRecorded(userKey: userKey, at: position)
     }

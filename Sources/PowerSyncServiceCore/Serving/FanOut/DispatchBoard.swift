@@ -1,6 +1,6 @@
 import PowerSyncProtocol
 
-// Who is told what (docs/service.md "Fan-out"). A session is in one of these states:
+// The news of sessions (docs/service.md "Fan-out"). A session is in one of these states:
 //
 //                add                      take, if its buckets may be others
 //                 │                         ┌──────────────────────────────┐
@@ -9,11 +9,12 @@ import PowerSyncProtocol
 //                 ▲                                                        │ awaitAny(after:)
 //                 └───────────────── take ◄── overdue: any commit ◄────────┘
 //
-// While a session resolves, nobody knows what concerns it: commits are kept as they are, and looked through when it settles. No
-// commit is lost in between, because a session is on the board before it reads anything, and reads at the newest checkpoint.
+// While a session resolves, its buckets are not known: commits are kept as they are, and filtered when the session
+// settles. No commit is lost in between, because a session is on the board before it reads anything, and reads at the
+// newest checkpoint.
 //
-// A write checkpoint wakes a session in any state. One that is overdue, or has not settled since it took something, could
-// not use what it took: whatever wakes it, it is told that everything may have changed.
+// A write checkpoint wakes a session in any state. One that is overdue, or has not settled since it took something,
+// could not use what it took: whatever wakes it, it is told that everything may have changed.
 
 /// The state of the dispatcher for one stream: its sessions, and the changes that each has not taken yet; no I/O.
 struct DispatchBoard: Sendable {
@@ -57,13 +58,13 @@ struct DispatchBoard: Sendable {
         self.streamID = streamID
     }
 
-    /// How many sessions there are.
+    /// The number of sessions.
     var count: Int { entries.count }
 
     /// All sessions.
     var sessions: [SessionID] { Array(entries.keys) }
 
-    /// Whether nothing of any session is left.
+    /// Whether the board has no trace of any session.
     var isEmpty: Bool {
         entries.isEmpty && users.isEmpty && index.isEmpty && resolving.isEmpty && overdue.isEmpty && awaiting.isEmpty
     }
@@ -102,8 +103,8 @@ struct DispatchBoard: Sendable {
 
     /// Takes the changes that a session has not taken.
     ///
-    /// If its buckets may have changed, it has to find them at the checkpoint and to ``settle(_:of:)``. If it cannot, or if
-    /// it asks for any checkpoint, the next scope is everything: the changes that it took are not kept.
+    /// If its buckets may have changed, it has to find them at the checkpoint and to ``settle(_:of:)``. If it cannot,
+    /// or if it asks for any checkpoint, the next scope is everything: the changes that it took are not kept.
     ///
     /// - Returns: `nil` when there is nothing.
     mutating func take(_ session: SessionID) -> CheckpointNews? {
@@ -159,7 +160,7 @@ struct DispatchBoard: Sendable {
         return []
     }
 
-    /// A write checkpoint of any user may have become visible, or wait for a position that nobody knows here.
+    /// A write checkpoint of any user may have become visible, or wait for a position that this process does not know.
     ///
     /// - Returns: All sessions.
     mutating func announceWriteCheckpoints() -> [SessionID] { users.keys.flatMap { announceWriteCheckpoint(of: $0) } }
@@ -202,7 +203,7 @@ struct DispatchBoard: Sendable {
     mutating func publish(_ checkpoint: StorageCheckpoint, _ commit: CommitChanges?) -> [SessionID] {
         // A session may have come since.
         let commit = commit ?? CommitChanges(changes: .unknown)
-        // The first checkpoint is news for everybody who waits for it.
+        // The first checkpoint is news for all sessions.
         var concerned = newest == nil ? sessions : []
         newest = checkpoint
         for session in resolving { entries[session]?.keep(commit) }
@@ -236,7 +237,7 @@ struct DispatchBoard: Sendable {
 }
 
 extension DispatchBoard.Entry {
-    /// Adds to what the session has not taken.
+    /// Adds to the changes that the session has not taken.
     fileprivate mutating func add(_ change: (inout CheckpointNews.Scope) -> Void) {
         var scope = pending ?? CheckpointNews.Scope()
         pending = nil

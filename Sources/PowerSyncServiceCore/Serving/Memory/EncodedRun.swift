@@ -1,7 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
 
-/// Data lines as they are sent, with what a session has to know of them.
+/// Encoded data lines, with what a session remembers of each line.
 ///
 /// Copies share their bytes.
 struct EncodedRun: Sendable {
@@ -9,9 +9,9 @@ struct EncodedRun: Sendable {
     struct Line: Sendable {
         /// The line as it is sent.
         var bytes: ByteBuffer
-        /// What it holds.
+        /// The bucket, positions and counts of the line.
         var contents: SentChunk
-        /// How many operations of each kind it has.
+        /// The number of operations, by kind.
         var operationCounts: [SyncOperation.Kind: Int]
     }
 
@@ -24,7 +24,7 @@ struct EncodedRun: Sendable {
     /// The memory that the lines take.
     var byteCount: Int { lines.reduce(0) { $0 + $1.bytes.storageCapacity } }
 
-    /// Encodes chunks; each is let go of when its line is there.
+    /// Encodes chunks; each is freed when its line is there.
     init(_ chunks: consuming [BucketChunk], as encoding: SyncSession.Encoding) {
         lines.reserveCapacity(chunks.count)
         chunks.reverse()
@@ -38,7 +38,7 @@ struct EncodedRun: Sendable {
     }
 }
 
-/// What a session remembers of a data line that it has sent.
+/// The facts about a data line that a session remembers when it has sent the line.
 struct SentChunk: Sendable, Equatable {
     /// The bucket.
     var bucket: BucketName

@@ -1,32 +1,21 @@
-import NIOConcurrencyHelpers
 import NIOCore
 import PowerSyncProtocol
 
-/// Operations that one commit has added to a bucket, read for the only session that wants them (docs/service.md "Fan-out").
+/// The operations that one commit has added to a bucket, read ahead for the only session that has the bucket
+/// (docs/service.md "Fan-out").
 ///
-/// They are there so that not every session reads the storage for the same commit. Nobody has to keep them: who does not have
-/// them reads. Their memory is counted until the last reference goes away.
+/// The dispatcher reads them for many sessions at once, so that not each of them reads the storage for the same commit.
+/// They may be dropped at any time: a session that has none reads the storage. They count in ``LineMemory/fresh`` until
+/// the last reference to them goes away.
 final class FreshOperations: Sendable {
-    /// The memory of all that have not been let go of.
-    final class Memory: Sendable {
-        /// How much is read ahead for all sessions together: 16 MiB.
-        static let limit = 16 * 1024 * 1024
-
-        private let used = NIOLockedValueBox(0)
-
-        /// The bytes that are in memory.
-        var byteCount: Int { used.withLockedValue { $0 } }
-
-        fileprivate func add(_ byteCount: Int) { used.withLockedValue { $0 += byteCount } }
-    }
-
     /// The most bytes of texts that a commit may have for one bucket, and that are kept for one session: 64 KiB.
     ///
-    /// Of more, the time of a read is a small part.
+    /// For more bytes, the time of a read is a small part of the time to send them.
     static let maximumBytes = 64 * 1024
-    /// The most commits whose operations are kept for one bucket of a session; after more, they are sent together, in one line.
+    /// The most commits whose operations are kept for one bucket of a session; after more, they are sent together, in
+    /// one line.
     static let maximumCommits = 8
-    /// How much of one commit is read.
+    /// The most that is read of one commit.
     static let limits: BucketDataLimits = {
         var limits = BucketDataLimits()
         limits.operations = 4096
@@ -41,9 +30,9 @@ final class FreshOperations: Sendable {
     /// About the length of their line.
     var sentBytes: Int { chunk.line.sentBytes }
     private let chunk: BucketChunk
-    private let memory: Memory
+    private let memory: LineMemory.Cache
 
-    private init(_ chunk: BucketChunk, after: OpID, memory: Memory) {
+    private init(_ chunk: BucketChunk, after: OpID, memory: LineMemory.Cache) {
         self.chunk = chunk
         self.after = after
         self.memory = memory
@@ -51,16 +40,20 @@ final class FreshOperations: Sendable {
         memory.add(byteCount)
     }
 
-    deinit { memory.add(-byteCount) }
+    deinit { memory.remove(byteCount) }
 
-    /// Sorts out what was read of some buckets.
+    /// Selects the buckets that were read completely.
     ///
     /// - Parameters:
-    ///   - chunks: What there was after a checkpoint, up to ``limits``.
+    ///   - chunks: The operations of some buckets after a checkpoint, read with ``limits``.
     ///   - after: The op id of the checkpoint.
-    ///   - memory: Where they count.
-    /// - Returns: The operations of the buckets whose only chunk is there.
-    static func collect(_ chunks: [BucketChunk], after: OpID, memory: Memory) -> [BucketName: FreshOperations] {
+    ///   - memory: Counts the operations.
+    /// - Returns: The operations of the buckets that have one chunk, of at most ``maximumBytes``.
+    static func collect(
+        _ chunks: [BucketChunk],
+        after: OpID,
+        memory: LineMemory.Cache
+    ) -> [BucketName: FreshOperations] {
         var operations: [BucketName: FreshOperations] = [:]
         for (index, chunk) in chunks.enumerated() where !chunk.line.hasMore {
             let isContinued = index > 0 && chunks[index - 1].line.bucket == chunk.line.bucket
@@ -73,9 +66,9 @@ final class FreshOperations: Sendable {
     /// The operations of a bucket as they are sent.
     ///
     /// - Parameters:
-    ///   - operations: Those of consecutive commits that changed the bucket.
-    ///   - position: What the client has.
-    /// - Returns: A chunk for each of them.
+    ///   - operations: The operations of consecutive commits that changed the bucket.
+    ///   - position: The op id up to which the client has the bucket.
+    /// - Returns: A chunk for each commit.
     static func chunks(of operations: [FreshOperations], after position: OpID) -> [BucketChunk] {
         var position: OpID? = position
         return operations.enumerated().map { index, fresh in

@@ -2,70 +2,76 @@ import NIOConcurrencyHelpers
 
 /// A run of operations that several sessions send; see ``SharedRuns``.
 ///
-/// While it is kept for those who come later, the limit of what is kept holds. Later it is in memory for those who still
-/// send it, who may be clients that take nothing any more, each with the run of another checkpoint. So the budget counts it
-/// then: once, whoever sends it, and until the network has taken the last line from the last one, or that one has ended.
+/// While the run is kept for later sessions, it counts in ``LineMemory/shared``. Once it is dropped, it stays in memory
+/// for the streams that still send it, whose clients may have stopped reading, each at the run of another checkpoint.
+/// So it has an account of its own from then on: it counts once, however many streams send it, until the network has
+/// taken its last line from the last of them, or that stream has ended.
 final class SharedRun: Sendable {
-    /// A stream that sends the run: it has done so, or has ended, when nobody holds this any more.
-    final class Sending: Sendable {
+    /// The registration of a stream that sends the run.
+    ///
+    /// It ends with its last reference, which a batch of lines in the queue of the response holds: that is when the
+    /// network has taken the last line of the run, or the stream has ended.
+    final class Sender: Sendable {
         private let run: SharedRun
-        private let share: ReadAheadBudget.Share
+        private let account: LineMemory.Account
 
-        fileprivate init(_ run: SharedRun, by share: ReadAheadBudget.Share) {
-            (self.run, self.share) = (run, share)
-            // It has time from now on.
-            share.add(0)
-            run.begins(self, by: share)
+        fileprivate init(of run: SharedRun, _ account: LineMemory.Account) {
+            (self.run, self.account) = (run, account)
+            // The client is not stalled before it could take anything.
+            account.add(0)
+            run.begins(self, account)
         }
 
         deinit { run.state.withLockedValue { $0.senders[ObjectIdentifier(self)] = nil } }
     }
 
     fileprivate struct State {
-        /// Counts the run when it is not kept any longer.
-        var share: ReadAheadBudget.Share?
-        var senders: [ObjectIdentifier: ReadAheadBudget.Share] = [:]
+        /// The account of the run; `nil` while it is kept.
+        var account: LineMemory.Account?
+        /// The accounts of the streams that send it.
+        var senders: [ObjectIdentifier: LineMemory.Account] = [:]
     }
 
     /// The lines.
     let content: EncodedRun
-    private let budget: ReadAheadBudget
+    private let memory: LineMemory
     fileprivate let state = NIOLockedValueBox(State())
 
-    /// Shares a run that is kept.
-    init(_ content: EncodedRun, budget: ReadAheadBudget) {
+    /// Creates a run that is kept.
+    init(_ content: EncodedRun, in memory: LineMemory) {
         self.content = content
-        self.budget = budget
+        self.memory = memory
     }
 
-    /// A stream begins to send it.
-    func makeSending(by share: ReadAheadBudget.Share) -> Sending { Sending(self, by: share) }
+    /// Registers a stream that begins to send the run.
+    func makeSender(_ account: LineMemory.Account) -> Sender { Sender(of: self, account) }
 
-    /// Nobody who comes later finds it.
+    /// Counts the run in an account of its own: later sessions do not find it any more.
     func isKeptNoLonger() {
-        let share = budget.share()
-        share.add(content.byteCount)
-        state.withLockedValue { $0.share = share }
-        endStalledWhenItIsWanted(share)
+        let account = memory.openAccount()
+        account.add(content.byteCount)
+        state.withLockedValue { $0.account = account }
+        endStalledSenders(of: account)
     }
 
-    private func begins(_ sending: Sending, by sender: ReadAheadBudget.Share) {
-        let share = state.withLockedValue { state in
-            state.senders[ObjectIdentifier(sending)] = sender
-            return state.share
+    private func begins(_ sender: Sender, _ account: LineMemory.Account) {
+        let own = state.withLockedValue { state in
+            state.senders[ObjectIdentifier(sender)] = account
+            return state.account
         }
-        // All who sent it before may have been told to end.
-        if let share { endStalledWhenItIsWanted(share) }
+        // All earlier senders may have been told to end.
+        if let own { endStalledSenders(of: own) }
     }
 
-    private func endStalledWhenItIsWanted(_ share: ReadAheadBudget.Share) {
-        share.whenStalled { [weak self] in self?.endStalled() }
+    /// Ends the senders whose clients have stopped reading, when the memory of the run is wanted.
+    private func endStalledSenders(of account: LineMemory.Account) {
+        account.whenStalled { [weak self] in self?.endStalledSenders() }
     }
 
-    private func endStalled() {
-        let (share, senders) = state.withLockedValue { ($0.share, Array($0.senders.values)) }
+    private func endStalledSenders() {
+        let (account, senders) = state.withLockedValue { ($0.account, Array($0.senders.values)) }
         let goingOn = senders.filter { !$0.endIfStalled() }
-        // Those who take something now keep the run, and may stop later.
-        if let share, !goingOn.isEmpty { endStalledWhenItIsWanted(share) }
+        // Those whose clients read keep the run in memory, and may stall later.
+        if let account, !goingOn.isEmpty { endStalledSenders(of: account) }
     }
 }

@@ -3,10 +3,11 @@ import PowerSyncProtocol
 
 /// Runs of operations that several sessions want, read and encoded once (docs/service.md "Fan-out").
 ///
-/// The first session that asks makes a run, those that ask meanwhile wait for it, and those that ask soon after find it. What is
-/// not kept for others any longer counts in the budget while it is sent; see ``SharedRun``.
+/// The first session that asks for a run makes it, those that ask meanwhile wait for it, and later ones find it for as
+/// long as it is kept: until the next checkpoint, and within ``LineMemory/shared``. A run that is not kept any longer
+/// counts in an account of its own while it is sent; see ``SharedRun``.
 package final class SharedRuns: Sendable {
-    /// What a run has.
+    /// The identity of a run: buckets, positions, checkpoint and encoding.
     struct Key: Hashable, Sendable {
         /// The checkpoint that is read at.
         let checkpoint: StorageCheckpoint
@@ -14,7 +15,7 @@ package final class SharedRuns: Sendable {
         private let after: [OpID]
         private let encoding: SyncSession.Encoding
 
-        /// Names a run.
+        /// Creates the key of a run.
         ///
         /// - Parameters:
         ///   - positions: The buckets, each with the op id to continue after.
@@ -33,9 +34,9 @@ package final class SharedRuns: Sendable {
     }
 
     fileprivate enum Entry {
-        /// Somebody makes it; the signal is advanced when that has ended.
+        /// A session makes it; the signal is advanced when that has ended.
         case beingMade(ChangeSignal)
-        case made(SharedRun, byteCount: Int)
+        case made(SharedRun)
     }
 
     fileprivate enum Answer {
@@ -48,36 +49,34 @@ package final class SharedRuns: Sendable {
         var entries: [Key: Entry] = [:]
         /// The runs that were made, the oldest first.
         var order: [Key] = []
-        var byteCount = 0
         var madeCount = 0
+        let cache: LineMemory.Cache
     }
 
-    /// The most bytes of lines that are kept for those who come later: 32 MiB.
-    static let maximumBytes = 32 * 1024 * 1024
-
-    private let state = NIOLockedValueBox(State())
+    private let memory: LineMemory
+    private let state: NIOLockedValueBox<State>
 
     /// Creates an empty collection.
-    package init() {}
+    ///
+    /// - Parameter memory: Counts the runs: kept ones in ``LineMemory/shared``, others in accounts.
+    package init(in memory: LineMemory) {
+        self.memory = memory
+        state = NIOLockedValueBox(State(cache: memory.shared))
+    }
 
-    /// The bytes of the lines that are kept.
-    package var byteCount: Int { state.withLockedValue(\.byteCount) }
-
-    /// How many runs have been made so far.
+    /// The number of runs that have been made so far.
     package var madeCount: Int { state.withLockedValue(\.madeCount) }
 
     /// Finds a run, or makes it.
     ///
     /// - Parameters:
-    ///   - key: What the run has.
-    ///   - budget: Counts the run when it is kept no longer.
-    ///   - make: Makes it; called by one session at a time. When there is no room for it (`nil`), that fails, or is cancelled,
-    ///     another one tries.
-    /// - Returns: The run, which shares its bytes with those of others; `nil` when there was no room to make it.
+    ///   - key: The identity of the run.
+    ///   - make: Makes the run; called by one session at a time. If it returns `nil`, because there is no room, or
+    ///     throws, the next session that waits for the run calls its own.
+    /// - Returns: The run, whose bytes all sessions share; `nil` when there was no room to make it.
     /// - Throws: What `make` throws, or `CancellationError`.
     func run(
         for key: Key,
-        budget: ReadAheadBudget,
         _ make: () async throws -> EncodedRun?
     ) async throws -> SharedRun? {
         while true {
@@ -88,7 +87,7 @@ package final class SharedRuns: Sendable {
                 defer { end.advance() }
                 let run: SharedRun?
                 do {
-                    run = try await make().map { SharedRun($0, budget: budget) }
+                    run = try await make().map { SharedRun($0, in: memory) }
                 } catch {
                     state.withLockedValue { $0.entries[key] = nil }
                     throw error
@@ -100,7 +99,7 @@ package final class SharedRuns: Sendable {
         }
     }
 
-    /// Lets go of runs of other checkpoints; who sends them keeps their bytes.
+    /// Drops the runs of other checkpoints; the streams that send them keep them in memory.
     func forget(before checkpoint: StorageCheckpoint) {
         let dropped = state.withLockedValue { state in
             defer { state.order.removeAll { $0.checkpoint != checkpoint } }
@@ -113,7 +112,7 @@ package final class SharedRuns: Sendable {
 extension SharedRuns.State {
     fileprivate mutating func begin(_ key: SharedRuns.Key) -> SharedRuns.Answer {
         switch entries[key] {
-        case .made(let run, _): return .found(run)
+        case .made(let run): return .found(run)
         case .beingMade(let end): return .wait(end)
         case nil:
             let end = ChangeSignal()
@@ -122,29 +121,29 @@ extension SharedRuns.State {
         }
     }
 
-    /// Keeps a run that was made, if there is one, and room for it.
+    /// Keeps a run that was made, if there is one, and it fits.
     ///
-    /// - Returns: What is kept no longer: the oldest ones that there is no room for, or the run itself.
+    /// - Returns: The runs that are not kept any longer: the oldest ones, or the run itself.
     fileprivate mutating func keep(_ run: SharedRun?, for key: SharedRuns.Key) -> [SharedRun] {
         entries[key] = nil
         guard let run else { return [] }
         madeCount += 1
         let size = run.content.byteCount
-        guard size <= SharedRuns.maximumBytes else { return [run] }
-        entries[key] = .made(run, byteCount: size)
+        guard size <= cache.limit else { return [run] }
+        entries[key] = .made(run)
         order.append(key)
-        byteCount += size
+        cache.add(size)
         var dropped: [SharedRun] = []
-        while byteCount > SharedRuns.maximumBytes {
+        while cache.byteCount > cache.limit {
             if let oldest = remove(order.removeFirst()) { dropped.append(oldest) }
         }
         return dropped
     }
 
     fileprivate mutating func remove(_ key: SharedRuns.Key) -> SharedRun? {
-        guard case .made(let run, let size) = entries[key] else { return nil }
+        guard case .made(let run) = entries[key] else { return nil }
         entries[key] = nil
-        byteCount -= size
+        cache.remove(run.content.byteCount)
         return run
     }
 }

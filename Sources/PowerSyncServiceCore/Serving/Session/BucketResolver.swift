@@ -3,10 +3,11 @@ import PowerSyncSyncConfig
 
 /// Finds the buckets of one client at a checkpoint, with their checksums.
 ///
-/// Remembers the last result: buckets are looked up again only if a parameter lookup changed, and checksums are read only
-/// for buckets that are new, or changed and not read by the dispatcher (docs/sync-config.md "When buckets are found again").
+/// Remembers the last result: buckets are looked up again only if a parameter lookup changed, and checksums are read
+/// only for buckets that are new, or changed and not read by the dispatcher (docs/sync-config.md "When buckets are
+/// found again").
 struct BucketResolver: Sendable {
-    /// What was found at a checkpoint.
+    /// The buckets of a client at a checkpoint.
     private struct Result {
         var candidate: SyncSession.Candidate
         /// The lookups that led to the buckets.
@@ -25,7 +26,7 @@ struct BucketResolver: Sendable {
     /// The position at which another write checkpoint becomes visible, if one was found waiting.
     private(set) var nextWriteCheckpoint: LSN?
 
-    /// What may change the last result.
+    /// The lookups and buckets that may change the last result.
     var interest: Interest {
         guard let last else { return Interest() }
         return Interest(buckets: Set(last.candidate.buckets.map(\.name)), lookups: last.lookups)
@@ -37,7 +38,7 @@ struct BucketResolver: Sendable {
     ///   - storage: Where parameters and checksums are read.
     ///   - querier: What the client asks for.
     ///   - limits: Limits of the connection.
-    ///   - writeCheckpointKey: Whose write checkpoints are announced.
+    ///   - writeCheckpointKey: The key of the user whose write checkpoints are announced.
     init(storage: any BucketStorage, querier: BucketQuerier, limits: BucketLimits, writeCheckpointKey: String) {
         self.storage = storage
         self.querier = querier
@@ -47,7 +48,8 @@ struct BucketResolver: Sendable {
 
     /// The buckets at the checkpoint of some news.
     ///
-    /// After an error, ask the dispatcher for a checkpoint with an unknown scope: the changes of this one have been taken.
+    /// After an error, ask the dispatcher for a checkpoint with an unknown scope: the changes of this one have been
+    /// taken.
     ///
     /// - Throws: `BucketLimitError` when the client has too many, or an error of the storage.
     mutating func candidate(for news: CheckpointNews) async throws -> SyncSession.Candidate {

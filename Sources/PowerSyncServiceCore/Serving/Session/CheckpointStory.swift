@@ -1,9 +1,10 @@
 import PowerSyncProtocol
 
-/// What a stream has sent since its last log line about a checkpoint, and where the time since the announcement went.
+/// Counts the operations and bytes of a stream since its last log line about a checkpoint, and the time by activity
+/// since the announcement.
 ///
-/// A stream has at most one such line a second. What a line leaves out is in the next one: the operations and bytes of all lines add
-/// up to what was sent.
+/// A stream has at most one such line a second. What a line leaves out is in the next one: the operations and bytes of
+/// all lines add up to what was sent.
 struct CheckpointStory {
     /// The contents of a line.
     struct Line: Equatable {
@@ -13,7 +14,7 @@ struct CheckpointStory {
         var bytes: Int
         /// The seconds since the checkpoint was announced.
         var total: Double
-        /// Those of them that the session was reading, sending, or waiting for either.
+        /// The seconds in which the session was reading, sending, or waiting for either.
         var spent: [ClientStreamActivity: Double]
         /// Whether at least a second has passed since the line before.
         var isDue: Bool
@@ -26,9 +27,9 @@ struct CheckpointStory {
 
     private var operations = 0
     private var bytes = 0
-    /// When the checkpoint was announced, in seconds since 1970.
+    /// The time of the announcement, in seconds since 1970.
     private var announcedAt = 0.0
-    /// When the last line was written, in seconds since 1970; infinite before the first.
+    /// The time of the last log line, in seconds since 1970; infinite before the first.
     private var lineAt = -Double.infinity
     /// The seconds of each of ``activities``.
     private var spent: (Float, Float, Float, Float) = (0, 0, 0, 0)

@@ -18,7 +18,7 @@ package enum ClientStreamActivity: String, Sendable, Hashable, Codable {
     case waitingForClient
 }
 
-/// How far a sync stream is.
+/// The progress of a sync stream.
 package struct ClientStreamProgress: Sendable, Equatable {
     /// The checkpoint that was announced last; `nil` before the first.
     package var checkpoint: OpID?
@@ -28,7 +28,7 @@ package struct ClientStreamProgress: Sendable, Equatable {
     package var buckets = 0
     /// The buckets that the client has to download for the checkpoint.
     package var downloads = 0
-    /// Those that it does not have completely.
+    /// The number of buckets that it does not have completely.
     package var bucketsLeft = 0
 }
 
@@ -36,9 +36,9 @@ package struct ClientStreamProgress: Sendable, Equatable {
 package struct ClientStreamReport: Sendable {
     /// Counted from 1 in the order in which streams were opened.
     package var id: UInt64
-    /// Who the client is.
+    /// The client of the stream.
     package var client: StreamClient
-    /// When the stream was opened, in seconds since 1970.
+    /// The time at which the stream was opened, in seconds since 1970.
     package var openedAt: Double
     /// Operations sent.
     package var operations: Int
@@ -52,13 +52,13 @@ package struct ClientStreamReport: Sendable {
     package var activeSince: Double
 }
 
-/// Who opens a sync stream.
+/// The client that opens a sync stream.
 package struct StreamClient: Sendable, Hashable {
     /// The user.
     package var userID: String
     /// The id of the client's database, if it tells.
     package var clientID: String?
-    /// What the client calls itself, as much of it as is shown.
+    /// The client's name for itself, cut to what is shown.
     package private(set) var userAgent: String
     /// The format of the lines.
     package var format: SyncLineFormat?

@@ -4,8 +4,8 @@ import NIOConcurrencyHelpers
 package import PowerSyncProtocol
 import Tracing
 
-/// Counts what one stream sends, and knows what it is doing: for its last log entry, for operators, and for the metrics of the
-/// process.
+/// Counts what one stream sends, and knows what it is doing: for its last log entry, for operators, and for the metrics
+/// of the process.
 package final class ClientStreamStatistics: Sendable {
     private struct Counts {
         var operations = OperationCounts()
@@ -15,11 +15,11 @@ package final class ClientStreamStatistics: Sendable {
         /// Since when, in seconds since 1970.
         var activeSince: Double
         var story = CheckpointStory()
-        /// When the write began that the network has not taken; `nil` when there is none.
+        /// The beginning of the write that the network has not taken; `nil` when there is none.
         var writingSince: Double?
     }
 
-    /// What can be told of a stream at one moment.
+    /// The state of a stream at one moment.
     struct State {
         var operations: Int
         var bytes: Int
@@ -53,14 +53,21 @@ package final class ClientStreamStatistics: Sendable {
 
     private let counts: NIOLockedValueBox<Counts>
     private let now: @Sendable () -> Double
+    private let clock: any Clock<Duration>
     /// Of the request for the stream, which has been answered when the stream is written.
     private let context = ServiceContext.current ?? .topLevel
 
     /// Creates the statistics of a stream that is being opened.
     ///
-    /// - Parameter now: The seconds since 1970.
-    package init(now: @escaping @Sendable () -> Double = { Timing().seconds }) {
+    /// - Parameters:
+    ///   - now: The seconds since 1970.
+    ///   - clock: Measures the duration of the stream.
+    package init(
+        now: @escaping @Sendable () -> Double = { Timing().seconds },
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
         self.now = now
+        self.clock = clock
         counts = NIOLockedValueBox(Counts(activeSince: now()))
     }
 
@@ -70,10 +77,10 @@ package final class ClientStreamStatistics: Sendable {
     /// All bytes of lines sent so far.
     package var byteCount: Int { counts.withLockedValue { $0.bytes } }
 
-    /// How many operations of each kind were sent.
+    /// The number of operations that were sent, by kind.
     var operationCounts: OperationCounts { counts.withLockedValue { $0.operations } }
 
-    /// What the stream has sent, and what it is doing.
+    /// The totals of the stream, and its activity.
     var state: State {
         let now = now()
         return counts.withLockedValue { counts in
@@ -147,7 +154,7 @@ package final class ClientStreamStatistics: Sendable {
         counts.withLockedValue { $0.story.didSend(operations: 0, bytes: byteCount) }
     }
 
-    /// What a log line says of the checkpoint that was announced last.
+    /// The numbers of a log line about the checkpoint that was announced last.
     func takeCheckpointLine() -> CheckpointStory.Line {
         let now = now()
         return counts.withLockedValue { counts in
@@ -177,7 +184,7 @@ package final class ClientStreamStatistics: Sendable {
 
     /// A stream that has begun.
     package struct Beginning: Sendable {
-        fileprivate let time = ContinuousClock.now
+        fileprivate let stopwatch: Stopwatch
         fileprivate let work: TracedWork
     }
 
@@ -186,7 +193,7 @@ package final class ClientStreamStatistics: Sendable {
     /// - Returns: For ``didEnd(_:code:over:begun:logger:)``.
     package func didStart() -> Beginning {
         Self.connections.increment()
-        return Beginning(work: TracedWork(.stream, in: context))
+        return Beginning(stopwatch: Stopwatch(clock), work: TracedWork(.stream, in: context))
     }
 
     /// The stream has ended.
@@ -218,7 +225,7 @@ package final class ClientStreamStatistics: Sendable {
                 "move": .stringConvertible(counts.move),
                 "clear": .stringConvertible(counts.clear),
             ],
-            LogKey.streamDuration: .stringConvertible(Int((ContinuousClock.now - beginning.time) / .milliseconds(1))),
+            LogKey.streamDuration: .stringConvertible(Int(beginning.stopwatch.elapsed / .milliseconds(1))),
             LogKey.closeReason: "\(reason)",
         ]
         beginning.work.set("operations_synced", operationCount)

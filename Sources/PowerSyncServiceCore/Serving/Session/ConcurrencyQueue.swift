@@ -1,13 +1,16 @@
 import NIOConcurrencyHelpers
 
-/// Limits how much of one kind of work is done at the same time (docs/service.md "Configuration").
+/// A fair semaphore with a limited queue of waiting tasks (docs/service.md "Configuration").
 ///
-/// Slots are handed over in the order in which they were asked for: a released one wakes the one task that gets it.
+/// Slots are handed over in the order in which tasks ask for them: a released slot wakes the one task that gets it.
 ///
-/// Work that ends in one function takes its slot by ``withSlot(_:)``. Who takes one by ``acquire()`` releases it; only when a response
-/// is dropped before it was written does nobody, and the slot is free when the last reference to it goes away.
+/// Work that ends in one function takes its slot by ``withSlot(_:)``. Work that goes on in the body of a response takes
+/// a slot by ``acquire()``, and releases it at the end of that body.
 package final class ConcurrencyQueue: Sendable {
-    /// The right to do one piece of work.
+    /// One permit of the semaphore, which counts until it is released.
+    ///
+    /// The last reference to a slot releases it, too: a slot that loses the race against a time-out, or the response
+    /// that holds it and is never written, is dropped, and no code is left that could release it.
     package final class Slot: Sendable {
         private let queue: ConcurrencyQueue
         private let isReleased = NIOLockedValueBox(false)
@@ -18,7 +21,7 @@ package final class ConcurrencyQueue: Sendable {
 
         deinit { release() }
 
-        /// Frees the slot; the second time does nothing.
+        /// Hands the slot to the next waiting task; does nothing the second time.
         package func release() {
             let wasReleased = isReleased.withLockedValue { isReleased in
                 defer { isReleased = true }
@@ -28,9 +31,9 @@ package final class ConcurrencyQueue: Sendable {
         }
     }
 
-    /// Why there is no slot.
+    /// The reasons for which a task gets no slot.
     package enum Failure: Error, Equatable {
-        /// All slots and all waiting places are taken.
+        /// All slots are taken, and as many tasks wait as may wait.
         case overflow
         /// No slot became free in time.
         case timeout
@@ -39,9 +42,9 @@ package final class ConcurrencyQueue: Sendable {
     private struct State {
         var running = 0
         var waiting = 0
-        /// The ticket of the task that came last.
+        /// The ticket of the task that has begun to wait last.
         var lastTicket: UInt64 = 0
-        /// No task with a smaller ticket waits.
+        /// A lower bound of the tickets of waiting tasks.
         var firstTicket: UInt64 = 0
         var waiters: [UInt64: CheckedContinuation<Slot, any Error>] = [:]
 
@@ -62,12 +65,12 @@ package final class ConcurrencyQueue: Sendable {
     private let clock: any Clock<Duration>
     private let state = NIOLockedValueBox(State())
 
-    /// Creates a queue.
+    /// Creates a semaphore.
     ///
     /// - Parameters:
-    ///   - maximumRunning: How many slots there are.
-    ///   - maximumWaiting: How many tasks may wait for one.
-    ///   - timeout: How long a task waits; `nil` for as long as it takes.
+    ///   - maximumRunning: The number of slots.
+    ///   - maximumWaiting: The most tasks that may wait for a slot.
+    ///   - timeout: The longest time that a task waits; `nil` without a limit.
     ///   - clock: Measures the timeout.
     package init(
         maximumRunning: Int,
@@ -81,18 +84,19 @@ package final class ConcurrencyQueue: Sendable {
         self.clock = clock
     }
 
-    /// How many slots are in use.
+    /// The number of slots in use.
     package var running: Int { state.withLockedValue { $0.running } }
 
     /// Whether a new task would have to wait.
     package var isBusy: Bool { running >= maximumRunning }
 
-    /// How many tasks wait for a slot.
+    /// The number of tasks that wait for a slot.
     package var waiting: Int { state.withLockedValue { $0.waiting } }
 
-    /// Does some work with a slot.
+    /// Runs a closure with a slot.
     ///
-    /// Like ``acquire()`` it runs where its caller runs: tasks of one actor come to wait in the order in which they ask.
+    /// Like ``acquire()``, it runs on the actor of its caller, so that tasks of one actor wait in the order in which
+    /// they ask.
     package nonisolated(nonsending) func withSlot<Result>(
         _ body: nonisolated(nonsending) () async throws -> Result
     ) async throws -> Result {
@@ -113,7 +117,7 @@ package final class ConcurrencyQueue: Sendable {
         return isFree ? Slot(self) : nil
     }
 
-    /// Waits for a slot; who comes first is served first.
+    /// Waits for a slot; the task that has waited longest gets the next one.
     ///
     /// - Throws: ``Failure``, or `CancellationError`.
     package nonisolated(nonsending) func acquire() async throws -> Slot {
@@ -134,7 +138,7 @@ package final class ConcurrencyQueue: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Slot, any Error>) in
                 let answer = state.withLockedValue { state -> Result<Slot, any Error>? in
-                    // The handler below may have run already; then nobody else would resume the continuation.
+                    // The handler below may have run already; it would not resume the continuation any more.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if state.running < maximumRunning {
                         state.running += 1

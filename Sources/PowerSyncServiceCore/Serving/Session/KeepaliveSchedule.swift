@@ -1,4 +1,4 @@
-/// When a stream tells its client how long the token lives.
+/// The times at which a stream tells its client how long the token lives.
 ///
 /// All times are seconds, wall-clock times since 1970.
 package struct KeepaliveSchedule: Sendable {
@@ -9,7 +9,7 @@ package struct KeepaliveSchedule: Sendable {
     /// The time for a client to read the remaining lines after its token has expired.
     static let patience = 30.0
 
-    /// When the token expires.
+    /// The expiry of the token.
     package let expiresAt: Double
     /// Whether there are keepalives in between; over WebSocket the connection has its own.
     package var isPeriodic: Bool
@@ -20,7 +20,7 @@ package struct KeepaliveSchedule: Sendable {
         self.isPeriodic = isPeriodic
     }
 
-    /// When the connection is closed, whether the client has read everything or not.
+    /// The time at which the connection is closed, also if the client has not read everything.
     ///
     /// A client that does not read would keep its place among the concurrent streams for ever.
     package var closesAt: Double { expiresAt + Self.patience }
@@ -35,13 +35,13 @@ package struct KeepaliveSchedule: Sendable {
         Int32(clamping: Int64(max(0, min((expiresAt - now).rounded(.up), Double(Int32.max)))))
     }
 
-    /// When there is a keepalive in any case: for the warning, and then for the end.
+    /// The time of the next keepalive that is sent in any case: of the warning, and then of the end.
     func deadline(at now: Double) -> Double {
         let warningAt = expiresAt - Self.warning
         return warningAt > now ? warningAt : expiresAt
     }
 
-    /// How long to wait for the next periodic keepalive: the usual interval, but not past the ``deadline(at:)``.
+    /// The time until the next periodic keepalive: the usual interval, but not past the ``deadline(at:)``.
     ///
     /// - Parameters:
     ///   - now: The time.

@@ -3,7 +3,7 @@ package import PowerSyncProtocol
 
 /// Sends keepalives until the token expires (docs/protocol.md "Keepalives").
 package struct Keepalives: Sendable {
-    /// When to send them.
+    /// The times of keepalives.
     package let schedule: KeepaliveSchedule
     /// The format of the lines.
     package let format: SyncLineFormat
@@ -18,11 +18,11 @@ package struct Keepalives: Sendable {
     /// The line that ends a stream: the token has expired.
     package var lastLine: ByteBuffer { encode(0) }
 
-    /// Sends keepalives between the other lines, and then waits for the client to read the last one, with value 0, which ends
-    /// the stream.
+    /// Sends keepalives between the other lines, and then waits for the client to read the last one, with value 0,
+    /// which ends the stream.
     ///
-    /// Returns when the client has not read it in time; cancel the task when the stream has ended. This is the only task of a
-    /// stream that waits for a time.
+    /// Returns when the client has not read it in time; cancel the task when the stream has ended. This is the only
+    /// task of a stream that waits for a time.
     package func run(_ lines: LineQueue) async throws {
         var now = timing.seconds
         var seconds: Int32
@@ -37,8 +37,8 @@ package struct Keepalives: Sendable {
 
     /// Waits for the next keepalive.
     ///
-    /// Periodic ones come however the wall clock is set, so they tell soon what that means for the token. Without them there are
-    /// times to wait for.
+    /// Periodic ones come however the wall clock is set, so they tell soon what that means for the token. Without them
+    /// there are times to wait for.
     ///
     /// - Returns: The time then.
     private func waitForNext(after now: Double) async throws -> Double {

@@ -1,28 +1,28 @@
 import NIOCore
 
-/// Lines of a session that are written together.
+/// The lines of a session that are written together, at most ``maximumBytes``.
 struct LineBatch: Sendable {
-    /// How many bytes are written together at most, unless one line is longer: 64 KiB.
+    /// The most bytes that are written together, unless one line is longer: 64 KiB.
     static let maximumBytes = 64 * 1024
 
-    private let share: ReadAheadBudget.Share
+    private let account: LineMemory.Account
     private var lines: [ByteBuffer] = []
     private var byteCount = 0
-    /// The bytes that the budget counts.
+    /// The bytes that the account counts.
     private var heldBytes = 0
-    /// The shared runs that lines are from.
-    private var sendings: [SharedRun.Sending] = []
+    /// The registrations with the shared runs that lines are from.
+    private var senders: [SharedRun.Sender] = []
 
-    /// Creates an empty batch of the stream that has a share of the budget.
-    init(share: ReadAheadBudget.Share) {
-        self.share = share
+    /// Creates an empty batch of the stream that has an account.
+    init(_ account: LineMemory.Account) {
+        self.account = account
     }
 
     /// Adds a line, without waiting.
     ///
     /// - Parameters:
     ///   - line: The line.
-    ///   - isHeld: Whether the budget counts it for this session.
+    ///   - isHeld: Whether the account counts the line.
     mutating func add(_ line: ByteBuffer, isHeld: Bool = false) {
         lines.append(line)
         byteCount += line.readableBytes
@@ -33,19 +33,20 @@ struct LineBatch: Sendable {
     ///
     /// - Parameters:
     ///   - line: The line.
-    ///   - isHeld: Whether the budget counts it for this session.
-    ///   - sending: The shared run that the line is from; `nil` when only this session sends it.
+    ///   - isHeld: Whether the account counts the line.
+    ///   - sender: The registration with the shared run that the line is from; `nil` when only this session sends the
+    ///     line.
     ///   - queue: Where lines go.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     mutating func add(
         _ line: ByteBuffer,
         isHeld: Bool = false,
-        of sending: SharedRun.Sending? = nil,
+        from sender: SharedRun.Sender? = nil,
         flushingTo queue: LineQueue
     ) async throws {
         if byteCount + line.readableBytes > Self.maximumBytes { try await flush(to: queue) }
         add(line, isHeld: isHeld)
-        if let sending, sendings.last !== sending { sendings.append(sending) }
+        if let sender, senders.last !== sender { senders.append(sender) }
         if byteCount >= Self.maximumBytes { try await flush(to: queue) }
     }
 
@@ -54,9 +55,9 @@ struct LineBatch: Sendable {
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     mutating func flush(to queue: LineQueue) async throws {
         guard !lines.isEmpty else { return }
-        // Also without any bytes: that the network takes something tells that the client reads.
-        let (ready, held) = (lines, LineQueue.Held(share: share, byteCount: heldBytes, sendings: sendings))
-        (lines, byteCount, heldBytes, sendings) = ([], 0, 0, [])
+        // Also without bytes that count: that the network takes lines tells that the client reads.
+        let (ready, held) = (lines, LineQueue.Held(account: account, byteCount: heldBytes, senders: senders))
+        (lines, byteCount, heldBytes, senders) = ([], 0, 0, [])
         try await queue.send(ready, held: held)
     }
 }

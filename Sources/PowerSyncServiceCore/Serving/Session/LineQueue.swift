@@ -3,10 +3,11 @@ package import NIOCore
 
 /// Hands encoded lines from the tasks of a stream to the one that writes the response.
 ///
-/// ``send(_:held:)`` gives back-pressure: it returns when the writer has taken the lines, and the writer takes lines when the network has
-/// accepted those before. Keepalives (``offer(_:isLast:)``) are written between two batches, without back-pressure.
+/// ``send(_:held:)`` gives back-pressure: it returns when the writer has taken the lines, and the writer takes lines
+/// when the network has accepted those before. Keepalives (``offer(_:isLast:)``) are written between two batches,
+/// without back-pressure.
 package final class LineQueue: Sendable {
-    /// Why the queue has ended.
+    /// The reasons for the end of a queue.
     package enum End: Sendable {
         /// The token expired, or another sync config became active. The response ends normally.
         case completed
@@ -20,13 +21,14 @@ package final class LineQueue: Sendable {
         case failed(any Error)
     }
 
-    /// The memory of lines, which counts in the budget until the network has accepted them.
+    /// The memory of lines, which counts until the network has accepted the lines.
     package struct Held: Sendable {
-        var share: ReadAheadBudget.Share
+        /// The account of the stream.
+        var account: LineMemory.Account
         /// The bytes of lines that only this stream sends.
         var byteCount: Int
-        /// The shared runs that lines are from.
-        var sendings: [SharedRun.Sending] = []
+        /// The registrations with the shared runs that lines are from.
+        var senders: [SharedRun.Sender] = []
     }
 
     fileprivate struct Sender {
@@ -70,7 +72,7 @@ package final class LineQueue: Sendable {
     /// Creates an open queue.
     package init() {}
 
-    /// Why the queue ended; `nil` while it is open.
+    /// The reason for the end of the queue; `nil` while it is open.
     package var end: End? { state.withLockedValue { $0.end } }
 
     /// The bytes of lines that the writer has not taken.
@@ -97,7 +99,7 @@ package final class LineQueue: Sendable {
     ///
     /// - Parameters:
     ///   - lines: The lines.
-    ///   - held: The memory of the lines, which is taken from the budget when the network has accepted them.
+    ///   - held: The memory of the lines, which counts until the network has accepted them.
     /// - Throws: `CancellationError` when the task is cancelled, or the queue has ended.
     package func send(_ lines: [ByteBuffer], held: Held? = nil) async throws {
         let id = state.withLockedValue { state in
@@ -107,7 +109,7 @@ package final class LineQueue: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let isRefused = state.withLockedValue { state in
-                    // The handler below may have run already; then nobody else would resume the continuation.
+                    // The handler below may have run already; it would not resume the continuation any more.
                     if state.end != nil || Task.isCancelled { return true }
                     precondition(state.sender == nil, "two tasks send lines at the same time")
                     state.sender = (id, Sender(lines: lines, held: held, continuation: continuation))
@@ -187,7 +189,8 @@ package final class LineQueue: Sendable {
 
     /// Counts the lines that were taken before as accepted, releases their memory, and takes the next lines.
     ///
-    /// A function of its own: nothing of what was taken before is in memory while the next lines are waited for.
+    /// It is a function of its own, so that the lines that were taken before are not in memory during the wait for the
+    /// next ones.
     private func step() -> Next {
         let (next, isProgress, held) = state.withLockedValue { state in
             let isProgress = state.written < state.taken
@@ -197,14 +200,14 @@ package final class LineQueue: Sendable {
             return (state.next(), isProgress, held)
         }
         if isProgress { progress.advance() }
-        if let held { held.share.remove(held.byteCount) }
+        if let held { held.account.remove(held.byteCount) }
         return next
     }
 
     /// The network has accepted a part of the lines that were taken last, so that the client does not count as stalled.
     package func didDeliverPart() {
-        let share = state.withLockedValue { $0.held?.share }
-        share?.remove(0)
+        let account = state.withLockedValue { $0.held?.account }
+        account?.remove(0)
     }
 
     /// Runs a task that makes lines, and ends the queue when it ends.
@@ -213,7 +216,7 @@ package final class LineQueue: Sendable {
             try await body()
             finish(.completed)
         } catch is CancellationError {
-            // Whoever cancelled the task has given the reason.
+            // The reason was given by `finish(_:)` before the task was cancelled.
         } catch {
             finish(.failed(error))
         }

@@ -13,7 +13,7 @@ package struct OpenedSyncStream: Sendable {
         var session: SyncSession?
     }
 
-    /// How long a client waits for the first line: 2 minutes.
+    /// The time limit of the first line: 2 minutes.
     ///
     /// A statement of a storage in PostgreSQL has 60 s, and a line may need several.
     static let firstLineLimit = Duration.seconds(120)
@@ -23,14 +23,14 @@ package struct OpenedSyncStream: Sendable {
 
     /// The first line and the session, until they are handed over.
     private let unsent: NIOLockedValueBox<Unsent>
-    /// The memory that this stream has in the read-ahead budget; `nil` when the first line is the only one.
-    private let share: ReadAheadBudget.Share?
-    /// The size of the first line, which counts in the budget until ``run(_:)`` begins.
+    /// The account of this stream in the ledger of memory; `nil` when the first line is the only one.
+    private let account: LineMemory.Account?
+    /// The size of the first line, which counts in the account until ``run(_:)`` begins.
     private let firstLineBytes: Int
     /// Sends keepalives between the lines.
     package let keepalives: Keepalives
-    /// The lease of a place among the streams of the user, released when the stream has ended.
-    package let place: UserStreams.Place
+    /// The lease among the streams of the user, to be released when the stream has ended.
+    package let lease: UserStreams.Lease
     /// Counts what is sent.
     package let statistics: ClientStreamStatistics
     /// With the ids of the request.
@@ -40,16 +40,16 @@ package struct OpenedSyncStream: Sendable {
     ///
     /// - Parameters:
     ///   - request: What the client asks for.
-    ///   - token: Who the client is.
-    ///   - reservation: The place that was reserved for the user before.
-    ///   - schedule: When to tell the client how long its token lives.
-    ///   - format: How lines are encoded.
-    ///   - transport: What the stream is sent over.
-    ///   - userAgent: What the client calls itself; for the log.
-    ///   - environment: What all sessions share.
+    ///   - token: The token of the client.
+    ///   - reservation: The reservation among the streams of the user, which the stream takes over.
+    ///   - schedule: The times at which the client is told how long its token lives.
+    ///   - format: The encoding of lines.
+    ///   - transport: The transport that the stream is sent over.
+    ///   - userAgent: The client's name for itself; for the log.
+    ///   - environment: The environment of all sessions.
     ///   - logger: With the id of the request.
-    /// - Throws: ``UserStreams/Overflow``, ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`, ``TooSlow``, `CancellationError`,
-    ///   or an error of the storage.
+    /// - Throws: ``UserStreams/Overflow``, ``BucketStorageError`` with code `noActiveStream`, `BucketLimitError`,
+    ///   ``TooSlow``, `CancellationError`, or an error of the storage.
     package init(
         _ request: StreamingSyncRequest,
         token: VerifiedToken,
@@ -67,14 +67,14 @@ package struct OpenedSyncStream: Sendable {
             userAgent: userAgent,
             format: format
         )
-        place = try environment.userStreams.enter(client, with: reservation)
+        lease = try environment.userStreams.enter(client, with: reservation)
         guard let active = try await environment.storage.activeStream() else { throw BucketStorageError.noActiveStream }
         var logger = logger
         logger[metadataKey: LogKey.userID] = "\(StreamClient.shown(token.userID))"
         if let clientID = request.clientID { logger[metadataKey: LogKey.clientID] = "\(StreamClient.shown(clientID))" }
         self.logger = logger
         keepalives = Keepalives(schedule: schedule, format: format, timing: environment.timing)
-        statistics = place.statistics
+        statistics = lease.statistics
         var metadata: Logger.Metadata = [
             LogKey.userAgent: "\(client.userAgent)", LogKey.appMetadata: .dictionary(request.appMetadata.loggable),
             LogKey.clientParameters: .dictionary(request.parameters.loggableTypes),
@@ -90,7 +90,7 @@ package struct OpenedSyncStream: Sendable {
         }
         if schedule.isExpired(at: environment.timing.seconds) {
             unsent = NIOLockedValueBox(Unsent(firstLine: keepalives.line))
-            (share, firstLineBytes) = (nil, 0)
+            (account, firstLineBytes) = (nil, 0)
             return
         }
         let (line, session) = try await withTimeout(
@@ -119,12 +119,12 @@ package struct OpenedSyncStream: Sendable {
             throw BucketStorageError.noActiveStream
         }
         unsent = NIOLockedValueBox(Unsent(firstLine: line, session: session))
-        (share, firstLineBytes) = (session.share, line.readableBytes)
-        session.share.add(line.readableBytes)
+        (account, firstLineBytes) = (session.account, line.readableBytes)
+        session.account.add(line.readableBytes)
     }
 
     /// Whether the first line is the only one: it says that the token has expired.
-    package var isOver: Bool { share == nil }
+    package var isOver: Bool { account == nil }
 
     /// Takes the line to send first.
     package func takeFirstLine() -> ByteBuffer {
@@ -138,7 +138,7 @@ package struct OpenedSyncStream: Sendable {
     ///
     /// - Parameter lines: Where they go. It ends with the last one.
     package func run(_ lines: LineQueue) async {
-        share?.remove(firstLineBytes)
+        account?.remove(firstLineBytes)
         await lines.finish {
             guard var session = takeSession() else { return }
             try await session.run(lines)
@@ -152,12 +152,12 @@ package struct OpenedSyncStream: Sendable {
         }
     }
 
-    /// Calls a closure, once, when other streams wait for memory and the client of this one has read nothing for
-    /// ``ReadAheadBudget/patience``.
+    /// Sets the closure that is called, once, when other streams wait for memory and the client of this one has read
+    /// nothing for ``LineMemory/patience``.
     ///
     /// - Parameter end: Ends the stream.
     package func whenStalled(_ end: @escaping @Sendable () -> Void) {
-        share?.whenStalled(end)
+        account?.whenStalled(end)
     }
 }
 

@@ -1,7 +1,7 @@
 import Metrics
 import PowerSyncProtocol
 
-/// How a sync stream ended, in the words of its last log line and of `powersync_sync_connections_total`.
+/// The outcome of a sync stream, in the words of its last log line and of `powersync_sync_connections_total`.
 struct StreamEnd {
     /// Whether it ended well.
     enum Outcome: String, CaseIterable {
@@ -13,7 +13,7 @@ struct StreamEnd {
         case refused
     }
 
-    /// Why it ended: the `close_reason` of its log line.
+    /// The `close_reason` of the log line.
     enum Reason: String, CaseIterable {
         /// The client has gone away, or cancelled it.
         case client = "client closing stream"

@@ -1,4 +1,4 @@
-/// What a sync stream is sent over.
+/// The transport of a sync stream.
 package enum StreamTransport: String, Sendable, CaseIterable {
     /// The body of an HTTP response.
     case http

@@ -2,16 +2,14 @@ package import PowerSyncProtocol
 package import PowerSyncSyncConfig
 
 extension SyncSession {
-    /// What all sessions of the process share.
+    /// The dependencies that all sessions of the process share.
     package struct Environment: Sendable {
-        /// Where the buckets are.
+        /// The storage of the buckets.
         package var storage: any BucketStorage
         /// Wakes sessions when a checkpoint concerns them.
         package var dispatcher: CheckpointDispatcher
         /// The semaphore of reads of bucket data: as many sessions read at the same time as it has slots.
         package var dataReaders: ConcurrencyQueue
-        /// The limit of the memory for lines that were read for clients and not sent yet.
-        package var readAhead: ReadAheadBudget
         /// Counts the open streams of each user, and refuses those beyond the limit.
         package var userStreams: UserStreams
         /// Limits of one connection.
@@ -19,13 +17,15 @@ extension SyncSession {
         /// Time and randomness.
         package var timing: Timing
 
+        /// The ledger of the memory for lines.
+        package var memory: LineMemory { dispatcher.memory }
+
         /// Creates an environment.
         ///
         /// - Parameters:
-        ///   - storage: Where the buckets are.
+        ///   - storage: The storage of the buckets.
         ///   - dispatcher: Wakes sessions when a checkpoint of the storage concerns them, while it runs.
         ///   - dataReaders: The semaphore of reads of bucket data.
-        ///   - readAhead: The limit of the memory for lines that were read and not sent yet; none by default.
         ///   - userStreams: Counts the open streams of each user; without a limit by default.
         ///   - limits: Limits of one connection.
         ///   - timing: Time and randomness.
@@ -33,7 +33,6 @@ extension SyncSession {
             storage: any BucketStorage,
             dispatcher: CheckpointDispatcher,
             dataReaders: ConcurrencyQueue,
-            readAhead: ReadAheadBudget = ReadAheadBudget(limit: .max),
             userStreams: UserStreams = UserStreams(limit: .max),
             limits: BucketLimits,
             timing: Timing
@@ -41,14 +40,13 @@ extension SyncSession {
             self.storage = storage
             self.dispatcher = dispatcher
             self.dataReaders = dataReaders
-            self.readAhead = readAhead
             self.userStreams = userStreams
             self.limits = limits
             self.timing = timing
         }
     }
 
-    /// How lines are encoded.
+    /// The encoding of lines.
     package struct Encoding: Sendable, Hashable {
         /// The format of the response.
         package var format: SyncLineFormat

@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 
-/// Reads the operations that a session sends: those that the dispatcher has read, those of a run that other sessions share, or those in
-/// the storage. The memory of all sessions together has a limit (``ReadAheadBudget``).
+/// Reads the operations that a session sends: those that the dispatcher has read, those of a run that other sessions
+/// share, or those in the storage. The memory of all sessions together has a limit; see ``LineMemory``.
 extension SyncSession {
     /// Where the operations of a bucket come from.
     enum Origin {
@@ -34,14 +34,16 @@ extension SyncSession {
 
     /// Reads operations and encodes them.
     ///
-    /// A shared run is in memory once, and does not count in the share of this session; see ``SharedRun``. The session holds neither a
-    /// reader's slot nor lines while it waits for memory.
+    /// A shared run is in memory once, and does not count in the account of this session; see ``SharedRun``. While the
+    /// session waits for memory, it holds neither a slot of the semaphore for reads nor lines.
+    ///
+    /// - Returns: The lines, and the registration with the run that they are from, if that is shared.
     mutating func run(
         of positions: [StreamingSyncRequest.BucketPosition],
         _ origin: Origin,
         _ checkpoint: StorageCheckpoint,
         _ lines: LineQueue
-    ) async throws -> (run: EncodedRun, sending: SharedRun.Sending?) {
+    ) async throws -> (run: EncodedRun, sender: SharedRun.Sender?) {
         switch origin {
         case .news:
             try await waitForRoom(lines)
@@ -49,25 +51,25 @@ extension SyncSession {
                 FreshOperations.chunks(of: fresh.removeValue(forKey: position.name) ?? [], after: position.after)
             }
             let run = EncodedRun(chunks, as: encoding)
-            share.add(run.readableBytes)
+            account.add(run.readableBytes)
             return (run, nil)
         case .shared:
             if copiesLines { try await waitForRoom(lines) }
             try await beginReading(lines)
             let key = SharedRuns.Key(positions, at: checkpoint, as: encoding)
             while true {
-                let shared = try await environment.dispatcher.runs.run(for: key, budget: environment.readAhead) {
-                    // For all of them, also for those that have just connected.
+                let shared = try await environment.dispatcher.runs.run(for: key) {
+                    // The length of lines fits all sessions, also those that have just connected.
                     try await readIfThereIsRoom(positions, checkpoint, lineBytes: Self.firstLineBytes)
                 }
-                if let shared { return (shared.content, shared.makeSending(by: share)) }
+                if let shared { return (shared.content, shared.makeSender(account)) }
                 try await waitForRoom(lines)
             }
         case .storage:
             try await beginReading(lines)
             while true {
                 try await waitForRoom(lines)
-                if let run = try await readIfThereIsRoom(positions, checkpoint, lineBytes: lineBytes, for: share) {
+                if let run = try await readIfThereIsRoom(positions, checkpoint, lineBytes: lineBytes, account) {
                     return (run, nil)
                 }
             }
@@ -80,19 +82,19 @@ extension SyncSession {
     ///   - positions: Where to begin.
     ///   - checkpoint: What to read at.
     ///   - lineBytes: How long the first line may be.
-    ///   - share: The share of the memory that the operations count in; `nil` when they count in none.
-    /// - Returns: `nil` when there is no memory left: sessions that hold a slot have taken it first.
+    ///   - account: The account that the operations count in; `nil` when they count in none.
+    /// - Returns: `nil` when there is no memory left: sessions that had a slot before have taken it.
     /// - Throws: An error of the storage.
     private func readIfThereIsRoom(
         _ positions: [StreamingSyncRequest.BucketPosition],
         _ checkpoint: StorageCheckpoint,
         lineBytes: Int,
-        for share: ReadAheadBudget.Share? = nil
+        _ account: LineMemory.Account? = nil
     ) async throws -> EncodedRun? {
         try await environment.dataReaders.withSlot {
-            guard environment.readAhead.hasRoom else { return nil }
+            guard environment.memory.hasRoom else { return nil }
             let run = try await read(positions, checkpoint, BucketDataLimits(firstChunkBytes: lineBytes))
-            share?.add(run.readableBytes)
+            account?.add(run.readableBytes)
             return run
         }
     }
@@ -108,10 +110,10 @@ extension SyncSession {
     }
 
     private mutating func waitForRoom(_ lines: LineQueue) async throws {
-        guard !environment.readAhead.hasRoom else { return }
+        guard !environment.memory.hasRoom else { return }
         try await batch.flush(to: lines)
         statistics.began(.waitingForMemory)
-        try await environment.readAhead.waitForRoom()
+        try await environment.memory.waitForRoom()
         statistics.began(.waitingForSlot)
     }
 

@@ -1,5 +1,5 @@
-import PowerSyncProtocol
-import PowerSyncSyncConfig
+package import PowerSyncProtocol
+package import PowerSyncSyncConfig
 
 // What one connection knows about its client, and what it does next (docs/service.md "Sync sessions").
 //
@@ -18,25 +18,26 @@ import PowerSyncSyncConfig
 //              │        │   (then a later checkpoint)      │
 //              └────────┴──────────────────────────────────┘
 //
-// Building a line is separate from taking it up: `prepareLine(for:)` changes nothing, and its result may be thrown away.
-// Positions are the truth of the connection, not of a line: what is sent late for line A counts for line B.
+// Building a line is separate from taking it up: `prepareLine(for:)` changes nothing, and its result may be thrown
+// away. Positions are the truth of the connection, not of a line: what is sent late for line A counts for line B.
 //
 // An operation that compaction has left in the place of a row names the later one that replaced the row, its target. A
-// client that gets it lacks the row until it has the target: nothing before that is completed, and no checkpoint announced.
+// client that gets it lacks the row until it has the target: nothing before that is completed, and no checkpoint
+// announced.
 
 extension SyncSession {
-    /// What a connection could announce: the buckets of the client at one checkpoint, with their checksums.
-    struct Candidate: Sendable {
+    /// The buckets of a client at one checkpoint, with their checksums, which could be announced.
+    package struct Candidate: Sendable {
         /// The checkpoint in the storage.
-        var checkpoint: StorageCheckpoint
+        package var checkpoint: StorageCheckpoint
         /// The write checkpoint of the user that it covers.
         var writeCheckpoint: WriteCheckpoint?
         /// All buckets of the client.
-        var buckets: [ResolvedBucket]
+        package var buckets: [ResolvedBucket]
         /// The checksum of every bucket in `buckets`.
-        var checksums: [BucketName: BucketChecksum]
+        package var checksums: [BucketName: BucketChecksum]
         /// The streams that the client is subscribed to, with the errors of subscriptions.
-        var streams: [StreamDescription] = []
+        package var streams: [StreamDescription] = []
         /// The subscriptions that get nothing because of the limits.
         var refusals: [RefusedSubscription] = []
     }
@@ -45,13 +46,13 @@ extension SyncSession {
     struct PreparedLine: Sendable {
         /// `checkpoint` or `checkpoint_diff`.
         var line: SyncLine
-        /// What it announces.
+        /// The candidate that the line announces.
         var candidate: Candidate
         /// The buckets to send data of, with the priority they are sent at.
         var downloads: [BucketName: Priority]
     }
 
-    /// What to do next.
+    /// The next action of the session.
     enum Step: Equatable {
         /// Wait for a checkpoint that concerns the client, or any one after this one; prepare a line for it, and
         /// ``StateMachine/advance(to:)`` to it.
@@ -91,12 +92,12 @@ extension SyncSession {
             var buckets: [BucketName]
         }
 
-        /// What the connection is doing.
+        /// The states of a connection.
         enum State: Sendable {
-            /// Nothing can be sent for what was announced.
+            /// The announced data cannot be sent.
             ///
-            /// Everything has been sent, or, with a checkpoint, that one could not be completed, and a later one that has
-            /// reached the target has to make up for it.
+            /// Everything has been sent, or, with a checkpoint, that one could not be completed, and a later one that
+            /// has reached the target has to make up for it.
             case waitingForCheckpoint(after: StorageCheckpoint?, target: OpID)
             /// Data is being sent.
             case downloading(Download)
@@ -137,7 +138,7 @@ extension SyncSession {
             }
         }
 
-        /// What a checkpoint must have reached to be announced.
+        /// The minimum that a checkpoint must have reached to be announced.
         private var target: OpID {
             switch state {
             case .waitingForCheckpoint(after: _, target: let target): target
@@ -149,7 +150,8 @@ extension SyncSession {
 
         /// Builds the line that announces a checkpoint.
         ///
-        /// It is a whole one at the beginning, and when other subscriptions than before get nothing, which a diff cannot say.
+        /// It is a whole one at the beginning, and when other subscriptions than before get nothing, which a diff
+        /// cannot say.
         ///
         /// - Returns: `nil` when there is nothing to tell the client, or only a later checkpoint has all rows.
         func prepareLine(for candidate: Candidate) -> PreparedLine? {
@@ -188,7 +190,7 @@ extension SyncSession {
 
         /// Takes up a line, just before it is sent.
         ///
-        /// What was being sent for an earlier checkpoint is abandoned.
+        /// A download for an earlier checkpoint is abandoned.
         mutating func advance(to prepared: PreparedLine) {
             let candidate = prepared.candidate
             positions = Dictionary(
@@ -212,10 +214,11 @@ extension SyncSession {
 
         // MARK: Data
 
-        /// Whether operations that came with news are all that is left to send of a bucket, before a line for them is taken up.
+        /// Whether operations that came with news are all that is left to send of a bucket, before a line for them is
+        /// taken up.
         ///
-        /// They are, if everything before them has been sent: all that the bucket had at the checkpoint of the last line, as
-        /// nothing was added between that and the first of them.
+        /// They are, if everything before them has been sent: all that the bucket had at the checkpoint of the last
+        /// line, as nothing was added between that and the first of them.
         func canSend(_ operations: [FreshOperations], of bucket: BucketName) -> Bool {
             guard let first = operations.first, !hasSkippedChanges, !pendingDownloads.contains(bucket) else {
                 return false
@@ -268,7 +271,7 @@ extension SyncSession {
 
         /// The checkpoint that is being sent cannot be read any more.
         ///
-        /// What is left is sent with the next one, which compaction has not passed.
+        /// The rest is sent with the next checkpoint, which compaction has not passed.
         mutating func abandonDownload() {
             guard case .downloading(let download) = state else { return }
             state = .waitingForCheckpoint(after: download.checkpoint, target: download.target)

@@ -7,27 +7,28 @@ package import PowerSyncAuth
 /// One sync stream: derives the lines for a client from the checkpoints of the storage
 /// (docs/service.md "Sync sessions").
 ///
-/// What to send is decided by ``StateMachine``; this type reads the storage for it and hands over what it asks to send.
-/// It does not know the transport. Of the token it takes the user and the payload that queries of the sync config read.
+/// ``StateMachine`` decides what is sent; this type reads the storage for it, and hands the lines over. A session does
+/// not depend on the transport. Of the token it takes the user and the payload that queries of the sync config read.
 ///
-/// A session is opened and run by one task after the other: ``open()`` makes the first line, so that a failure up to there
-/// can still become an HTTP error, then ``run(_:)`` sends everything else.
+/// A session is opened and run by one task after the other: ``open()`` makes the first line, so that a failure up to
+/// there can still become an HTTP error, then ``run(_:)`` sends everything else.
 package struct SyncSession: Sendable {
     /// After lines of more bytes than that, nothing is read for a client before they are written: 2 MiB.
     static let readAheadBytes = 2 * 1024 * 1024
 
-    /// How much the first data line of a connection may have, each one after it twice as much: 64 KiB.
+    /// The most bytes of the first data line of a connection: 64 KiB.
     ///
-    /// A client keeps nothing of a line that is cut. Over a link that ends again and again before a long line is through, it would
-    /// get the same one each time; with short lines first, each connection brings it forward.
+    /// Each later line may have twice as many as the one before.
+    /// A client keeps nothing of a line that is cut. Over a link that ends again and again before a long line is
+    /// through, it would get the same one each time; with short lines first, each connection brings it forward.
     static let firstLineBytes = 64 * 1024
 
-    /// The memory that this stream has in ``Environment/readAhead``.
-    package let share: ReadAheadBudget.Share
+    /// The account of this stream in ``Environment/memory``.
+    package let account: LineMemory.Account
     let environment: Environment
     private let stream: ActiveReplicationStream
     let encoding: Encoding
-    /// Whether each client gets a copy of a line, also of what several clients want.
+    /// Whether the transport copies each line, also a line of a shared run.
     let copiesLines: Bool
     let statistics: ClientStreamStatistics
     private let logger: Logger
@@ -35,7 +36,7 @@ package struct SyncSession: Sendable {
     private var resolver: BucketResolver
     private let subscription: CheckpointSubscription
     var batch: LineBatch
-    /// How long the next data line may be; see ``firstLineBytes``.
+    /// The most bytes of the next data line; see ``firstLineBytes``.
     private(set) var lineBytes = firstLineBytes
     /// The operations that the dispatcher has read for the checkpoint that is being sent, by bucket.
     ///
@@ -45,11 +46,11 @@ package struct SyncSession: Sendable {
     /// Creates a session.
     ///
     /// - Parameters:
-    ///   - request: What the client asks for.
-    ///   - token: Who the client is.
-    ///   - stream: What is served.
-    ///   - environment: What all sessions share.
-    ///   - encoding: How lines are encoded.
+    ///   - request: The request of the client.
+    ///   - token: The token of the client.
+    ///   - stream: The replication stream to serve.
+    ///   - environment: The environment of all sessions.
+    ///   - encoding: The encoding of lines.
     ///   - copiesLines: Whether a line is copied before it is written.
     ///   - statistics: Counts what is sent.
     ///   - logger: With the ids of the request.
@@ -64,8 +65,8 @@ package struct SyncSession: Sendable {
         logger: Logger
     ) {
         self.environment = environment
-        share = environment.readAhead.share()
-        batch = LineBatch(share: share)
+        account = environment.memory.openAccount()
+        batch = LineBatch(account)
         self.stream = stream
         self.encoding = encoding
         self.copiesLines = copiesLines
@@ -90,7 +91,8 @@ package struct SyncSession: Sendable {
 
     /// Makes the first line, for the current checkpoint.
     ///
-    /// Waits while the dispatcher is behind a checkpoint that another process has published: this client may have seen it already.
+    /// Waits while the dispatcher is behind a checkpoint that another process has published: this client may have seen
+    /// it already.
     ///
     /// - Returns: The encoded line; `nil` when another sync config became active in the meantime.
     /// - Throws: `BucketLimitError`, or an error of the storage.
@@ -175,16 +177,17 @@ package struct SyncSession: Sendable {
         }
         if let unfinished { logInvalidated(unfinished, reason: "checkpoint_superseded") }
         let line = announce(prepared)
-        // Short ones are gone before they matter.
+        // Short lines are sent before their memory matters.
         let isHeld = line.readableBytes > LineBatch.maximumBytes
-        if isHeld { share.add(line.readableBytes) }
+        if isHeld { account.add(line.readableBytes) }
         batch.add(line, isHeld: isHeld)
         return true
     }
 
     /// Finds what could be announced.
     ///
-    /// - Returns: `nil` when compaction works on what a later checkpoint consists of: that one is there, or about to be.
+    /// - Returns: `nil` when compaction works on what a later checkpoint consists of: that one is there, or about to
+    ///   be.
     private mutating func candidate(for news: CheckpointNews) async throws -> Candidate? {
         let candidate: Candidate
         do {
@@ -221,25 +224,25 @@ package struct SyncSession: Sendable {
         var rest = positions[...]
         while let (part, origin) = nextPart(of: rest) {
             let run: EncodedRun
-            let sending: SharedRun.Sending?
+            let sender: SharedRun.Sender?
             do {
-                (run, sending) = try await self.run(of: part, origin, checkpoint, lines)
+                (run, sender) = try await self.run(of: part, origin, checkpoint, lines)
             } catch let error as BucketStorageError where error.code == .checkpointInvalidated {
                 logInvalidated(checkpoint, reason: "compacted")
                 machine.abandonDownload()
                 return
             }
             // What is not handed over is not in memory any more.
-            let isHeld = sending == nil
+            let isHeld = sender == nil
             var held = isHeld ? run.readableBytes : 0
-            defer { if held > 0 { share.remove(held) } }
+            defer { if held > 0 { account.remove(held) } }
             guard !subscription.isFinished else { return }
             statistics.began(.sending)
             for line in run.lines {
                 let isCopied = copiesLines && !isHeld
                 if isHeld { held -= line.bytes.readableBytes }
-                if isCopied { share.add(line.bytes.readableBytes) }
-                try await batch.add(line.bytes, isHeld: isHeld || isCopied, of: sending, flushingTo: lines)
+                if isCopied { account.add(line.bytes.readableBytes) }
+                try await batch.add(line.bytes, isHeld: isHeld || isCopied, from: sender, flushingTo: lines)
                 machine.didSend(line.contents)
                 lineBytes = min(2 * lineBytes, BucketDataLimits().chunkBytes)
                 statistics.didSend(
@@ -281,8 +284,8 @@ package struct SyncSession: Sendable {
 
 // MARK: Logging
 
-/// The announcement of a checkpoint is logged at `debug`, because the names of buckets have the values of their parameters; that it is
-/// complete or invalidated at `info`. What the client does not get is a warning.
+/// The announcement of a checkpoint is logged at `debug`, because the names of buckets have the values of their
+/// parameters; that it is complete or invalidated at `info`. What the client does not get is a warning.
 extension SyncSession {
     /// Most bucket names in one log entry.
     private static let loggedBuckets = 20

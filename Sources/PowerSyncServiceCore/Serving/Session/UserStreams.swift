@@ -1,13 +1,13 @@
 import NIOConcurrencyHelpers
 
-/// The open streams of the process: counts those of each user, so that one of them does not take the places of all, and tells
-/// operators who is there.
+/// The registry of the open streams of the process: it limits the streams of each user, and lists all streams for
+/// operators.
 package final class UserStreams: Sendable {
-    /// One stream.
+    /// The lease of an open stream: the stream counts until it is released.
     ///
-    /// It counts until it has left. Only when a response is dropped before it was written does nobody say so, and the stream counts until
-    /// nobody holds this.
-    package final class Place: Sendable {
+    /// The last reference to a lease releases it, too. Opening a stream may lose a race, against a time-out or the
+    /// client's departure; its result is then dropped by the task group, and no code is left that could release it.
+    package final class Lease: Sendable {
         /// Counts what the stream sends.
         package let statistics: ClientStreamStatistics
         private let streams: UserStreams
@@ -19,15 +19,16 @@ package final class UserStreams: Sendable {
             self.statistics = statistics
         }
 
-        deinit { leave() }
+        deinit { release() }
 
-        /// Gives the place back; does nothing the second time.
-        package func leave() { streams.leave(id) }
+        /// Removes the stream from the registry; does nothing the second time.
+        package func release() { streams.leave(id) }
     }
 
-    /// A place of a user whose stream is not open yet: the request is still coming in.
+    /// The lease of a stream that is not open yet: its request is still coming in.
     ///
-    /// It counts until a stream has it, it is released, or nobody holds this.
+    /// It counts as a stream of its user until a stream takes it over or it is released, which its last reference does,
+    /// too; see ``Lease``.
     package final class Reservation: Sendable {
         private let streams: UserStreams
         private let userID: String
@@ -40,14 +41,14 @@ package final class UserStreams: Sendable {
 
         deinit { release() }
 
-        /// Gives the place back; does nothing when a stream has it, and the second time.
+        /// Ends the reservation; does nothing when a stream has taken it over, and the second time.
         package func release() {
             if take() { streams.release(userID) }
         }
 
-        /// Takes the place.
+        /// Takes the reservation over.
         ///
-        /// - Returns: Whether nobody has taken it before.
+        /// - Returns: Whether it was neither taken over nor released before.
         fileprivate func take() -> Bool {
             isOpen.withLockedValue { isOpen in
                 defer { isOpen = false }
@@ -56,13 +57,13 @@ package final class UserStreams: Sendable {
         }
     }
 
-    /// The user has as many streams as one may have.
+    /// The error of a user who has as many streams as the limit allows.
     package struct Overflow: Error, Equatable {
-        /// How many that are.
+        /// The limit.
         package let limit: Int
     }
 
-    /// What all streams have sent since the process began, those that have ended with them.
+    /// The totals of all streams since the process began, including ended ones.
     package struct Totals: Sendable, Equatable {
         /// Operations.
         package var operations = 0
@@ -78,37 +79,45 @@ package final class UserStreams: Sendable {
 
     fileprivate struct State {
         var lastID: UInt64 = 0
-        /// By the bytes of the user's id: `String` is the same for ids that differ in how they are composed.
+        /// The streams of each user, by the bytes of the user's id: `String` is equal for ids that differ in their
+        /// composition.
         var counts: [[UInt8]: Int] = [:]
         var entries: [UInt64: Entry] = [:]
-        /// What ended streams have sent.
+        /// The totals of ended streams.
         var ended = Totals()
     }
 
     private let limit: Int
     private let now: @Sendable () -> Double
+    private let clock: any Clock<Duration>
     private let state = NIOLockedValueBox(State())
 
-    /// Creates a count.
+    /// Creates a registry.
     ///
     /// - Parameters:
-    ///   - limit: How many streams a user may have at the same time.
+    ///   - limit: The most streams of a user at the same time.
     ///   - now: The seconds since 1970.
-    package init(limit: Int, now: @escaping @Sendable () -> Double = { Timing().seconds }) {
+    ///   - clock: Measures the duration of streams.
+    package init(
+        limit: Int,
+        now: @escaping @Sendable () -> Double = { Timing().seconds },
+        clock: any Clock<Duration> = ContinuousClock()
+    ) {
         self.limit = limit
         self.now = now
+        self.clock = clock
     }
 
-    /// How many users have streams, or are about to.
+    /// The number of users that have streams or reservations.
     package var userCount: Int { state.withLockedValue(\.counts.count) }
 
-    /// How many streams are open.
+    /// The number of open streams.
     package var streamCount: Int { state.withLockedValue(\.entries.count) }
 
-    /// How many streams have ended.
+    /// The number of streams that have ended.
     package var endedCount: Int { state.withLockedValue { Int($0.lastID) - $0.entries.count } }
 
-    /// All open streams in the order in which they were opened, and what was sent by them and by those that have ended.
+    /// Lists all open streams in the order in which they were opened, with the totals of open and ended streams.
     ///
     /// - Complexity: O(n log n) for n streams.
     package func report() -> (streams: [ClientStreamReport], totals: Totals) {
@@ -137,23 +146,23 @@ package final class UserStreams: Sendable {
         return (reports, totals)
     }
 
-    /// Takes a place for a stream that a user is about to open.
+    /// Reserves a stream that a user is about to open.
     ///
-    /// - Throws: ``Overflow`` when there is none.
+    /// - Throws: ``Overflow`` when the user has as many streams as the limit allows.
     package func reserve(_ userID: String) throws(Overflow) -> Reservation {
         guard state.withLockedValue({ $0.take(userID, limit) }) else { throw Overflow(limit: limit) }
         return Reservation(self, userID)
     }
 
-    /// Takes a place for a stream.
+    /// Registers a stream.
     ///
     /// - Parameters:
-    ///   - client: Who opens it.
-    ///   - reservation: What was reserved for its user.
-    /// - Returns: The place.
-    /// - Throws: ``Overflow`` when there is none.
-    package func enter(_ client: StreamClient, with reservation: Reservation? = nil) throws(Overflow) -> Place {
-        let statistics = ClientStreamStatistics(now: now)
+    ///   - client: The client that opens the stream.
+    ///   - reservation: The reservation that the stream takes over.
+    /// - Returns: The lease of the stream.
+    /// - Throws: ``Overflow`` when the user has as many streams as the limit allows.
+    package func enter(_ client: StreamClient, with reservation: Reservation? = nil) throws(Overflow) -> Lease {
+        let statistics = ClientStreamStatistics(now: now, clock: clock)
         let openedAt = now()
         let isReserved = reservation?.take() ?? false
         let id = state.withLockedValue { state -> UInt64? in
@@ -163,7 +172,7 @@ package final class UserStreams: Sendable {
             return state.lastID
         }
         guard let id else { throw Overflow(limit: limit) }
-        return Place(self, id, statistics)
+        return Lease(self, id, statistics)
     }
 
     private func leave(_ id: UInt64) {
@@ -182,7 +191,7 @@ package final class UserStreams: Sendable {
 }
 
 extension UserStreams.State {
-    /// Counts one more of a user, unless there are as many as one may have.
+    /// Counts one more stream of a user, unless the user has as many as the limit allows.
     fileprivate mutating func take(_ userID: String, _ limit: Int) -> Bool {
         let user = Array(userID.utf8)
         let count = counts[user, default: 0]

@@ -82,7 +82,7 @@ extension PostgresSource {
     /// What it means that rows of a table that is followed could not be read: the table is copied again, as soon as it can be.
     func explainRows(_ error: PostgresError, of table: SourceTableDescriptor) -> any Error {
         guard error.isFaultOfTable, let oid = table.oid else { return error }
-        // Otherwise its changes would be missing if nobody changes it any more.
+        // Otherwise its changes would be missing if it is not changed any more.
         copyAgain(oid)
         return outdated(table)
     }
@@ -107,7 +107,7 @@ extension PostgresSource {
             ["\(oid)"],
             activity: "reading the privileges of table \(table.name)"
         )
-        // Whoever copies it finds that it is gone.
+        // The copy finds that it is gone.
         guard let row = rows.first, row.count == 3, let role = row[2], row[0] != "t" || row[1] != "t" else {
             return nil
         }
@@ -139,7 +139,7 @@ extension PostgresSource {
             // A connection that cannot go back is of no use.
             do { try await connection.execute("ROLLBACK", activity: "rolling back") } catch { connection.close() }
             guard error.code == .server else { throw error }
-            // It is gone, has another name, or may no longer be read: whoever copies it finds that out.
+            // It is gone, has another name, or may no longer be read: the copy finds that out.
             guard error.sqlState == PostgresError.SQLState.lockNotAvailable else { return nil }
         }
         return "\(table.name) is locked by \(try await connection.blockers(ofTable: oid).sentence)"

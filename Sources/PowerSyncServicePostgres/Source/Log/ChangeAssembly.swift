@@ -20,7 +20,7 @@ struct FollowedTable: Sendable {
 struct ChangeAssembly {
     /// A table as the session has announced it.
     private enum Relation {
-        /// Nobody wants its changes.
+        /// No stream wants its changes.
         case ignored
         /// The columns are those that the replicator knows, and perhaps others after them.
         case known(FollowedTable, identity: [Int])
@@ -61,14 +61,14 @@ struct ChangeAssembly {
     private var changes: [SourceChange] = []
     private var partialUpdates: [PartialUpdate] = []
     private var relationID = ""
-    /// Whether somebody waits for the end of the transaction.
+    /// Whether a write checkpoint waits for the end of the transaction.
     private var isMarked = false
 
     /// The transaction that the server gave out next, not long ago.
     var nextTransaction: TransactionID
     /// Whether tables may have become others, or new ones may be there.
     ///
-    /// Set by messages, reset by whoever looks.
+    /// Set by messages, reset by its reader.
     var mayHaveOtherTables = false
     /// The table of a change that cannot be assigned to a row: it is another one now, or was for a while.
     private(set) var tableOfUnassignable: PostgresOID?

@@ -128,7 +128,7 @@ struct PostgresChangeReader: ChangeReader {
         assembly.nextTransaction = try await source.pool.withConnection { try await source.nextTransaction($0) }
         let found = try await source.describedTables(for: plan)
         guard try await !hasOtherTables(among: Set(found.map(\.descriptor))) else { return true }
-        // Columns that nobody reads have come, gone or changed: the same tables, whose rows are read in another way.
+        // Columns that no stream reads have come, gone or changed: the same tables, whose rows are read in another way.
         for (descriptor, table) in found {
             if let columns = layouts[descriptor], columns != table.columns { return true }
         }

@@ -8,7 +8,7 @@ import PowerSyncServiceCore
 struct PostgresRowView: Sendable {
     /// For how long one state is shown at most, and a connection kept without one.
     ///
-    /// Until then nobody can alter the tables, and the server cleans nothing up. A stream that needs longer to pass a state is far
+    /// Until then the tables cannot be altered, and the server cleans nothing up. A stream that needs longer to pass a state is far
     /// behind, and its clients are shown nothing before it has caught up.
     private static let lifetime = Duration.seconds(10)
     /// How long a server may need to show a transaction whose commit is in its log: it may wait for a standby.
@@ -41,7 +41,7 @@ struct PostgresRowView: Sendable {
         )
     }
 
-    /// Whether it is to be closed if nobody uses it.
+    /// Whether it is to be closed when it is idle.
     var isOld: Bool { (state?.age ?? idle).elapsed >= Self.lifetime }
 
     /// Closes the connection.

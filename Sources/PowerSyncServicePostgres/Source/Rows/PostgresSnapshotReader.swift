@@ -115,7 +115,7 @@ struct PostgresSnapshotReader: SnapshotReader {
         return CopyPosition(snapshot: snapshot)
     }
 
-    /// Begins a transaction in which the table is what was described, but for columns that nobody reads.
+    /// Begins a transaction in which the table is what was described, but for columns that no stream reads.
     private mutating func begin() async throws {
         // Values have the form that the settings of the session say.
         try await connection.begin("BEGIN READ ONLY;", activity)

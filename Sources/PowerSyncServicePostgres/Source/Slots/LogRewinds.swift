@@ -3,8 +3,8 @@ import PowerSyncServiceCore
 /// How often the log of a server has gone back without another timeline, as when its files are put back: what the names of its
 /// histories end with (docs/postgres.md "How it is followed").
 ///
-/// Such a server has the name that it had before. Whoever sees that its log ends before a position that is known, or has something
-/// else there, appends that position, so that all processes over one storage find the same name. Who was not there when it
+/// Such a server has the name that it had before. A process that sees that its log ends before a position that is known, or has something
+/// else there, appends that position, so that all processes over one storage find the same name. A process that was not there when it
 /// happened, because it has started again since, takes the name that is stored.
 struct LogRewinds: Sendable {
     /// Empty, or `~` and a position for each time.
@@ -18,7 +18,7 @@ struct LogRewinds: Sendable {
     /// - Returns: Whether the history has, or may have, another name than `head` says.
     mutating func learn(from known: SourcePosition, at head: SourcePosition) -> Bool {
         let (name, knownName) = (head.history.rawValue, known.history.rawValue)
-        // Somebody else has learned something since.
+        // Another process has recorded a rewind since.
         guard name.hasSuffix(suffix) else { return true }
         guard knownName.hasPrefix(name) else { return false }
         var added = String(knownName.dropFirst(name.count))
@@ -35,7 +35,7 @@ struct LogRewinds: Sendable {
     ///   - position: The position.
     ///   - history: The name of the history that had it.
     mutating func learn(contradicting position: WALPosition, in history: SourceHistory) {
-        // Somebody else may have learned it meanwhile.
+        // Another process may have recorded it meanwhile.
         if history.rawValue.hasSuffix(suffix) { suffix += "~\(position.lsn)" }
     }
 }

@@ -7,7 +7,7 @@ import PowerSyncServiceCore
 extension PostgresSource {
     /// The error for a slot of which the server has thrown away something.
     func thrownAway(_ slotName: String, _ slot: Slot) -> ReplicationSourceError {
-        // What was lost while nobody looked may be due to anything; what is lost now would be lost again. Rows of the catalogue
+        // What was lost while the service was away may be due to anything; what is lost now would be lost again. Rows of the catalogue
         // that a standby has removed are another matter, and not a question of size.
         let wasKept = slots.withLockedValue { $0[slotName]?.wasKept ?? false }
         let isOfSize = slot.reason == nil || slot.reason == "wal_removed"

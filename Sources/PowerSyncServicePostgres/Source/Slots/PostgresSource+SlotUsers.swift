@@ -1,12 +1,12 @@
 import Logging
 import PowerSyncServiceCore
 
-/// Who keeps a replication slot from being made, or used.
+/// Finds what keeps a replication slot from being made, or used.
 extension PostgresSource {
-    /// How often whoever makes a slot is looked at.
+    /// The interval of looks at the making of a slot.
     private static let makingInterval = Duration.seconds(2)
 
-    /// Says who holds up the making of a slot, until the task is cancelled.
+    /// Logs the blockers of the making of a slot, until the task is cancelled.
     ///
     /// It waits for all transactions of the server that have written something, in other databases, too, and for prepared ones.
     func watchMaking(of slotName: String, by process: String) async throws -> Never {
@@ -17,7 +17,7 @@ extension PostgresSource {
             do {
                 blockers = try await pool.withConnection { try await $0.blockers(ofProcess: process) }
             } catch {
-                // Whoever makes the slot hears of it, too.
+                // The call that makes the slot fails, too.
                 try Task.checkCancellation()
                 continue
             }
@@ -34,7 +34,7 @@ extension PostgresSource {
 
     /// Ends a process of the server that makes the slot for a process of the service that has ended.
     ///
-    /// Whoever has the storage's lease of a stream is the only one that needs its slot, and makes it only once.
+    /// The owner of the storage's lease of a stream is the only process that needs its slot, and makes it only once.
     func endMaking(of slotName: String, by process: String) async throws {
         let ended = try await pool.withConnection { connection in
             try await connection.query(
@@ -65,7 +65,7 @@ extension PostgresSource {
         }
     }
 
-    /// The error for a slot that somebody else has had for a while.
+    /// The error for a slot that another connection has had for a while.
     func inUse(_ slotName: String) async throws -> ReplicationSourceError {
         let rows = try await pool.withConnection { connection in
             try await connection.query(

@@ -51,7 +51,7 @@ extension PostgresSource {
         reached: LSN?
     ) async throws -> SourcePosition {
         try await checkPublication()
-        // If the log has gone back, who copies the tables again has another history.
+        // If the log has gone back, a new copy of the tables has another history.
         var head = try await head(having: resumePosition)
         if let reached, resumePosition?.history == head.history {
             head = try await self.head(having: SourcePosition(reached, of: head.history))
@@ -159,10 +159,10 @@ extension PostgresSource {
         slots.withLockedValue { _ = $0.removeValue(forKey: slotName) }
     }
 
-    /// There is nothing but slots: publications are made by whoever administers the database.
+    /// There is nothing but slots: publications are made by the administrators of the database.
     package func uninstall() async throws {}
 
-    /// How long a slot may be in use by somebody else: a server notices a moment later that a connection was closed.
+    /// The time for which a slot may be in use by another connection: a server notices a moment later that a connection was closed.
     private static let patience = 20
 
     /// Repeats an operation while another process has the slot.
@@ -178,7 +178,7 @@ extension PostgresSource {
                 }
                 guard attempt < Self.patience else { throw try await inUse(slotName) }
             } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedObject {
-                // Somebody else has dropped it in between.
+                // Another process has dropped it in between.
                 if try await currentSlot(slotName) == nil {
                     throw ReplicationSourceError(
                         .historyLost,

@@ -12,7 +12,7 @@ package struct PostgresStreamTables: StreamTables {
 
     /// Runs statements in a transaction, or alone if they only read.
     ///
-    /// Whoever changes states has the lock of ``PostgresStorageSchema/lockStreams(_:)``, or it would not see what another one does.
+    /// A caller that changes states has the lock of ``PostgresStorageSchema/lockStreams(_:)``, or it would not see what another one does.
     init(_ db: PostgresStatements, in storage: PostgresStorageSchema) {
         self.db = db
         self.storage = storage
@@ -28,7 +28,7 @@ package struct PostgresStreamTables: StreamTables {
     ///
     /// - Parameters:
     ///   - stream: The number of the stream.
-    ///   - locked: Whether nobody else may change it before the end of the transaction.
+    ///   - locked: Whether the row is locked against changes until the end of the transaction.
     /// - Returns: The record.
     /// - Throws: As ``record(of:)``.
     func record(of stream: ReplicationStreamID, locked: Bool) throws -> (record: StreamRecord, epoch: Int64) {
@@ -126,7 +126,7 @@ package struct PostgresStreamTables: StreamTables {
         guard try record(of: stream, locked: true).record.state == .stop else { return }
         try PostgresStorageSchema.dropPartitions(of: stream, db)
         try db.run("DELETE FROM \(db.schema).source_tables WHERE stream = $1", [.integer(stream.rawValue)])
-        // Those of the streams before: somebody may just be looking at this one.
+        // Those of the streams before: a process may just be looking at this one.
         try db.run(
             """
             DELETE FROM \(db.schema).writers AS w USING \(db.schema).replication_streams AS s
@@ -164,7 +164,7 @@ package struct PostgresStreamTables: StreamTables {
         }
     }
 
-    /// Nobody else gives numbers to histories before the end of the transaction: two processes could give one two numbers.
+    /// No other process gives numbers to histories before the end of the transaction, or one history could get two numbers.
     package func number(of history: SourceHistory) throws -> Int64 {
         try db.run("SELECT pg_advisory_xact_lock(\(storage.lockKey("histories")))")
         let newest = try db.first("SELECT id, history FROM \(db.schema).source_histories ORDER BY id DESC LIMIT 1") {

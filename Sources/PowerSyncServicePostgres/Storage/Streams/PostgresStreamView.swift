@@ -1,7 +1,7 @@
 import PowerSyncProtocol
 import PowerSyncServiceCore
 
-/// What has become of a stream, for those who have read it.
+/// The state of a stream after a read of its data.
 struct PostgresStreamView {
     /// Whether compaction has passed the checkpoint that is read at.
     let isCompacted: Bool

@@ -4,7 +4,7 @@ import PowerSyncServiceCore
 /// What a process has seen of the writers of a stream, by which it notices that the storage was set back and has been written to since
 /// (docs/postgres-storage.md "Several processes").
 ///
-/// Whoever becomes the writer goes on from what was published last. In a storage that was set back, one goes on from less, or the one
+/// A new writer goes on from what was published last. In a storage that was set back, one goes on from less, or the one
 /// that was seen is not there.
 struct StorageLineage: Hashable, Sendable {
     private let stream: ReplicationStreamID
@@ -13,9 +13,9 @@ struct StorageLineage: Hashable, Sendable {
     /// The op id of the checkpoint that was published then.
     private let opID: OpID
 
-    /// Reads who writes the served stream.
+    /// Reads the writer of the served stream.
     ///
-    /// - Returns: `nil` when nobody ever has.
+    /// - Returns: `nil` when it has never had one.
     init?(_ checkpoint: StorageCheckpoint, _ db: PostgresStatements) throws {
         let newest = try db.first(
             "SELECT epoch, id::text FROM \(db.schema).writers WHERE stream = $1 ORDER BY epoch DESC LIMIT 1",

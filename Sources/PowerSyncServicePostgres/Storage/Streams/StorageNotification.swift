@@ -2,12 +2,12 @@ import PowerSyncServiceCore
 
 /// What processes that share a storage tell each other (docs/postgres-storage.md "Several processes").
 ///
-/// A notification is a text of less than 8000 bytes: empty for a checkpoint or a change of streams, else who has recorded a write
-/// checkpoint, its position, and the key of its user, which is missing when it is too long or cannot be sent.
+/// A notification is a text of less than 8000 bytes. It is empty for a checkpoint or a change of streams. For a write checkpoint it
+/// has the process that has recorded it, its position, and the key of its user, which is missing when it is too long or cannot be sent.
 enum StorageNotification: Equatable {
     /// Checkpoints or streams are not what they were.
     case changed
-    /// A process has recorded a write checkpoint of a user, or of somebody.
+    /// A process has recorded a write checkpoint, of a user if one is named.
     case writeCheckpoint(process: String, position: LSN, userKey: String?)
 
     private static let maximumBytes = 7000

@@ -2,10 +2,10 @@ import PowerSyncServiceCore
 
 /// The right to write a stream, which one process has at a time (docs/postgres-storage.md "One writer").
 ///
-/// It is a lock of the session that all transactions of the writer run in: who has lost the session has lost the lock, and cannot
+/// It is a lock of the session that all transactions of the writer run in: a writer that has lost the session has lost the lock, and cannot
 /// commit. When the process is killed, the server frees the lock with the session. Each transaction also looks whether it is in that
-/// session, and compares an epoch that everybody raises who takes the lock, should something between process and server have given
-/// the session to somebody else.
+/// session, and compares an epoch that every new owner of the lock raises, should something between process and server have given
+/// the session to another client.
 package final class WriterLease: Sendable {
     /// How often the session shows that its process is alive.
     static let sign = Duration.seconds(5)
@@ -40,7 +40,7 @@ package final class WriterLease: Sendable {
 
     /// Takes the lease on a connection of its own, which the caller closes if that fails.
     ///
-    /// - Throws: ``BucketStorageError`` with code `inUse` when somebody else has it, `unknownStream` when there is no such
+    /// - Throws: ``BucketStorageError`` with code `inUse` when another process has it, `unknownStream` when there is no such
     ///   stream, or it is not replicated any more.
     static func take(
         _ streamID: ReplicationStreamID,
@@ -67,7 +67,7 @@ package final class WriterLease: Sendable {
 
     /// Takes the lock in the session that was opened, and raises the epoch.
     ///
-    /// - Returns: `nil` when somebody has the lock.
+    /// - Returns: `nil` when another session has the lock.
     private static func take(_ stream: ReplicationStreamID, _ key: String, _ db: PostgresStatements) throws -> Taken? {
         try db.transaction {
             // The session would be given it once more.
@@ -92,7 +92,7 @@ package final class WriterLease: Sendable {
         }
     }
 
-    /// Takes a lock of the session, if nobody has it.
+    /// Takes a lock of the session, if no other session has it.
     static func tryLock(_ key: String, _ db: PostgresStatements) throws -> Bool {
         try db.one("SELECT pg_try_advisory_lock(\(key))") { try $0.boolean(0) }
     }
@@ -122,9 +122,9 @@ package final class WriterLease: Sendable {
     ///
     /// - Parameters:
     ///   - activity: What is being done, for errors.
-    ///   - body: Gets the record of the stream, which nobody else changes before the end.
+    ///   - body: Gets the record of the stream, which no other session changes before the end.
     /// - Returns: The result of `body`.
-    /// - Throws: ``BucketStorageError`` with code `leaseLost` when somebody else has taken over, `unknownStream` when the stream is
+    /// - Throws: ``BucketStorageError`` with code `leaseLost` when another process has taken over, `unknownStream` when the stream is
     ///   not replicated any more, or what `body` throws.
     @discardableResult
     func write<Value: Sendable>(
@@ -148,7 +148,7 @@ package final class WriterLease: Sendable {
 
     /// The record of the stream.
     ///
-    /// - Throws: ``BucketStorageError`` with code `leaseLost` when somebody else has taken over, `unknownStream` when the stream is
+    /// - Throws: ``BucketStorageError`` with code `leaseLost` when another process has taken over, `unknownStream` when the stream is
     ///   not replicated any more: its tables may be gone.
     func record(locked: Bool, _ db: PostgresStatements) throws -> StreamRecord {
         let (record, epoch) = try PostgresStreamTables(db, in: schema).record(of: streamID, locked: locked)
@@ -183,7 +183,7 @@ package final class WriterLease: Sendable {
 
     /// Gives the lease back.
     ///
-    /// Also in a cancelled task: the next writer need not wait for the end of the session. In another session, somebody else's locks
+    /// Also in a cancelled task: the next writer need not wait for the end of the session. In another session, the locks of another client
     /// would be given back.
     package func release() async {
         await connection.finish("SELECT pg_advisory_unlock_all() WHERE \(connection.isOwnSession)")

@@ -10,17 +10,17 @@ extension PostgresStorageSchema {
     /// The key of the lock that is the lease of a stream.
     func writerKey(_ stream: ReplicationStreamID) -> String { lockKey("writer \(stream)") }
 
-    /// Lets nobody else change which streams there are and which state they have, before the end of the transaction.
+    /// Locks the set of streams and their states until the end of the transaction.
     ///
     /// Taken before the row of any stream is locked: those who wait for it hold nothing that its owner may need.
     func lockStreams(_ db: PostgresStatements) throws {
         try db.run("SELECT pg_advisory_xact_lock(\(lockKey("streams")))")
     }
 
-    /// Lets nobody publish a checkpoint before the end of the transaction, together with others who do the same.
+    /// Takes a shared lock that keeps every process from publishing a checkpoint until the end of the transaction.
     ///
-    /// Whoever has it waits for nobody who may wait for it. Not a lock of the stream's row: those who share one are let in before
-    /// somebody who waits to change the row, which may be for ever.
+    /// Its owner waits for no process that may wait for it. It is not a lock of the stream's row: sharers of that are let in before
+    /// a writer that waits to change the row, which may be for ever.
     var keepingPublished: PostgresStatements.Statement {
         PostgresStatements.Statement(sql: "SELECT pg_advisory_xact_lock_shared(\(lockKey("publication")))")
     }

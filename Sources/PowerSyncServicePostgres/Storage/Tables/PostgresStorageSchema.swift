@@ -15,10 +15,10 @@ import PowerSyncServiceCore
 /// - `source_histories`: the histories of sources in the order in which they were seen; one that comes again after another
 ///   one gets another `id`.
 /// - `replication_streams`: see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
-///   missing. `writer_epoch` is raised by everybody who becomes the writer, and compared by each of its transactions.
+///   missing. `writer_epoch` is raised by every process that becomes the writer, and compared by each of its transactions.
 ///   `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16 random bytes,
 ///   `source_handle` what the source keeps the stream under.
-/// - `writers`: who has become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
+/// - `writers`: the processes that have become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
 ///   ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that
 ///   became visible before it. Not tied to a stream. `owner` is the SHA-256 of the user, who may have many clients.
@@ -232,7 +232,7 @@ struct PostgresStorageSchema {
     }
 
     private func create(_ db: PostgresStatements) throws {
-        // Asked first: who may not create schemas may still use one.
+        // Asked first: a role that may not create schemas may still use one.
         let exists = try db.first("SELECT 1 FROM pg_namespace WHERE nspname = $1", [.text(name)]) { _ in true }
         if exists == nil { try db.run("CREATE SCHEMA \(PostgresText.identifier(name))") }
         try db.script(
@@ -254,7 +254,7 @@ struct PostgresStorageSchema {
     func erase(_ db: PostgresStatements, after check: () throws -> Void) throws {
         try db.transaction {
             try check()
-            // Who has it open looks at once, and ends.
+            // A process that has it open looks at once, and ends.
             try notify(db)
             guard let tables = try contents(db).tables else { return }
             for (table, _) in Self.partitioned { try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)") }
@@ -284,7 +284,7 @@ struct PostgresStorageSchema {
 
     /// Creates the partitions of a stream.
     ///
-    /// They are attached after they were made, which lets everybody go on reading and writing other streams.
+    /// They are attached after they were made, so that other streams are read and written meanwhile.
     static func createPartitions(of stream: ReplicationStreamID, _ db: PostgresStatements) throws {
         for (table, fillFactor) in partitioned {
             try db.script(
@@ -300,7 +300,7 @@ struct PostgresStorageSchema {
 
     /// Deletes the partitions of a stream; those that are gone already are left out.
     ///
-    /// Everybody who reads waits for this, and it for them, such as `pg_dump`: not for long, or it fails, and is tried again later.
+    /// All readers wait for this, and it for them, such as `pg_dump`: not for long, or it fails, and is tried again later.
     static func dropPartitions(of stream: ReplicationStreamID, _ db: PostgresStatements) throws {
         try db.run("SET LOCAL lock_timeout TO '200ms'")
         for (table, _) in partitioned { try db.run("DROP TABLE IF EXISTS \(db.schema).\(table)_\(stream)") }

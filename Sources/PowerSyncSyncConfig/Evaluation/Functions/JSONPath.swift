@@ -127,7 +127,7 @@ struct JSONPath: Hashable {
 // MARK: - What can never be found
 
 extension JSONPath {
-    /// What is wrong with a path that begins with `$` and can never find anything, or finds what nobody means by it.
+    /// What is wrong with a path that begins with `$` and can never find anything, or finds something else than it seems to.
     ///
     /// - Returns: A sentence and what to write; `nil` when nothing is wrong.
     static func problem(with path: String) -> (message: String, hint: String)? {

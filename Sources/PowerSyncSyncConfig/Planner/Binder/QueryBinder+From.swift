@@ -87,7 +87,7 @@ extension QueryBinder {
 
     /// Refuses a table whose name stands for something else in bucket definitions.
     ///
-    /// Taken for a table of the source, `SELECT user_id AS u FROM token_parameters` would give everybody the buckets of all.
+    /// Taken for a table of the source, `SELECT user_id AS u FROM token_parameters` would give every user the buckets of all users.
     private func refuseParameterTable(_ name: SQLName) throws(SQLProblem) {
         let message: String
         var hint: String?

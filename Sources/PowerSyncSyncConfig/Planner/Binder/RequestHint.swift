@@ -7,7 +7,7 @@
 /// auth.parameter('org')    request.jwt() ->> 'org'    bucket.org
 /// ```
 enum RequestHint {
-    /// What somebody means.
+    /// The meaning of the expression.
     private enum Value {
         case user
         case claims

@@ -3,7 +3,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Connects, disconnects, clears and closes from many tasks at once.
 @Suite(.timeLimit(.minutes(2))) struct ConnectionStormTests {

@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A backend that sometimes fails and sometimes disconnects in the middle of an upload.
 final class StormConnector: PowerSyncBackendConnectorProtocol {

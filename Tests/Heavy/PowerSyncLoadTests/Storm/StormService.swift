@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncTesting
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A service that answers everything at once: one bucket with one row, and a checkpoint for each write checkpoint.
 final class StormService: Sendable {

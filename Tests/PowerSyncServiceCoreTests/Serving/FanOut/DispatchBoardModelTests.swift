@@ -38,7 +38,7 @@ import TestSupport
         var board = DispatchBoard(streamID: ReplicationStreamID(rawValue: 1))
         var sessions: [SessionID: Session] = [:]
         var opID: Int64 = 0
-        let memory = FreshOperations.Memory()
+        let memory = LineMemory().fresh
         func checkpoint() -> StorageCheckpoint {
             StorageCheckpoint(streamID: board.streamID, opID: OpID(opID), lsn: .at(opID))
         }

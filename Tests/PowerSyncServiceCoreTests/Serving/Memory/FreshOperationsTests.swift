@@ -7,7 +7,7 @@ import Testing
 
 /// What a commit has added, read ahead for single sessions (docs/service.md "Fan-out").
 @Suite struct FreshOperationsTests {
-    private let memory = FreshOperations.Memory()
+    private let memory = LineMemory().fresh
 
     static func chunk(_ bucket: String, _ ids: [Int64], hasMore: Bool = false, bytes: Int = 3) -> BucketChunk {
         var line = DataLine(

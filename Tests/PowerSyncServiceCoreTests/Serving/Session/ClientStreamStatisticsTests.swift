@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PowerSyncProtocol
+import PowerSyncTesting
 import ServiceTestSupport
 import Testing
 
@@ -46,6 +47,16 @@ import Testing
         #expect(statistics.state.progress.bucketsLeft == 0)
         #expect(statistics.state.progress.completed == OpID(5))
         #expect(statistics.state.operations == 2)
+    }
+
+    @Test func theDurationOfAStreamIsMeasuredOnTheInjectedClock() throws {
+        let clock = TestClock()
+        let log = CollectedLog()
+        let stream = try UserStreams(limit: 1, clock: clock).enter(StreamClient(userID: "a"))
+        let beginning = stream.statistics.didStart()
+        clock.advance(by: .seconds(3600))
+        stream.statistics.didEnd(.completed, code: nil, over: .http, begun: beginning, logger: log.logger)
+        #expect(log.lines.contains { $0.contains("Sync stream complete") && $0.contains("stream_ms=3600000") })
     }
 
     @Test func whatEndedStreamsHaveSentCounts() throws {

@@ -6,7 +6,7 @@ import Testing
     @Test func aUserHasAsManyStreamsAsTheLimitSays() throws {
         let streams = UserStreams(limit: 2)
         let first = try streams.enter(StreamClient(userID: "a"))
-        var second: UserStreams.Place? = try streams.enter(StreamClient(userID: "a"))
+        var second: UserStreams.Lease? = try streams.enter(StreamClient(userID: "a"))
         #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.enter(StreamClient(userID: "a")) }
         let other = try streams.enter(StreamClient(userID: "b"))
         second = nil
@@ -21,14 +21,14 @@ import Testing
         let (first, second) = (
             try streams.enter(StreamClient(userID: "a")), try streams.enter(StreamClient(userID: "a"))
         )
-        first.leave()
-        first.leave()
+        first.release()
+        first.release()
         #expect(streams.streamCount == 1)
         let reservation = try streams.reserve("a")
         #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.reserve("a") }
         reservation.release()
         reservation.release()
-        second.leave()
+        second.release()
         #expect(streams.userCount == 0)
         #expect(streams.endedCount == 2)
     }
@@ -39,7 +39,7 @@ import Testing
         let first = try streams.enter(StreamClient(userID: "a"))
         #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.reserve("a") }
         #expect(throws: UserStreams.Overflow(limit: 2)) { _ = try streams.enter(StreamClient(userID: "a")) }
-        var second: UserStreams.Place? = try streams.enter(StreamClient(userID: "a"), with: reservation)
+        var second: UserStreams.Lease? = try streams.enter(StreamClient(userID: "a"), with: reservation)
         // It has been taken, and counts no more.
         #expect(throws: UserStreams.Overflow(limit: 2)) {
             _ = try streams.enter(StreamClient(userID: "a"), with: reservation)

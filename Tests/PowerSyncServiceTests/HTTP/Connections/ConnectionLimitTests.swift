@@ -1,6 +1,7 @@
 import HTTPConnections
 import NIOCore
 import RSocket
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing

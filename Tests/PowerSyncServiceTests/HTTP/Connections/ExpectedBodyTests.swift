@@ -1,3 +1,4 @@
+import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
 import TestSupport

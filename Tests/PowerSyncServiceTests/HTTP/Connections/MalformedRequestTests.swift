@@ -1,11 +1,17 @@
 import HTTPConnections
+import Hummingbird
+import HummingbirdCore
+import HummingbirdTesting
 import NIOHTTP1
 import PowerSyncProtocol
+import Prometheus
+import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
 import Testing
 
 @testable import PowerSyncService
+@testable import PowerSyncServiceCore
 
 /// Bytes that are no request are answered, and the connection is closed (docs/service.md "Connections").
 @Suite(.timeLimit(.minutes(1))) struct MalformedRequestTests {
@@ -33,6 +39,33 @@ import Testing
             }
             _ = try await log.line(containing: "Request refused, the connection is closed")
         }
+    }
+
+    @Test func answersOfConnectionsAreCountedByTheirStatus() async throws {
+        let registry = PrometheusCollectorRegistry()
+        let metrics = ServiceMetrics(factory: PrometheusMetricsFactory(registry: registry))
+        let server = HTTPServerBuilder { responder in
+            UpgradableHTTPChannel<Never>(
+                responder: responder,
+                limits: HTTPConnectionLimits(),
+                answer: HTTPRefusal.envelopes(countedBy: metrics),
+                upgrade: nil
+            )
+        }
+        try await Application(router: Router(), server: server).test(.live) { client in
+            let port = try #require(client.port)
+            for request in ["hello there\r\n\r\n", "GET / HTTP/1.1\r\n\r\n", RawRequests.request("GET /nowhere")] {
+                try await RawConnection.connect(port: port) { connection in
+                    try await connection.send(request)
+                    _ = try await connection.text(until: " 40")
+                }
+            }
+        }
+        var bytes: [UInt8] = []
+        registry.emit(into: &bytes)
+        let counts = String(decoding: bytes, as: UTF8.self).split(separator: "\n").filter { $0.hasSuffix(" 2") }
+        // Of the third one, a route would have known.
+        #expect(counts == [#"powersync_http_responses_total{status="4xx"} 2"#])
     }
 
     @Test(

@@ -3,6 +3,7 @@ import HTTPConnections
 import Logging
 import NIOCore
 import NIOEmbedded
+import RunningServiceTestSupport
 import TestSupport
 import Testing
 

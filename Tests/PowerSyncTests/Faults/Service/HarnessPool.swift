@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import PowerSyncTesting
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Clients that have been cleared, for suites with hundreds of cases: opening a database costs more than such a case.
 ///

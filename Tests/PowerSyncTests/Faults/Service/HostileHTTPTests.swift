@@ -6,7 +6,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// What a proxy in a bad mood, or a service that is no sync service, may answer; over real connections.
 @Suite("A server that answers with", .timeLimit(.minutes(1))) struct HostileHTTPTests {

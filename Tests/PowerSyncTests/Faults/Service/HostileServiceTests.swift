@@ -4,7 +4,7 @@ import PowerSyncTesting
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A service that does everything wrong, once, and then behaves.
 @Suite("A service that sends", .timeLimit(.minutes(2))) struct HostileServiceTests {

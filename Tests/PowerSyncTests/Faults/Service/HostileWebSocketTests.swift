@@ -7,7 +7,7 @@ import RSocket
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A service that does everything wrong over WebSocket, and then behaves; over real connections.
 @Suite("A service over WebSocket that sends", .timeLimit(.minutes(2))) struct HostileWebSocketTests {

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncTesting
 import TestSupport
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Puts a ``ModelService`` behind a ``ScriptedTransport``, for one client, and the client's connector in front of its
 /// backend.

@@ -8,7 +8,7 @@ import RSocket
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A peer that says nothing more, at any place of any connection of the sync client: each is given up within its limit, and tried
 /// again.

@@ -1,7 +1,7 @@
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// A method of the connector calls the database whose session it belongs to.
 @Suite(.timeLimit(.minutes(1))) struct CallsFromInsideTests {
@@ -124,10 +124,10 @@ import Testing
         try await harness.connectAndAccept().send(.checkpoint(1))
         try await began.pass()
         let disconnecting = Task { try await harness.database.disconnect() }
-        try await harness.clock.waitForTimer(of: SyncGroup.returnLimit)
+        try await harness.clock.waitForTimer(of: Connection.returnLimit)
         // The stream is closed already, and nothing is written any more.
         #expect(harness.service.openStreams == 0)
-        harness.clock.advance(by: SyncGroup.returnLimit)
+        harness.clock.advance(by: Connection.returnLimit)
         try await disconnecting.value
         #expect(harness.log.messages(.warning).contains { $0.contains("has not returned") })
 
@@ -145,8 +145,8 @@ import Testing
         }
         try await harness.insert("x")
         try await harness.connectAndAccept().send(.checkpoint(1))
-        try await harness.clock.waitForTimer(of: SyncGroup.returnLimit)
-        harness.clock.advance(by: SyncGroup.returnLimit)
+        try await harness.clock.waitForTimer(of: Connection.returnLimit)
+        harness.clock.advance(by: Connection.returnLimit)
         try await disconnected.pass()
         #expect(harness.service.openStreams == 0)
     }
@@ -160,8 +160,8 @@ import Testing
         try await harness.connect()
         try await harness.connector.waitForFetches(1)
         let closing = Task { try await harness.database.close() }
-        try await harness.clock.waitForTimer(of: SyncGroup.returnLimit)
-        harness.clock.advance(by: SyncGroup.returnLimit)
+        try await harness.clock.waitForTimer(of: Connection.returnLimit)
+        harness.clock.advance(by: Connection.returnLimit)
         try await closing.value
         never.open()
     }

@@ -2,7 +2,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Cancels the calling task wherever it can wait.
 @Suite(.timeLimit(.minutes(1))) struct ConnectionCancellationTests {

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Connecting again while a connection works.
 @Suite(.timeLimit(.minutes(1))) struct ReconnectionTests {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 /// Random interleavings of calls, of ends of loops and methods, and of cancellations.
 ///
@@ -28,19 +28,17 @@ private struct InterleavedRun {
         let place: Int
         let request: Machine.Request
         let member: SyncGroup.MemberID
-        let inside: SyncGroup.SessionID?
+        let inside: SyncGroup.ConnectionID?
         var isAnswered = false
-        /// Whether its session is opened although the call was answered.
+        /// Whether its connection is opened although the call was answered.
         var isOpenedLater = false
         /// Whether a later call has ended it.
         var isEnded = false
     }
 
-    private struct Session {
+    private struct Connection {
         let member: SyncGroup.MemberID
         var hasLoops = true
-        /// Whether it is waited for.
-        var isLimited = false
         var hasReturned = false
         /// The calls that its methods wait for.
         var calls: Set<SyncGroup.CallID> = []
@@ -50,14 +48,14 @@ private struct InterleavedRun {
     private var machine = Machine()
     private var members: [SyncGroup.MemberID] = []
     private var calls: [SyncGroup.CallID: Call] = [:]
-    private var sessions: [SyncGroup.SessionID: Session] = [:]
-    private var stopping: SyncGroup.SessionID?
+    private var connections: [SyncGroup.ConnectionID: Connection] = [:]
+    private var stopping: SyncGroup.ConnectionID?
     private var opening: SyncGroup.CallID?
     private var body: SyncGroup.CallID?
     /// Calls of the app that were not answered, in their order.
     private var order: [SyncGroup.CallID] = []
-    /// What the answers say: the session that runs.
-    private var model: SyncGroup.SessionID?
+    /// What the answers say: the connection that runs.
+    private var model: SyncGroup.ConnectionID?
 
     private(set) var problems: [String] = []
     /// What has happened, if it is described.
@@ -88,15 +86,15 @@ private struct InterleavedRun {
             case 8, 9: endMethods(canWait: true)
             case 10: endBody()
             case 11: leave()
-            default: openSession()
+            default: openConnection()
             }
         }
     }
 
-    /// Lets everything end that can end, and methods that never return reach their limit.
+    /// Lets everything end that can end, and methods that never return are left behind.
     private mutating func finish() {
         for _ in 0..<1_000 where !(calls.values.allSatisfy(\.isAnswered) && opening == nil) {
-            openSession()
+            openConnection()
             endBody()
             endLoops()
             endMethods(canWait: false)
@@ -104,7 +102,7 @@ private struct InterleavedRun {
         for (id, call) in calls where !call.isAnswered {
             problems.append("\(id) waits for ever: \(call.request)")
         }
-        if machine.running?.session != model {
+        if machine.running?.connection != model {
             problems.append("\(String(describing: machine.running)) runs instead of \(String(describing: model))")
         }
     }
@@ -117,19 +115,21 @@ private struct InterleavedRun {
         ]
         var request = requests[generator.number(below: requests.count)]
         if generator.number(below: 40) == 0 { request = .close }
-        if generator.number(below: 12) == 0, let session = sessions.keys.min(by: { "\($0)" < "\($1)" }) {
-            request = .endOnce(session)
+        if generator.number(below: 12) == 0, let connection = connections.keys.min(by: { "\($0)" < "\($1)" }) {
+            request = .endOnce(connection)
         }
         let member = members[generator.number(below: members.count)]
-        let candidates = sessions.filter { !$0.value.hasReturned }.keys.sorted { "\($0)" < "\($1)" }
+        let candidates = connections.keys.sorted { "\($0)" < "\($1)" }
         let isInside = !candidates.isEmpty && generator.number(below: 3) == 0
-        let inside = isInside ? candidates[generator.number(below: candidates.count)] : nil
+        let caller = isInside ? candidates[generator.number(below: candidates.count)] : nil
+        // A method that was left behind calls like the app.
+        let inside = caller.flatMap { connections[$0]?.hasReturned == false ? $0 : nil }
         let id = machine.newCall()
         calls[id] = Call(place: calls.count, request: request, member: member, inside: inside)
-        if let inside { sessions[inside]?.calls.insert(id) } else { order.append(id) }
+        if let inside { connections[inside]?.calls.insert(id) } else { order.append(id) }
         let isCancelled = generator.number(below: 10) == 0
-        note("\(id) calls \(request) of \(member) inside \(String(describing: inside)), cancelled: \(isCancelled)")
-        let actions = machine.called(id, request, by: member, inside: inside, isCancelled: isCancelled)
+        note("\(id) calls \(request) of \(member) inside \(String(describing: caller)), cancelled: \(isCancelled)")
+        let actions = machine.called(id, request, by: member, inside: caller, isCancelled: isCancelled)
         if isCancelled {
             // What has not begun does not begin; what only ends something does.
             switch request {
@@ -148,7 +148,7 @@ private struct InterleavedRun {
         let member = members[index]
         let isNeeded =
             calls.values.contains { $0.member == member && (!$0.isAnswered || $0.isOpenedLater) }
-            || sessions.values.contains { $0.member == member && ($0.hasLoops || !$0.hasReturned) }
+            || connections.values.contains { $0.member == member && ($0.hasLoops || !$0.hasReturned) }
         guard !isNeeded else { return }
         note("\(member) leaves")
         machine.left(member)
@@ -166,26 +166,22 @@ private struct InterleavedRun {
     }
 
     private mutating func endLoops() {
-        guard let session = stopping else { return }
+        guard let connection = stopping else { return }
         stopping = nil
-        sessions[session]?.hasLoops = false
-        note("loops of \(session) end")
-        perform(machine.loopsEnded(of: session))
+        connections[connection]?.hasLoops = false
+        note("loops of \(connection) end")
+        perform(machine.loopsEnded(of: connection))
     }
 
     private mutating func endMethods(canWait: Bool) {
-        let ending = sessions.filter { !$0.value.hasLoops && !$0.value.hasReturned }
-        for (id, session) in ending.sorted(by: { "\($0.key)" < "\($1.key)" }) {
-            let waits = session.calls.contains { calls[$0]?.isAnswered == false }
-            if !waits, generator.number(below: 4) > 0 {
-                sessions[id]?.hasReturned = true
-                note("methods of \(id) return")
-                perform(machine.returned(id))
-            } else if session.isLimited, !canWait || generator.number(below: 8) == 0 {
-                sessions[id]?.isLimited = false
-                note("methods of \(id) reach the limit")
-                if let actions = machine.limitReached(of: id) { perform(actions) }
-            }
+        let ending = connections.filter { !$0.value.hasLoops && !$0.value.hasReturned }
+        for (id, connection) in ending.sorted(by: { "\($0.key)" < "\($1.key)" }) {
+            let waits = connection.calls.contains { calls[$0]?.isAnswered == false }
+            // Methods that wait are left behind in the end.
+            guard waits ? !canWait || generator.number(below: 8) == 0 : generator.number(below: 4) > 0 else { continue }
+            connections[id]?.hasReturned = true
+            note("methods of \(id) return")
+            perform(machine.returned(id))
         }
     }
 
@@ -196,10 +192,10 @@ private struct InterleavedRun {
         perform(machine.bodyEnded(of: call))
     }
 
-    private mutating func openSession() {
+    private mutating func openConnection() {
         guard let call = opening else { return }
         opening = nil
-        note("\(call) has opened its session")
+        note("\(call) has opened its connection")
         perform(machine.opened(by: call))
     }
 
@@ -209,28 +205,27 @@ private struct InterleavedRun {
         for action in actions {
             note("    \(action)")
             switch action {
-            case .open(let session, let call): open(session, for: call)
-            case .stop(let session):
-                expect(model == session, "\(session) is stopped, but does not run")
+            case .open(let connection, let call): open(connection, for: call)
+            case .stop(let connection):
+                expect(model == connection, "\(connection) is stopped, but does not run")
                 model = nil
-                stopping = session
-            case .startLimit(let session): sessions[session]?.isLimited = true
+                stopping = connection
             case .answer(let call, let answer): self.answer(call, answer)
             }
         }
     }
 
-    private mutating func open(_ session: SyncGroup.SessionID, for call: SyncGroup.CallID) {
-        expect(body == nil && opening == nil, "a session is opened while somebody else is at work")
-        for (id, other) in sessions {
-            expect(!other.hasLoops, "\(session) is opened beside the loops of \(id)")
-            expect(other.hasReturned || !other.isLimited, "\(session) is opened beside methods of \(id)")
+    private mutating func open(_ connection: SyncGroup.ConnectionID, for call: SyncGroup.CallID) {
+        expect(body == nil && opening == nil, "a connection is opened while somebody else is at work")
+        for (id, other) in connections {
+            expect(!other.hasLoops, "\(connection) is opened beside the loops of \(id)")
+            expect(other.hasReturned, "\(connection) is opened beside methods of \(id)")
         }
-        expect(calls[call]?.isEnded == false, "\(call) opens a session after a later call has ended it")
+        expect(calls[call]?.isEnded == false, "\(call) opens a connection after a later call has ended it")
         opening = call
         calls[call]?.isOpenedLater = false
-        sessions[session] = Session(member: calls[call]?.member ?? members[0])
-        model = session
+        connections[connection] = Connection(member: calls[call]?.member ?? members[0])
+        model = connection
     }
 
     private mutating func answer(_ id: SyncGroup.CallID, _ answer: Machine.Answer) {
@@ -246,18 +241,19 @@ private struct InterleavedRun {
             expect(overtaken.isEmpty || mayOvertake, "\(id) has overtaken \(overtaken)")
             order.remove(at: place)
         }
-        let runs = model.flatMap { sessions[$0]?.member }
+        let runs = model.flatMap { connections[$0]?.member }
         switch (call.request, answer) {
-        case (.connect, .opened(let session)), (.syncOnce, .opened(let session)):
-            expect(model == session, "\(session) was opened and does not run")
-        case (.connect, .done): expect(call.inside != nil, "\(id) is done before its session is opened")
-        case (.syncOnce, .joined(let session)): expect(model == session, "\(id) joins a session that does not run")
+        case (.connect, .opened(let connection)), (.syncOnce, .opened(let connection)):
+            expect(model == connection, "\(connection) was opened and does not run")
+        case (.connect, .done): expect(call.inside != nil, "\(id) is done before its connection is opened")
+        case (.syncOnce, .joined(let connection)):
+            expect(model == connection, "\(id) joins a connection that does not run")
         case (.syncOnce, .refusedOther): expect(runs != nil && runs != call.member, "\(id) is refused wrongly")
         case (.disconnect, .done), (.close, .done):
-            expect(runs != call.member, "\(id) is done while its session runs")
+            expect(runs != call.member, "\(id) is done while its connection runs")
             if runs == nil { expectNothingLeft(for: id, call) }
             if call.request == .disconnect { endCalls(before: call) { $0.member == call.member } }
-        case (.endOnce(let session), .done): expect(model != session, "\(id) is done while its session runs")
+        case (.endOnce(let connection), .done): expect(model != connection, "\(id) is done while its connection runs")
         case (.clear, .proceed):
             expect(runs == nil && body == nil, "\(id) clears while somebody else is at work")
             expectNothingLeft(for: id, call)
@@ -270,22 +266,33 @@ private struct InterleavedRun {
         case (.connect, .refusedClosed), (.syncOnce, .refusedClosed):
             expect(machine.isClosed(call.member), "\(id) is refused wrongly")
         case (.connect, .ended), (.syncOnce, .ended):
-            expect(calls.values.contains { ends($0, call) }, "\(id) is ended without a reason")
+            expect(calls.values.contains { ends($0, call) || replaces($0, call) }, "\(id) is ended without a reason")
             calls[id]?.isEnded = true
         case (.connect, .cancelled), (.syncOnce, .cancelled), (.changeSchema, .cancelled): break
         default: problems.append("\(id) \(call.request) was answered \(answer)")
         }
     }
 
-    /// Whether a call, which is answered next, ends an earlier one from inside the same session that was to open one.
+    /// Whether a call, which is answered next, ends an earlier one from inside the same connection that was to open one.
     private func ends(_ last: Call, _ call: Call) -> Bool {
-        guard let session = call.inside, last.inside == session, last.place > call.place, !last.isAnswered else {
+        guard let connection = call.inside, last.inside == connection, last.place > call.place, !last.isAnswered else {
             return false
         }
         return last.request == .clear || last.request == .disconnect && last.member == call.member
     }
 
-    /// What the same caller has called before must not open a session afterwards.
+    /// Whether a call that waits would end the connection that an earlier one opens.
+    private func replaces(_ next: Call, _ call: Call) -> Bool {
+        let isWaiting = !next.isAnswered || next.isOpenedLater
+        guard isWaiting, next.place > call.place, next.inside == nil || next.inside == call.inside else { return false }
+        switch next.request {
+        case .connect, .clear: return true
+        case .disconnect, .close: return next.member == call.member
+        case .changeSchema, .syncOnce, .endOnce: return false
+        }
+    }
+
+    /// What the same caller has called before must not open a connection afterwards.
     private mutating func endCalls(before last: Call, _ isMeant: (Call) -> Bool) {
         for (id, call) in calls where call.place < last.place && isMeant(call) && call.inside == last.inside {
             calls[id]?.isEnded = true
@@ -295,8 +302,8 @@ private struct InterleavedRun {
     /// No loops, and no methods but those that are not waited for and the caller's own.
     private mutating func expectNothingLeft(for id: SyncGroup.CallID, _ call: Call) {
         expect(stopping == nil, "\(id) does not wait for loops")
-        for (session, state) in sessions where !state.hasReturned && state.isLimited {
-            expect(session == call.inside, "\(id) does not wait for the methods of \(session)")
+        for (connection, state) in connections where !state.hasReturned && !state.hasLoops {
+            expect(connection == call.inside, "\(id) does not wait for the methods of \(connection)")
         }
     }
 

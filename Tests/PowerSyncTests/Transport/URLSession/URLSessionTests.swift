@@ -10,7 +10,7 @@ import PowerSyncURLSession
 import TestSupport
 import Testing
 
-@testable import PowerSync
+@testable import PowerSyncClient
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking

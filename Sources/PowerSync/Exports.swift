@@ -1,0 +1,2 @@
+@_exported public import PowerSyncAttachments
+@_exported public import PowerSyncClient

@@ -1,0 +1,46 @@
+public import Foundation
+import PowerSyncClient
+
+// Not `any AsyncSequence<Data, any Error>`, which Apple's systems have from iOS 18 and macOS 15 on only.
+
+/// The content of a file that is to be saved, chunk by chunk, from whichever sequence the app has.
+///
+/// A ``LocalStorageAdapter`` gets it and iterates it once:
+///
+/// ```swift
+/// func saveFile(filePath: String, chunks: AttachmentChunks) async throws -> Int64 {
+///     for try await chunk in chunks { try append(chunk, to: filePath) }
+/// ```
+///
+/// The next chunk is asked for when the one before has been taken. The sequence throws what the app's own throws.
+public struct AttachmentChunks: AsyncSequence, Sendable {
+    /// A piece of the file, of any length.
+    public typealias Element = Data
+
+    private let makeNext: @Sendable () -> () async throws -> Data?
+
+    /// Takes the chunks of a sequence.
+    ///
+    /// - Parameter base: The sequence.
+    public init<Base: AsyncSequence & Sendable>(_ base: Base) where Base.Element == Data {
+        makeNext = {
+            var iterator = base.makeAsyncIterator()
+            return { try await iterator.next() }
+        }
+    }
+
+    /// Begins with the first chunk, if the app's sequence can be iterated again.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(nextChunk: makeNext())
+    }
+
+    /// Iterates the chunks.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let nextChunk: () async throws -> Data?
+
+        /// The next chunk; `nil` after the last.
+        public mutating func next() async throws -> Data? {
+            try await nextChunk()
+        }
+    }
+}

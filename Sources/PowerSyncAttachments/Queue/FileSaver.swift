@@ -1,0 +1,194 @@
+import Foundation
+import PowerSyncClient
+import PowerSyncSQLite
+
+/// Saves files of the app: writes the file, then the row (docs/attachments.md "Saving and deleting").
+struct FileSaver: Sendable {
+    /// Where the bytes come from.
+    enum Source: Sendable {
+        /// From memory.
+        case data(Data)
+        /// From a file, which is moved or copied.
+        case file(path: String, move: Bool)
+        /// From a stream.
+        case chunks(AttachmentChunks)
+    }
+
+    /// What the app says about a file.
+    struct Description: Sendable {
+        /// The id; `nil` for a new one.
+        var id: String?
+        /// The MIME type.
+        var mediaType: String
+        /// The extension, without the dot.
+        var fileExtension: String?
+        /// Free text.
+        var metaData: String?
+    }
+
+    /// What an app does in the transaction that saves a file.
+    typealias UpdateHook = AttachmentTable.UpdateHook
+
+    /// The attachments on this device.
+    let files: AttachmentFiles
+    /// Makes the name of a new file.
+    let filename: AttachmentPaths.NewFilename
+
+    /// A new id: a UUID of version 4 in lower case.
+    static func makeID() -> String {
+        UUID().uuidString.lowercased()
+    }
+
+    /// Saves a file.
+    ///
+    /// ```
+    ///                  create                    row                          source removed, if it is moved
+    ///  source only ───────────► source and target ───► source, target and row ──────────────────────────────► saved
+    ///       ▲                        │
+    ///       └── target removed ◄─────┘ an error, a cancellation
+    /// ```
+    ///
+    /// A file that is to be moved stays where it is until the row is there: at no point is there neither it nor the saved
+    /// file, whatever fails, and even if the process dies. What is at the path of the file name already stays, too: the new file gets
+    /// another of its ``AttachmentPath/candidates(for:id:)``, and only a file that this save has created is removed.
+    ///
+    /// - Returns: The row.
+    /// - Throws: ``PowerSyncAttachmentError``, or what the hook, the database, the storage or the stream throws. Nothing is left
+    ///   of the file then, and a file that was to be moved is in its place.
+    func save(_ source: Source, _ description: Description, hook: @escaping UpdateHook) async throws -> Attachment {
+        if let fileExtension = description.fileExtension { try AttachmentPath.check(fileExtension: fileExtension) }
+        let id = description.id ?? FileSaver.makeID()
+        guard !id.isEmpty else { throw PowerSyncAttachmentError.generalError("The id of an attachment is empty.") }
+        let filename = await filename(id, description.fileExtension)
+        let path = try await files.paths.path(of: filename)
+        guard files.table.claim(id) else { throw AttachmentTable.duplicate(id) }
+        defer { files.table.release(id) }
+        let isInPlace = await source.isFile(at: path)
+        let claimed = files.table.paths.claim(isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
+        defer { files.table.paths.release(claimed) }
+        // No row has a new id, a name with it or a path with that: nothing has to be looked through.
+        let isNameNew = description.id == nil && filename.contains(id)
+        let isPathNew = isNameNew && path.hasSuffix(filename)
+        let free = isPathNew ? claimed : try await unusedPaths(claimed, id, filename)
+        guard !free.isEmpty else {
+            throw PowerSyncAttachmentError.generalError(
+                "\(filename) cannot be saved: another attachment has its file at \(path), or is being saved there."
+            )
+        }
+
+        var created: CreatedAttachmentFile?
+        do {
+            if !isInPlace { created = try await create(source.content, atFirstFreeOf: free, filename) }
+            let file = try await existing(created, or: path)
+            let attachment = Attachment(
+                id: id,
+                filename: filename,
+                state: .queuedUpload,
+                localUri: file.path,
+                mediaType: description.mediaType,
+                size: file.size,
+                metaData: description.metaData
+            )
+            let saved = try await insert(attachment, at: file.path, isNameNew: isNameNew, hook)
+            if case .file(let sourcePath, move: true) = source, !isInPlace { await removeSource(sourcePath) }
+            return saved
+        } catch {
+            if let created { await discard(created.path) }
+            throw error
+        }
+    }
+
+    /// Checks that neither the id nor the file name has a row, before a large file is written in vain.
+    ///
+    /// - Returns: The paths that no row has.
+    private func unusedPaths(_ paths: [String], _ id: String, _ filename: String) async throws -> [String] {
+        try await files.service.withContext { context in
+            try await context.table.checkIsNew(id: id, filename: filename)
+            return try await context.table.unusedPaths(paths, besides: id)
+        }
+    }
+
+    private func create(
+        _ content: AttachmentFileContent,
+        atFirstFreeOf paths: [String],
+        _ filename: String
+    ) async throws -> CreatedAttachmentFile {
+        guard let file = try await files.storage.createFile(content, atFirstFreeOf: paths) else {
+            throw AttachmentPath.taken(paths, filename)
+        }
+        return file
+    }
+
+    /// The file that was created, or the one that is in its place.
+    private func existing(_ created: CreatedAttachmentFile?, or path: String) async throws -> CreatedAttachmentFile {
+        if let created { return created }
+        guard let size = try await files.storage.fileSize(filePath: path) else {
+            throw PowerSyncAttachmentError.fileNotFound(path)
+        }
+        return CreatedAttachmentFile(path: path, size: size)
+    }
+
+    /// When it throws, there is no row: a transaction that has begun is not interrupted.
+    private func insert(
+        _ attachment: Attachment,
+        at path: String,
+        isNameNew: Bool,
+        _ hook: @escaping UpdateHook
+    ) async throws -> Attachment {
+        try await files.service.withContext { context in
+            // `clearQueue` may have emptied the directory.
+            guard try await files.storage.fileExists(filePath: path) else {
+                throw PowerSyncAttachmentError.fileNotFound(path)
+            }
+            return try await context.table.insertSaved(attachment, isNameNew: isNameNew, hook: hook)
+        }
+    }
+
+    /// Removes the file that this save has created.
+    private func discard(_ path: String) async {
+        await Task.ignoringCancellation { [files] in
+            do {
+                try await files.storage.deleteFile(filePath: path)
+            } catch {
+                files.log(.warning, "A file that was not saved is left at \(path): \(error.localizedDescription)")
+            }
+        }
+    }
+
+    /// The last step of a move.
+    ///
+    /// Without it the file is saved nevertheless, which is what the caller has to know.
+    private func removeSource(_ path: String) async {
+        await Task.ignoringCancellation { [files] in
+            do {
+                try await files.storage.removeSource(sourcePath: path)
+            } catch {
+                files.log(
+                    .warning,
+                    "A file was saved, but could not be removed from \(path): \(error.localizedDescription)"
+                )
+            }
+        }
+    }
+}
+
+extension FileSaver.Source {
+    /// What the new file contains.
+    fileprivate var content: AttachmentFileContent {
+        switch self {
+        case .data(let data): .data(data)
+        case .chunks(let chunks): .chunks(chunks)
+        case .file(let path, move: true): .link(to: path)
+        case .file(let path, move: false): .copy(of: path)
+        }
+    }
+
+    /// Whether this is the file at a path already, under this name or another one.
+    ///
+    /// Names may differ by symbolic links or by case. Nothing is written then, and nothing is removed.
+    fileprivate func isFile(at path: String) async -> Bool {
+        guard case .file(let source, _) = self else { return false }
+        if source == path { return true }
+        return (try? await FileWork.run { OpenFile.isSame(source, path) }) ?? false
+    }
+}

@@ -1,0 +1,90 @@
+public import Foundation
+public import PowerSyncClient
+
+/// Transfers the attachments of a table: uploads, downloads and deletions.
+///
+/// An ``AttachmentQueue`` has one; apps that follow references by themselves can make their own.
+public actor SyncingService: SyncingServiceProtocol {
+    // Only the name of an actor, as in the established SDK: the runner has the state.
+
+    nonisolated let runner: AttachmentRunner
+
+    /// Creates a service that is stopped.
+    ///
+    /// - Parameters:
+    ///   - remoteStorage: Takes and gives files.
+    ///   - localStorage: Keeps the files on this device.
+    ///   - attachmentsService: The attachments table.
+    ///   - logger: Where messages go.
+    ///   - getLocalUri: Maps a file name to a path.
+    ///   - errorHandler: Decides whether a failed transfer is tried again; `nil` for always.
+    ///   - syncThrottle: The least time between two looks at the table, in seconds.
+    public init(
+        remoteStorage: any RemoteStorageAdapter,
+        localStorage: any LocalStorageAdapter,
+        attachmentsService: any AttachmentServiceProtocol,
+        logger: any LoggerProtocol,
+        getLocalUri: @Sendable @escaping (String) async -> String,
+        errorHandler: (any SyncErrorHandler)? = nil,
+        syncThrottle: TimeInterval = 5.0
+    ) {
+        let localStorage = LeavableStorage.over(localStorage)
+        let files = AttachmentFiles(
+            service: attachmentsService,
+            table: SharedAttachmentTable(),
+            storage: localStorage,
+            paths: AttachmentPaths(directory: nil, locate: getLocalUri),
+            directory: nil,
+            logger: logger
+        )
+        let context = TransferContext(
+            files: files,
+            transport: BufferedAttachmentTransport(remote: remoteStorage, local: localStorage),
+            options: TransferOptions(
+                errorHandler: errorHandler,
+                throttle: ConnectOptions.duration(seconds: syncThrottle)
+            )
+        )
+        self.init(runner: AttachmentRunner(context: context))
+    }
+
+    init(runner: AttachmentRunner) {
+        self.runner = runner
+    }
+
+    /// Begins to transfer; a service that is started already starts again.
+    ///
+    /// - Parameter period: The seconds between two looks at the table without a reason; 0 or less for none.
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
+    public func startSync(period: TimeInterval) async throws {
+        try await runner.startTransfers(interval: period > 0 ? ConnectOptions.duration(seconds: period) : nil)
+    }
+
+    /// Ends the transfers.
+    ///
+    /// They can be started again.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
+    public func stopSync() async throws {
+        try await runner.stopTransfers()
+    }
+
+    /// Ends the transfers for good; the service of an ``AttachmentQueue`` ends the queue.
+    public func close() async throws {
+        try await runner.close()
+    }
+
+    /// Looks at the table now; what failed is tried again at once.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
+    public func triggerSync() async throws {
+        try runner.checkIsOpen()
+        runner.fire(.hope)
+    }
+
+    /// Removes archived attachments that the cache has no room for, with their files, up to 1000.
+    public func deleteArchivedAttachments(_ context: AttachmentContext) async throws -> Bool {
+        let options = runner.context.options
+        return try await runner.context.files.expire(context, byteLimit: options.archivedCacheByteLimit).isComplete
+    }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import PowerSyncClient
+
+/// Finds the path of a file name.
+///
+/// It throws for names that lead out of the attachments directory: such a file is never touched.
+typealias AttachmentLocation = @Sendable (_ filename: String) async throws -> String
+
+/// What was found on the disk, before a transaction that depends on it.
+struct ExaminedFile: Sendable {
+    /// The row whose file it is, as it was then.
+    let row: Attachment
+    /// Where the file is.
+    let file: LocalFile
+
+    /// Whether it still tells something about a row.
+    func isAbout(_ row: Attachment) -> Bool {
+        row.localUri == self.row.localUri && row.filename == self.row.filename
+    }
+}
+
+extension AttachmentTable {
+    /// Looks for the file of a row.
+    ///
+    /// - Parameters:
+    ///   - row: The row.
+    ///   - claims: The paths that rows refer to: no row takes over the file of another.
+    ///   - localUri: Where files are now.
+    ///   - storage: What to ask.
+    /// - Returns: `nil`, after a log message, when the storage cannot tell or the file's name is none.
+    /// - Throws: `CancellationError` when the task is cancelled.
+    func examine(
+        _ row: Attachment,
+        claims: PathClaims,
+        localUri: AttachmentLocation,
+        storage: any LocalStorageAdapter
+    ) async throws -> ExaminedFile? {
+        do {
+            var refusal: (any Error)?
+            do {
+                if let path = row.localUri, try await storage.fileExists(filePath: path) {
+                    return ExaminedFile(row: row, file: .inPlace)
+                }
+            } catch {
+                // A path of an earlier directory may be one that the storage refuses, or may not look at.
+                refusal = error
+            }
+            let path = AttachmentPath.current(row.localUri, for: try await localUri(row.filename), id: row.id)
+            if path != row.localUri, !claims.hasClaim(to: path, besides: row.id),
+                try await storage.fileExists(filePath: path)
+            {
+                return ExaminedFile(row: row, file: .moved(to: path))
+            }
+            switch refusal {
+            case nil: break
+            // It will never be readable there.
+            case PowerSyncAttachmentError.invalidPath? where path != row.localUri: break
+            case let error?: throw error
+            }
+            return ExaminedFile(row: row, file: .missing)
+        } catch {
+            // The storage may throw CancellationError by itself; only work that is not wanted any more ends.
+            try AppCodeScope.check()
+            logger.error(
+                "The file \(row.filename) of \(row.id) could not be looked for: \(error.localizedDescription)",
+                tag: LogTag.attachments
+            )
+            return nil
+        }
+    }
+}
+
+/// The paths that rows refer to.
+///
+/// Paths that differ by case only count as one: on some volumes they are one file.
+struct PathClaims: Sendable {
+    private var owners: [String: Set<String>] = [:]
+
+    /// Collects the paths of rows.
+    init(_ rows: some Sequence<Attachment>) {
+        for row in rows {
+            guard let path = row.localUri else { continue }
+            owners[path.lowercased(), default: []].insert(row.id)
+        }
+    }
+
+    /// Whether another row refers to a path.
+    func hasClaim(to path: String, besides id: String) -> Bool {
+        guard let owners = owners[path.lowercased()] else { return false }
+        return owners.contains { $0 != id }
+    }
+}

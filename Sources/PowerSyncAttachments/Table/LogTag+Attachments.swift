@@ -1,0 +1,6 @@
+import PowerSyncClient
+
+extension LogTag {
+    /// Files beside the database.
+    static let attachments = "Attachments"
+}

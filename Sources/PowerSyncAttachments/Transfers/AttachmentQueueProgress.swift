@@ -1,0 +1,40 @@
+import PowerSyncClient
+
+/// How far all transfers of a queue are.
+///
+/// Counting begins anew when transfers come up after everything was done.
+public struct AttachmentQueueProgress: Sendable, Equatable {
+    /// The transfers that were completed.
+    public internal(set) var finishedTransfers = 0
+    /// The transfers that are running, waiting for their turn, or waiting to be tried again.
+    public internal(set) var remainingTransfers = 0
+    /// The transfers that are running.
+    public internal(set) var running: [AttachmentTransferProgress] = []
+    /// The calls into the app's code that have reached ``AttachmentQueueOptions/transferLimit`` and have not returned, the oldest first.
+    public internal(set) var overdueCalls: [OverdueAttachmentCall] = []
+
+    /// Creates the progress of a queue that has nothing to do.
+    public init() {}
+
+    /// The bytes that the running transfers have moved.
+    public var runningBytes: Int64 { running.reduce(0) { $0 + $1.transferredBytes } }
+
+    /// The part that is done, from 0 to 1, counted in files; a running transfer counts with the part that it has moved.
+    ///
+    /// `nil` when there is nothing to do.
+    public var fraction: Double? {
+        let total = finishedTransfers + remainingTransfers
+        guard total > 0 else { return nil }
+        let parts = running.reduce(0) { $0 + ($1.fraction ?? 0) }
+        return min(1, (Double(finishedTransfers) + parts) / Double(total))
+    }
+}
+
+extension AttachmentQueueProgress: CustomStringConvertible {
+    /// How many transfers there are, in a line.
+    public var description: String {
+        let transfers =
+            "\(finishedTransfers) transfers finished, \(remainingTransfers) remaining, \(running.count) of them running"
+        return ([transfers] + overdueCalls.map(\.description)).joined(separator: "; ")
+    }
+}

@@ -1,0 +1,72 @@
+/// The default of the `dbFilename` parameter: `powersync.db`.
+public let DEFAULT_DB_FILENAME = "powersync.db"
+
+/// Creates a local database that can be synced.
+///
+/// Nothing is opened before the first operation; that one, and each later one, reports why the database cannot be opened.
+///
+/// ```swift
+/// let schema = Schema(Table(name: "lists", columns: [.text("name")]))
+/// let database = PowerSyncDatabase(schema: schema)
+/// try await database.execute(sql: "INSERT INTO lists (id, name) VALUES (uuid(), ?)", parameters: ["Groceries"])
+/// ```
+///
+/// Databases of one file in a process share its connections, its schema and its sync; most apps create one and share it. When a later
+/// one has another schema, its first use replaces the schema for all of them, as
+/// ``PowerSyncDatabaseProtocol/updateSchema(schema:)`` does, and throws while the file is connected. One with other initial statements
+/// throws at each use. A warning in the log tells of both. A closed database leaves the others as they are, and the last one closes the
+/// file.
+///
+/// - Parameters:
+///   - schema: The tables of the app.
+///   - dbFilename: `:memory:` for a private database in memory, an absolute path, or a name inside the user's directory
+///     for application data. Missing directories are created.
+///   - logger: Receives messages.
+///   - initialStatements: What runs first on every connection, for example `PRAGMA foreign_keys = ON`. The key of an encrypted
+///     file (`PRAGMA key`) belongs here, too. It needs a SQLite library with a cipher, such as SQLCipher; with any other the
+///     database is not opened, and each operation throws ``PowerSyncError/operationFailed(message:underlyingError:)`` with a
+///     ``MissingCipherError``.
+/// - Returns: The database, not opened yet.
+public func PowerSyncDatabase(
+    schema: Schema,
+    dbFilename: String = DEFAULT_DB_FILENAME,
+    logger: (any LoggerProtocol) = DefaultLogger(),
+    initialStatements: [String] = []
+) -> any PowerSyncDatabaseProtocol {
+    SyncedDatabase(
+        schema: schema,
+        dbFilename: dbFilename,
+        logger: logger,
+        initialStatements: initialStatements,
+        environment: .live
+    )
+}
+
+/// Creates a database in memory, for previews and tests.
+///
+/// ```swift
+/// #Preview {
+///     TodoList(
+///         database: PowerSyncDatabase(inMemory: schema) { seed in
+///             try seed.insert(Todo(id: "t1", title: "Milk"), into: "todos")
+///         }
+///     )
+/// }
+/// ```
+///
+/// It has one connection: a query waits while a transaction runs, and sees what that has committed, as in a file. Otherwise it is like
+/// any other database, and it can be connected.
+///
+/// - Parameters:
+///   - schema: The tables of the app.
+///   - logger: Receives messages.
+///   - seed: Writes the rows that the database begins with, when it is used first. They count as rows of the service: they are not
+///     uploaded. When it throws, each operation of the database throws that error.
+/// - Returns: The database. Two of one schema have nothing in common.
+public func PowerSyncDatabase(
+    inMemory schema: Schema,
+    logger: (any LoggerProtocol) = DefaultLogger(),
+    seed: (@Sendable (_ transaction: any Transaction) throws -> Void)? = nil
+) -> any PowerSyncDatabaseProtocol {
+    SyncedDatabase(schema: schema, dbFilename: ":memory:", logger: logger, environment: .live, seed: seed)
+}

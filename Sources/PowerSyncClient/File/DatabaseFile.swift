@@ -1,0 +1,149 @@
+import NIOConcurrencyHelpers
+import PowerSyncCore
+
+/// What exists once per database file in this process.
+///
+/// Each `PowerSyncDatabase` of a file is a handle of it, a ``LocalDatabase``. The handles share the connections that the SDK opens; a
+/// handle over connections of the app has those, and shares the rest. The file ends with its last handle.
+///
+/// ```
+///  PowerSyncDatabase ─► LocalDatabase ─┬─► FileConnections, opened by the SDK
+///  PowerSyncDatabase ─► LocalDatabase ─┤
+///                                      ├─► DatabaseFile: the schema, who syncs, …
+///  over a pool       ─► LocalDatabase ─┴─► FileConnections, of the app
+/// ```
+package final class DatabaseFile: Sendable {
+    /// The files of this process that have a handle, by their identity.
+    private static let files = NIOLockedValueBox<[String: DatabaseFile]>([:])
+
+    private struct State {
+        /// The connections of each handle.
+        var handles: [Int: FileConnections] = [:]
+        var lastHandle = 0
+        /// The schema that the tables of the file have; `nil` before it is opened.
+        var schema: ClientSchema?
+        /// The schema of the first handle.
+        var firstSchema: ClientSchema?
+        var parts: [ObjectIdentifier: any AnyObject & Sendable] = [:]
+    }
+
+    /// Equal for handles of one file; `nil` for a file that has one handle at most.
+    private let identity: String?
+    private let state = NIOLockedValueBox(State())
+    /// Held while connections to the file are opened: the first ones prepare it.
+    let openLock = AsyncLock()
+
+    private init(identity: String?) {
+        self.identity = identity
+    }
+
+    /// Makes a handle of a file.
+    ///
+    /// - Parameters:
+    ///   - identity: Equal for handles of one file; `nil` for a database that cannot be shared.
+    ///   - source: Where the connections of the handle come from.
+    ///   - schema: The schema of the handle; `nil` when it has an error.
+    ///   - makeConnections: Makes the connections, if the handle does not share those of another one.
+    /// - Returns: The handle's place, to be given up with ``DatabasePlace/leave()``.
+    static func join(
+        identity: String?,
+        source: ConnectionSource,
+        schema: ClientSchema?,
+        _ makeConnections: () -> FileConnections
+    ) -> DatabasePlace {
+        guard let identity else { return DatabaseFile(identity: nil).add(source, schema, makeConnections) }
+        return files.withLockedValue { files in
+            let file = files[identity] ?? DatabaseFile(identity: identity)
+            files[identity] = file
+            return file.add(source, schema, makeConnections)
+        }
+    }
+
+    private func add(
+        _ source: ConnectionSource,
+        _ schema: ClientSchema?,
+        _ makeConnections: () -> FileConnections
+    ) -> DatabasePlace {
+        state.withLockedValue { state in
+            let isFirst = state.handles.isEmpty
+            if isFirst { state.firstSchema = schema }
+            let shared = source.isOfApp ? nil : state.handles.values.first { !$0.source.isOfApp }
+            let connections = shared ?? makeConnections()
+            state.lastHandle += 1
+            state.handles[state.lastHandle] = connections
+            return DatabasePlace(file: self, connections: connections, number: state.lastHandle, isFirst: isFirst)
+        }
+    }
+
+    /// - Returns: Whether connections have no handle any more.
+    fileprivate func remove(_ number: Int, _ connections: FileConnections) -> Bool {
+        DatabaseFile.files.withLockedValue { files in
+            let (isUnused, isEmpty) = state.withLockedValue { state in
+                state.handles[number] = nil
+                return (!state.handles.values.contains { $0 === connections }, state.handles.isEmpty)
+            }
+            if isEmpty, let identity, files[identity] === self { files[identity] = nil }
+            return isUnused
+        }
+    }
+
+    /// Whether the file has other handles now, also such that came after a handle had left.
+    fileprivate func hasHandles(besides number: Int) -> Bool {
+        guard let identity, let file = DatabaseFile.files.withLockedValue({ $0[identity] }) else { return false }
+        return file.state.withLockedValue { state in
+            file === self ? state.handles.keys.contains { $0 != number } : !state.handles.isEmpty
+        }
+    }
+
+    /// The schema that the tables of the file have; `nil` before it is opened.
+    var schema: ClientSchema? {
+        get { state.withLockedValue { $0.schema } }
+        set { state.withLockedValue { $0.schema = newValue } }
+    }
+
+    /// The schema that a handle finds, which is that of the first one while the file is not open.
+    var expectedSchema: ClientSchema? {
+        state.withLockedValue { $0.schema ?? $0.firstSchema }
+    }
+
+    /// The object of a type that the handles of the file share.
+    ///
+    /// What belongs to a file without being part of it, such as its sync, is kept here by type: its room is above this one.
+    ///
+    /// - Parameter make: Makes the object, if there is none. Of two that are made at the same time one is dropped.
+    /// - Returns: The object, which lives as long as the file.
+    package func shared<Part: AnyObject & Sendable>(_ make: () -> Part) -> Part {
+        let id = ObjectIdentifier(Part.self)
+        if let part = state.withLockedValue({ $0.parts[id] as? Part }) { return part }
+        let new = make()
+        return state.withLockedValue { state in
+            if let part = state.parts[id] as? Part { return part }
+            state.parts[id] = new
+            return new
+        }
+    }
+}
+
+/// A handle's place at its file.
+struct DatabasePlace: Sendable {
+    /// The file.
+    let file: DatabaseFile
+    /// The connections that the handle uses.
+    let connections: FileConnections
+    /// Tells the handle apart from others of the file.
+    let number: Int
+    /// Whether the file had no handle before.
+    let isFirst: Bool
+
+    /// Whether the file has other handles now, also after ``leave()``.
+    var hasOthers: Bool { file.hasHandles(besides: number) }
+
+    /// Gives up the place.
+    ///
+    /// Idempotent.
+    ///
+    /// - Returns: Whether the connections have no handle any more. They never get one again.
+    func leave() -> Bool {
+        file.remove(number, connections)
+    }
+}

@@ -1,0 +1,308 @@
+import GRDB
+import NIOConcurrencyHelpers
+import PowerSyncCore
+import PowerSyncSQLite
+
+/// Connections to a database file, opened at first use and observed.
+///
+/// ```
+///            open(), under `openLock`            close()
+///  unopened ──────────────────────────► open ────────────► closed
+///     │  ▲ an error leaves it unopened                       ▲
+///     │  └─ the next call tries again                        │
+///     └──────────────────────────────────────────────────────┘
+/// ```
+///
+/// Opening prepares the connections, brings the internal tables to the current version, and applies the schema. Handles of one file
+/// share the connections that the SDK opens, and the last one closes them.
+final class FileConnections: Sendable {
+    /// Where the connections come from.
+    let source: ConnectionSource
+    /// Measures the throttle of watches and delays between attempts to open.
+    let clock: any Clock<Duration>
+    /// The listeners to commits.
+    let changes = ChangeTracker()
+    /// Hears of transactions that remove what the database knows of earlier syncs.
+    let syncState: SyncStateObserver
+    /// Tells commits of others from those of an app's pool; `nil` for connections of GRDB.
+    let poolCommits: PoolCommits?
+    /// The table diffs that are being recorded.
+    let tableDiffs = TableDiffRegistry()
+
+    /// Receives messages: that of the handle that has made the connections.
+    private let logger: any LoggerProtocol
+    /// Writes the rows that a database in memory begins with.
+    private let seed: DatabaseSeed?
+
+    private enum Connections {
+        case unopened
+        case open(Opened)
+        case closed
+    }
+
+    private struct Opened {
+        let writer: any DatabaseWriter
+        /// Notices commits of other connections to the file, where that is possible.
+        let externalCommits: ExternalCommits?
+        /// Listens to the writes that run on connections of the app.
+        let foreignWrites: Task<Void, Never>?
+    }
+
+    private struct State {
+        var connections = Connections.unopened
+        /// How many attempts to open have failed, and how the last one did.
+        var attempts = 0
+        var lastFailure: (any Error)?
+        /// Closes the connections; `nil` before that is asked for, and when it is done.
+        var closing: Task<Void, any Error>?
+        /// Whether the app's own pool is being closed, whose `close` may come back to this database.
+        var isClosingPool = false
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    /// Creates connections that will be opened at first use.
+    ///
+    /// - Parameters:
+    ///   - source: Where they come from.
+    ///   - logger: Receives messages.
+    ///   - clock: Measures throttles and delays.
+    ///   - seed: Writes the rows that a database in memory begins with.
+    init(source: ConnectionSource, logger: any LoggerProtocol, clock: any Clock<Duration>, seed: DatabaseSeed?) {
+        self.source = source
+        self.logger = logger
+        self.clock = clock
+        self.seed = seed
+        syncState = SyncStateObserver(logger: logger)
+        poolCommits = if case .pool(let pool) = source { PoolCommits(pool) } else { nil }
+    }
+
+    /// The connections; `nil` when they are not open yet.
+    ///
+    /// - Throws: ``PowerSyncError`` after their end.
+    func openWriter() throws -> (any DatabaseWriter)? {
+        switch state.withLockedValue({ $0.connections }) {
+        case .unopened: return nil
+        case .open(let opened): return opened.writer
+        case .closed: throw PowerSyncError.databaseIsClosed
+        }
+    }
+
+    /// How many attempts to open have failed.
+    var failedAttempts: Int { state.withLockedValue { $0.attempts } }
+
+    /// The connections, opened if need be.
+    ///
+    /// Calls during an attempt wait for it and share its failure. When the task of the attempt is cancelled, the next
+    /// one in line starts over.
+    ///
+    /// - Parameters:
+    ///   - file: The file of the connections.
+    ///   - schema: What to apply, unless the file is open through other connections.
+    ///   - attempts: ``failedAttempts`` when the caller began to wait.
+    ///   - onOpen: Called in the transaction that prepares the file, if this call opens the connections.
+    /// - Returns: The connections, and whether this call has opened them.
+    /// - Throws: ``PowerSyncError``, or `CancellationError` when the task is cancelled before the database is open.
+    func writer(
+        of file: DatabaseFile,
+        applying schema: ClientSchema,
+        unlessFailedSince attempts: Int,
+        _ onOpen: @escaping @Sendable (Database) throws -> Void
+    ) async throws -> (writer: any DatabaseWriter, isNew: Bool) {
+        if let writer = try openWriter() { return (writer, false) }
+        return try await file.openLock.withLock {
+            if let writer = try openWriter() { return (writer, false) }
+            if let failure = state.withLockedValue({ $0.attempts > attempts ? $0.lastFailure : nil }) {
+                throw failure
+            }
+            do {
+                return (try await open(file, schema, onOpen), true)
+            } catch let error as CancellationError {
+                throw error
+            } catch {
+                let error = PowerSyncError.wrapping(error)
+                state.withLockedValue { state in
+                    state.attempts += 1
+                    state.lastFailure = error
+                }
+                throw error
+            }
+        }
+    }
+
+    private func open(
+        _ file: DatabaseFile,
+        _ schema: ClientSchema,
+        _ onOpen: @escaping @Sendable (Database) throws -> Void
+    ) async throws -> any DatabaseWriter {
+        let writer = try await source.open(clock: clock, logger: logger)
+        do {
+            try await prepare(writer, file, schema, onOpen)
+            return writer
+        } catch {
+            // The file must not stay open until the last reference to the connections happens to go.
+            try? await source.closeOwn(writer)
+            throw error
+        }
+    }
+
+    /// Makes connections those of the file.
+    private func prepare(
+        _ writer: any DatabaseWriter,
+        _ file: DatabaseFile,
+        _ schema: ClientSchema,
+        _ onOpen: @escaping @Sendable (Database) throws -> Void
+    ) async throws {
+        let externalCommits = ExternalCommits(
+            location: source.location(of: writer),
+            pool: poolCommits,
+            changes: changes,
+            logger: logger,
+            clock: clock
+        )
+        let schema = file.schema ?? schema
+        let versions = try await write(to: writer) { db in
+            try db.inTransaction(.immediate) {
+                try SystemTables.migrate(db)
+                try schema.apply(to: db)
+                // Before a connection to the service can begin, whose status must not be overwritten.
+                try onOpen(db)
+                // With the status, which other processes may change as soon as the transaction has ended.
+                try externalCommits?.synchronize(db)
+                return .commit
+            }
+            // Before there is a listener that takes it for a change.
+            try self.seed?.write(db, logger: self.logger)
+            self.changes.observe(db)
+            db.add(transactionObserver: self.syncState, extent: .databaseLifetime)
+            let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
+            return try String.fetchOne(db, sql: versions) ?? "unknown"
+        }
+        try await source.refreshReaders()
+        try state.withLockedValue { state in
+            if case .closed = state.connections { throw PowerSyncError.databaseIsClosed }
+            state.connections = .open(
+                Opened(writer: writer, externalCommits: externalCommits, foreignWrites: foreignWrites())
+            )
+            // Under the lock, so that the end of the connections comes after it.
+            externalCommits?.start(writer)
+        }
+        file.schema = schema
+        logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
+    }
+
+    /// Runs `body` alone on the writing connection, whether the connections are open already or not.
+    func write<T>(
+        to writer: any DatabaseWriter,
+        _ body: @escaping @Sendable (Database) throws -> T
+    ) async throws -> T {
+        guard let poolCommits else {
+            return try await writer.uncancelledWriteWithoutTransaction { db in Transfer(try body(db)) }.value
+        }
+        return try await poolCommits.write(to: writer, body)
+    }
+
+    /// Announces what is written on connections of the app, until the task is cancelled.
+    private func foreignWrites() -> Task<Void, Never>? {
+        guard case .pool(let pool) = source else { return nil }
+        let updates = pool.tableUpdates
+        return Task { [changes, poolCommits] in
+            for await tables in updates {
+                poolCommits?.poolDidNameTables()
+                changes.announce(tables)
+            }
+        }
+    }
+
+    /// Replaces the schema of the file.
+    ///
+    /// Every observer of the database fetches again: what views read may have changed. Table diffs end.
+    ///
+    /// - Parameters:
+    ///   - schema: The new schema.
+    ///   - writer: The connections, open.
+    ///   - file: The file of the connections.
+    /// - Throws: GRDB's `DatabaseError`, or ``PowerSyncError`` for a schema that cannot be applied.
+    func apply(_ schema: ClientSchema, to writer: any DatabaseWriter, of file: DatabaseFile) async throws {
+        let diffs = try await write(to: writer) { db in
+            let diffs = try db.transaction(.immediate) { db in
+                let diffs = try self.tableDiffs.drop(db)
+                try schema.apply(to: db)
+                try db.notifyChanges(in: .fullDatabase)
+                return diffs
+            }
+            // Before the next writer comes.
+            file.schema = schema
+            return diffs
+        }
+        try await source.refreshReaders()
+        changes.announceAll()
+        diffs.forEach { $0.schemaWasReplaced() }
+    }
+
+    /// Ends observation, waits for running callbacks and closes the connections, the app's included.
+    ///
+    /// Idempotent: a later call waits for the same end, and both go on when their tasks are cancelled. Callbacks that still wait
+    /// for a connection throw. While a pool of the app that is not GRDB's is being closed, a call returns at once: it may come from
+    /// that pool.
+    ///
+    /// - Parameter file: The file of the connections.
+    /// - Throws: ``PowerSyncError``, or what the app's pool throws.
+    func close(_ file: DatabaseFile) async throws {
+        let closing = state.withLockedValue { state -> Task<Void, any Error>? in
+            // An app's pool may close what it belongs to when it is closed, and would wait for itself.
+            if state.isClosingPool { return nil }
+            if case .closed = state.connections { return state.closing }
+            let closing = state.closing ?? Task { try await self.closeConnections(file) }
+            state.closing = closing
+            return closing
+        }
+        try await closing?.value
+    }
+
+    private func closeConnections(_ file: DatabaseFile) async throws {
+        defer { state.withLockedValue { ($0.closing, $0.isClosingPool) = (nil, false) } }
+        let connections = endConnections()
+        // An attempt to open that has begun finds the connections closed and gives its connections up.
+        await file.openLock.withLockIgnoringCancellation {}
+        do {
+            if case .open(let opened) = connections {
+                await opened.externalCommits?.waitForEnd()
+                try await source.closeOwn(opened.writer)
+            }
+            if case .pool = source { state.withLockedValue { $0.isClosingPool = true } }
+            try await source.closeForeign()
+        } catch {
+            throw PowerSyncError.wrapping(error)
+        }
+    }
+
+    /// Ends observation and refuses further calls.
+    ///
+    /// Connections of ours close when their last callback has returned.
+    func end() {
+        _ = endConnections()
+    }
+
+    /// Does the work of ``end()``.
+    ///
+    /// - Returns: What the connections were.
+    private func endConnections() -> Connections {
+        let connections = state.withLockedValue { state in
+            defer { state.connections = .closed }
+            return state.connections
+        }
+        changes.finish()
+        if case .open(let opened) = connections {
+            opened.externalCommits?.cancel()
+            opened.foreignWrites?.cancel()
+            source.letGo(of: opened.writer) { [changes, syncState, tableDiffs] db in
+                changes.stopObserving(db)
+                db.remove(transactionObserver: syncState)
+                // What a write of the app would go on recording.
+                _ = try? tableDiffs.drop(db)
+            }
+        }
+        return connections
+    }
+}

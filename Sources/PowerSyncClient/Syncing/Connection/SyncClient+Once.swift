@@ -1,0 +1,130 @@
+import NIOConcurrencyHelpers
+import PowerSyncCore
+
+extension SyncClient {
+    /// Syncs until everything is uploaded and downloaded, or until a deadline.
+    ///
+    /// - Parameters:
+    ///   - connector: The app's backend.
+    ///   - options: How to connect.
+    ///   - deadline: When it ends.
+    ///   - app: The database as the app knows it.
+    /// - Returns: What was achieved.
+    /// - Throws: As ``PowerSyncDatabaseProtocol/syncOnce(connector:options:deadline:)``.
+    func syncOnce(
+        connector: any PowerSyncBackendConnectorProtocol,
+        options: ConnectOptions,
+        deadline: Duration,
+        database app: any PowerSyncDatabaseProtocol
+    ) async throws -> SyncOnceResult {
+        let clock = ElapsedClock(environment.clock)
+        let call = NIOLockedValueBox(OnceCall())
+        let isComplete: Bool
+        do {
+            isComplete = try await isDone(before: deadline, clock) {
+                let start = try await self.database.read { try UploadQueue.position($0) }
+                call.withLockedValue { $0.start = start }
+                let (connection, isNew) = try await self.group.joinOrConnect(
+                    self.member,
+                    self.connections(connector: connector, options: options, database: app)
+                )
+                call.withLockedValue { call in
+                    call.progress = connection.progress
+                    if isNew { call.connection = connection }
+                }
+                try await self.waitUntilSynced(connection.progress)
+            }
+        } catch {
+            await leave(call.withLockedValue { $0.connection }, until: deadline, clock)
+            throw error
+        }
+        // Before disconnecting, which ends all waits.
+        let facts = call.withLockedValue { $0.progress?.current }
+        await leave(call.withLockedValue { $0.connection }, until: deadline, clock)
+        // Afterwards: while the app's own reads have all connections, this waits, and must not keep the network open.
+        return SyncOnceResult(
+            isComplete: isComplete,
+            uploadedEntries: try await uploadedEntries(since: call.withLockedValue { $0.start }),
+            activity: facts?.activity.activity ?? ConnectionActivity(),
+            uploadError: facts?.uploadError,
+            downloadError: facts?.downloadError
+        )
+    }
+
+    /// What a call of `syncOnce` has got.
+    private struct OnceCall {
+        /// The position of the upload queue before it uploaded anything.
+        var start: Int64?
+        /// What the connection that it has opened or joined has reached.
+        var progress: ConnectionProgress?
+        /// The connection that it has opened.
+        var connection: Connection?
+    }
+
+    private struct DeadlineReached: Error {}
+
+    /// Does something until a deadline.
+    ///
+    /// - Parameters:
+    ///   - deadline: When `body` is cancelled.
+    ///   - clock: Measures it.
+    ///   - body: What to do. It is awaited in any case.
+    /// - Returns: Whether `body` has ended before the deadline.
+    /// - Throws: What `body` throws.
+    private func isDone(
+        before deadline: Duration,
+        _ clock: ElapsedClock,
+        _ body: @escaping @Sendable () async throws -> Void
+    ) async throws -> Bool {
+        do {
+            try await clock.withLimit(deadline - clock.now, otherwise: DeadlineReached(), body)
+            return true
+        } catch is DeadlineReached {
+            return false
+        }
+    }
+
+    private func uploadedEntries(since start: Int64?) async throws -> Int {
+        guard let start else { return 0 }
+        let end = try await database.read { try UploadQueue.position($0) }
+        return Int(clamping: max(0, end - start))
+    }
+
+    /// Ends a connection.
+    ///
+    /// Waits until its loops have ended, and for the methods of its connector until the deadline. Whoever connects next waits for
+    /// those.
+    private func leave(_ connection: Connection?, until deadline: Duration, _ clock: ElapsedClock) async {
+        guard let connection else { return }
+        let (ended, end) = AsyncStream.makeStream(of: Void.self)
+        // It may outlive this call, by ``Connection/returnLimit``.
+        Task { [group, member, id = connection.id] in
+            await group.end(id, of: member)
+            end.finish()
+        }
+        await Task.ignoringCancellation {
+            await connection.waitForLoops()
+            _ = try? await self.isDone(before: deadline, clock) { for await _ in ended {} }
+        }
+        follower.connectionEnded()
+    }
+
+    /// Waits until a connection has uploaded and downloaded everything.
+    ///
+    /// - Throws: ``PowerSyncError`` when the connection ends, or `CancellationError`.
+    private func waitUntilSynced(_ progress: ConnectionProgress) async throws {
+        let known = progress.current
+        // What a connection has synced before it was lost is no answer.
+        let syncs = known.isStreamOpen ? 0 : known.activity.completedSyncs
+        for await facts in progress.changes() {
+            guard !facts.isOver else { throw PowerSyncError.disconnectedWhileSyncingOnce }
+            // While the gate is closed there are writes that no checkpoint contains.
+            if facts.activity.completedSyncs > syncs, !facts.isDownloading,
+                try await database.read({ try LocalWriteGate.isOpen($0) })
+            {
+                return
+            }
+        }
+        throw CancellationError()
+    }
+}

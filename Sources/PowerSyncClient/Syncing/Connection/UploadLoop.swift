@@ -1,0 +1,304 @@
+import PowerSyncCore
+import PowerSyncProtocol
+
+/// Uploads local writes of one connection through the app's connector (docs/client-sync.md "Upload loop").
+///
+/// A pass begins when something was written, when a stream delivers its first line, and at keepalives when something
+/// was left behind; at most one pass per throttle interval. Passes run only while the stream is connected.
+final class UploadLoop: Sendable {
+    /// How long the service may take to answer a request for a write checkpoint, in two attempts: 40 s, as for a silent
+    /// stream.
+    private static let writeCheckpointLimit = Duration.seconds(40)
+    /// How long a write checkpoint is waited for before the service is asked whether it still knows of it: a minute.
+    private static let awaitingLimit = Duration.seconds(60)
+
+    let context: SyncContext
+    private let trigger: UploadTrigger
+    private let didDrain: @Sendable () -> Void
+
+    /// Creates the loop.
+    ///
+    /// - Parameters:
+    ///   - context: What the connection consists of.
+    ///   - trigger: Begins passes.
+    ///   - didDrain: Called after each pass that emptied the queue.
+    init(context: SyncContext, trigger: UploadTrigger, didDrain: @escaping @Sendable () -> Void) {
+        self.context = context
+        self.trigger = trigger
+        self.didDrain = didDrain
+    }
+
+    /// Uploads until the task is cancelled.
+    func run() async {
+        do {
+            try await reportWaitForStream()
+            var awaited: Awaited?
+            while true {
+                let reason = try await trigger.wait()
+                // What comes while disconnected is not lost: the first line of the next stream begins a pass.
+                guard isConnected else {
+                    try await reportWaitForStream()
+                    continue
+                }
+                if reason == .keepalive, try await isDrained() {
+                    awaited = try await checkAwaited(awaited)
+                    continue
+                }
+                let started = context.clock.now
+                if try await drain() {
+                    context.log(.debug, "The upload queue is empty.")
+                    didDrain()
+                }
+                try await context.clock.sleep(until: started + context.options.uploadInterval)
+            }
+        } catch {
+            // The loop ends by cancellation only; `drain()` deals with everything else.
+        }
+    }
+
+    /// The one condition for uploads: somebody listens to what comes back.
+    private var isConnected: Bool { context.progress.current.isStreamOpen }
+
+    /// Shows what is left to do when the stream is open.
+    ///
+    /// Problems are for the next pass to report.
+    private func reportWaitForStream() async throws {
+        do {
+            let entries = try await context.database.read { db -> Int? in
+                let entries = try UploadQueue.span(db)
+                if entries > 0 { return entries }
+                return try LocalWriteGate.sequenceAwaitingCheckpoint(db) == nil ? nil : 0
+            }
+            guard let entries else { return }
+            context.report { $0.waitingForStream(entries: entries, now: $1) }
+        } catch {
+            try Task.checkCancellation()
+        }
+    }
+
+    /// Whether a keepalive finds nothing to do.
+    ///
+    /// Problems are for the next pass to report.
+    private func isDrained() async throws -> Bool {
+        do {
+            return try await context.database.read { db in
+                guard try UploadQueue.firstID(db) == nil else { return false }
+                return try LocalWriteGate.sequenceAwaitingCheckpoint(db) == nil
+            }
+        } catch {
+            try Task.checkCancellation()
+            return false
+        }
+    }
+
+    /// A write checkpoint that does not come.
+    private struct Awaited {
+        var checkpoint: WriteCheckpoint
+        /// When it was waited for, or asked about.
+        var since: Duration
+    }
+
+    /// Asks the service, now and then, whether it still counts as it did when it returned the write checkpoint that is waited for:
+    /// otherwise nothing would be shown any more until the next local write.
+    ///
+    /// - Parameter before: What was waited for at the last keepalive.
+    /// - Returns: What is waited for now.
+    /// - Throws: `CancellationError`. Problems are no reason to do anything: the next keepalive follows.
+    private func checkAwaited(_ before: Awaited?) async throws -> Awaited? {
+        // Checkpoint requests are repeated until a checkpoint answers them.
+        guard context.checkpointRequests == nil else { return nil }
+        do {
+            let (awaited, clientID) = try await context.database.read { db in
+                (try LocalWriteGate.awaitedOfService(db), try KeyValueStore.clientID(db))
+            }
+            guard let awaited else { return nil }
+            let now = context.clock.now
+            let known = before?.checkpoint == awaited ? before : nil
+            let since = known?.since ?? now
+            context.log(.debug, "Write checkpoint \(awaited) has not come for \(now - since).")
+            guard now - since >= Self.awaitingLimit else { return Awaited(checkpoint: awaited, since: since) }
+            let later = try await requestWriteCheckpoint(clientID: clientID)
+            let isReplaced = try await context.database.write { db in
+                try LocalWriteGate.replace(awaited, by: later, db)
+            }
+            if isReplaced {
+                context.log(
+                    .info,
+                    "The service counts write checkpoints anew: \(later) is awaited instead of \(awaited)."
+                )
+                reportAwaited(later, since: context.progress.current.activity.completedSyncs)
+            }
+            return Awaited(checkpoint: isReplaced ? later : awaited, since: context.clock.now)
+        } catch {
+            try Task.checkCancellation()
+            return before
+        }
+    }
+
+    /// Runs one pass.
+    ///
+    /// - Returns: Whether the queue was emptied. If not, the stream has gone.
+    /// - Throws: `CancellationError`, when the task is cancelled.
+    private func drain() async throws -> Bool {
+        var pass = Pass()
+        // Shown until a later upload has none: the app must have a chance to see it. Setting writes aside changes the queue,
+        // which begins a pass that finds nothing to upload.
+        var rejection = shownRejection
+        var hasUploaded = false
+        while isConnected {
+            let occasions = context.retryOccasions
+            do {
+                let (head, entries) = try await context.database.read { db in
+                    (try UploadQueue.firstID(db), try UploadQueue.span(db))
+                }
+                switch pass.headRead(head) {
+                case .upload(let head):
+                    context.report { $0.uploading(entries: entries, head: head, now: $1) }
+                    context.progress.uploadStarted()
+                    if !hasUploaded { rejection = nil }
+                    hasUploaded = true
+                    try await uploadData()
+                    context.progress.uploadSucceeded(isUploading: true, rejection: rejection)
+                case .finish:
+                    await context.reportWriters { try await context.writers.queueIsEmpty() }
+                    try await obtainWriteCheckpoint()
+                    context.progress.uploadSucceeded(isUploading: false, rejection: rejection)
+                    return true
+                case .stall:
+                    context.log(.warning, stalledQueueWarning)
+                    throw PowerSyncError.uploadQueueStalled
+                }
+            } catch {
+                try Task.checkCancellation()
+                pass.failed()
+                if try await setAside(error) {
+                    rejection = error as? UploadRejectionError
+                    // At once: what follows may be over when the service has sent what contains the rest of the queue.
+                    context.progress.uploadSucceeded(isUploading: true, rejection: rejection)
+                } else {
+                    try await waitAfter(error, occasions)
+                }
+            }
+        }
+        try await reportWaitForStream()
+        context.log(.debug, "Uploading pauses until the sync stream is connected again.")
+        context.progress.uploadEnded(error: nil)
+        return false
+    }
+
+    /// Calls the app's `uploadData`, and returns when that has.
+    private func uploadData() async throws {
+        try await context.connectorCalls.perform("uploadData", within: context.options.limitOfUploads) { [context] in
+            try await context.connector.uploadData(database: context.app)
+        } whenOverdue: { [context] overdue in
+            guard !context.progress.current.isOver else { return }
+            context.log(.warning, "\(overdue) Local writes wait until it returns; downloads go on.")
+            context.progress.uploadOverdue(overdue, since: context.date(after: .zero - overdue.limit))
+        }
+    }
+
+    /// The rejection whose writes were set aside last; `nil` after a successful upload.
+    private var shownRejection: UploadRejectionError? {
+        guard context.options.uploadRejectionPolicy != .retry else { return nil }
+        return context.progress.current.uploadError as? UploadRejectionError
+    }
+
+    /// Shows an error, and waits for the next attempt.
+    ///
+    /// - Parameters:
+    ///   - error: What has failed.
+    ///   - occasions: How many occasions for retries there had been before.
+    /// - Throws: `CancellationError`
+    private func waitAfter(_ error: any Error, _ occasions: UInt64) async throws {
+        let delay = context.retryDelay.next()
+        let date = context.date(after: delay)
+        // The app cancelled something of its own; that is not an error to report.
+        let isCancellation = error is CancellationError
+        context.report { $0.uploadFailed(retryAt: date, isCancellation ? nil : error, now: $1) }
+        if isCancellation {
+            context.progress.uploadEnded(error: nil)
+        } else {
+            context.log(.error, "Uploading local writes failed; trying again in \(delay): \(error.lineOfText)")
+            context.progress.uploadEnded(error: error)
+        }
+        try await context.wait(delay, toRetry: .upload, after: occasions)
+    }
+
+    /// Makes the service's next write checkpoint the target of the local write gate.
+    private func obtainWriteCheckpoint() async throws {
+        let completedSyncs = context.progress.current.activity.completedSyncs
+        let demand = try await context.database.read { db -> WriteCheckpointDemand in
+            if let sequence = try LocalWriteGate.sequenceAwaitingCheckpoint(db) {
+                return .request(sequence: sequence, clientID: try KeyValueStore.clientID(db))
+            }
+            return .await(try LocalWriteGate.awaited(db))
+        }
+        switch demand {
+        case .await(let checkpoint):
+            reportAwaited(checkpoint, since: completedSyncs)
+        case .request(let sequence, let clientID):
+            context.report { $0.requestingWriteCheckpoint(now: $1) }
+            let checkpoint =
+                if let requests = context.checkpointRequests {
+                    try await requests.request()
+                } else {
+                    try await requestWriteCheckpoint(clientID: clientID)
+                }
+            let isStored = try await context.database.write { db in
+                try LocalWriteGate.acknowledge(checkpoint, ifSequenceIs: sequence, db)
+            }
+            if !isStored {
+                context.log(.debug, "Write checkpoint \(checkpoint) is superseded by newer local writes.")
+            }
+            reportAwaited(isStored ? checkpoint : nil, since: completedSyncs)
+        }
+    }
+
+    /// What is known about the write checkpoint of an empty queue.
+    private enum WriteCheckpointDemand {
+        /// There is none yet.
+        case request(sequence: Int64, clientID: String)
+        /// A checkpoint has to contain this one, or nothing is needed.
+        case await(WriteCheckpoint?)
+    }
+
+    /// Shows that everything is uploaded.
+    private func reportAwaited(_ checkpoint: WriteCheckpoint?, since completedSyncs: UInt64) {
+        context.report { activity, now in
+            if let checkpoint { return activity.awaiting(checkpoint.rawValue, since: completedSyncs, now: now) }
+            activity.uploadFinished()
+            return nil
+        }
+    }
+
+    private func requestWriteCheckpoint(clientID: String) async throws -> WriteCheckpoint {
+        try await context.credentials.withCredentials { [context] credentials in
+            let limit = UploadLoop.writeCheckpointLimit
+            return try await context.clock.withAnswerLimit(
+                limit,
+                otherwise: SyncTransportError(
+                    .idle,
+                    message: "\(credentials.endpoint) did not answer the request for a write checkpoint in \(limit)."
+                )
+            ) {
+                try await context.clock.repeatingUnanswered {
+                    try await context.transport.writeCheckpoint(
+                        clientID: clientID,
+                        credentials: credentials,
+                        log: context.requestLog
+                    )
+                }
+            }
+        }
+    }
+}
+
+/// What is logged when `uploadData` returns and the entry that was at the head of the queue is still there.
+///
+/// Apps and tests search for its beginning.
+private let stalledQueueWarning = """
+    Potentially previously uploaded CRUD entries are still present in the upload queue.
+    Make sure to handle uploads and complete CRUD transactions or batches by calling and awaiting their \
+    [.complete()] method.
+    The next upload iteration will be delayed.
+    """

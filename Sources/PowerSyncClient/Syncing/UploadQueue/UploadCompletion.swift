@@ -1,0 +1,48 @@
+import Foundation
+import PowerSyncCore
+import PowerSyncProtocol
+
+/// Removes uploaded writes from the head of the queue.
+struct UploadCompletion: Sendable {
+    /// The database that the writes came from.
+    let database: any PowerSyncDatabaseProtocol
+    /// The position of the last write that was uploaded.
+    let lastID: Int64
+
+    /// Removes the writes, keeps those that were rejected aside, and moves the write gate, in one transaction.
+    ///
+    /// - Parameters:
+    ///   - text: A write checkpoint of the app's own backend.
+    ///   - rejections: Writes that are kept aside.
+    ///   - entries: The writes that are being completed.
+    /// - Throws: ``PowerSyncError``; with the code ``PowerSyncErrorCode/cleared`` when `disconnectAndClear` has removed the writes.
+    func complete(
+        writeCheckpoint text: String?,
+        rejecting rejections: [UploadRejection] = [],
+        of entries: [CrudEntry] = []
+    ) async throws {
+        let ids = Set(entries.map(\.clientId))
+        guard rejections.allSatisfy({ ids.contains($0.entry.clientId) }) else {
+            throw PowerSyncError.rejectionOfOthers
+        }
+        let writeCheckpoint = try text.map { text in
+            guard let checkpoint = WriteCheckpoint(decimal: text) else {
+                throw PowerSyncError.notWriteCheckpoint(text)
+            }
+            return checkpoint
+        }
+        // The writes have been uploaded, so this happens even if the session is being stopped: otherwise they would be
+        // uploaded again.
+        let sync = SyncedDatabase.behind(database)?.sync
+        let now = SyncInstant(sync?.environment.now() ?? Date())
+        try await Task.ignoringCancellation { [database, lastID, group = sync?.group] in
+            try await database.writeToEngine { db in
+                if let group, group.isCleared(entry: lastID) { throw PowerSyncError.writesWereCleared }
+                for rejection in rejections {
+                    try RejectedWrites.record(rejection.entry.clientId, reason: rejection.reason, at: now, db)
+                }
+                try UploadQueue.complete(through: lastID, writeCheckpoint: writeCheckpoint, db)
+            }
+        }
+    }
+}

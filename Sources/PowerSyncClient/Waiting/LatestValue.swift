@@ -1,0 +1,73 @@
+import NIOConcurrencyHelpers
+
+/// A value that changes, for several subscribers.
+///
+/// A subscriber gets the value of the moment when it subscribes, then the newest value after changes, in order. Changes that follow each
+/// other before the subscriber takes an element are one element.
+final class LatestValue<Value: Sendable>: Sendable {
+    private struct State {
+        var value: Value
+        var isFinished = false
+        var lastID: UInt64 = 0
+        /// Tell subscribers that there is a newer value.
+        var subscribers: [UInt64: AsyncStream<Void>.Continuation] = [:]
+    }
+
+    private let state: NIOLockedValueBox<State>
+
+    /// Creates a value without subscribers.
+    init(_ value: Value) {
+        state = NIOLockedValueBox(State(value: value))
+    }
+
+    /// The newest value.
+    var current: Value { state.withLockedValue { $0.value } }
+
+    /// Changes the value.
+    ///
+    /// - Parameter change: Changes the value, under the lock, and returns whether subscribers are told. Not called after ``finish()``.
+    func update(_ change: (inout Value) -> Bool) {
+        let subscribers = state.withLockedValue { state -> [AsyncStream<Void>.Continuation] in
+            guard !state.isFinished, change(&state.value) else { return [] }
+            return Array(state.subscribers.values)
+        }
+        // Outside of the lock. The order of these calls does not matter, because subscribers read the newest value.
+        for subscriber in subscribers { subscriber.yield() }
+    }
+
+    /// Ends all subscriptions, each after the element that it has not taken yet; the value stays as it is.
+    func finish() {
+        let subscribers = state.withLockedValue { state in
+            state.isFinished = true
+            defer { state.subscribers = [:] }
+            return state.subscribers.values
+        }
+        for subscriber in subscribers { subscriber.finish() }
+    }
+
+    /// Begins a subscription, which ends with the stream.
+    ///
+    /// - Returns: The values, for one consumer. An element can be equal to the one before it.
+    func values() -> AsyncStream<Value> {
+        let (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        continuation.yield()
+        let id = state.withLockedValue { state -> UInt64? in
+            guard !state.isFinished else { return nil }
+            state.lastID += 1
+            state.subscribers[state.lastID] = continuation
+            return state.lastID
+        }
+        if let id {
+            continuation.onTermination = { [weak self] _ in
+                // The continuation must not go away under the lock.
+                _ = self?.state.withLockedValue { $0.subscribers.removeValue(forKey: id) }
+            }
+        } else {
+            continuation.finish()
+        }
+        return AsyncStream { [self] in
+            for await _ in signals { return current }
+            return nil
+        }
+    }
+}

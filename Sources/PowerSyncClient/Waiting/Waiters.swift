@@ -1,0 +1,109 @@
+import NIOConcurrencyHelpers
+
+/// The tasks that wait for something of a state that is kept under a lock, in the order of their coming.
+///
+/// ```swift
+/// struct State: WaitedState {
+///     var isOpen = false
+///     var waiters = Waiters<Void>()
+/// }
+/// let state = NIOLockedValueBox(State())
+///
+/// // Waits:
+/// try await state.wait { $0.isOpen ? .success(()) : nil }
+/// // Ends all waits, outside of the lock:
+/// let waiters = state.withLockedValue { state in
+///     state.isOpen = true
+///     return state.waiters.takeAll()
+/// }
+/// for waiter in waiters { waiter.resume() }
+/// ```
+struct Waiters<Element: Sendable>: Sendable {
+    /// A task that waits; to be resumed once, outside of the lock.
+    typealias Waiter = CheckedContinuation<Element, any Error>
+
+    private var lastID: UInt64 = 0
+    private var waiting: [(id: UInt64, waiter: Waiter)] = []
+
+    /// Whether no task waits.
+    var isEmpty: Bool { waiting.isEmpty }
+
+    /// Takes the task out that has waited longest.
+    mutating func takeFirst() -> Waiter? {
+        waiting.isEmpty ? nil : waiting.removeFirst().waiter
+    }
+
+    /// Takes all tasks out.
+    mutating func takeAll() -> [Waiter] {
+        defer { waiting = [] }
+        return waiting.map(\.waiter)
+    }
+
+    fileprivate mutating func nextID() -> UInt64 {
+        lastID += 1
+        return lastID
+    }
+
+    fileprivate mutating func append(_ waiter: Waiter, id: UInt64) {
+        waiting.append((id, waiter))
+    }
+
+    fileprivate mutating func remove(id: UInt64) -> Waiter? {
+        waiting.firstIndex { $0.id == id }.map { waiting.remove(at: $0).waiter }
+    }
+}
+
+/// A state under a lock that tasks wait for.
+protocol WaitedState: Sendable {
+    /// What a task gets that has waited.
+    associatedtype Element: Sendable
+    /// The tasks that wait.
+    var waiters: Waiters<Element> { get set }
+}
+
+extension NIOLockedValueBox where Value: WaitedState {
+    /// Waits until another task takes this one out of the waiters and resumes it.
+    ///
+    /// - Parameters:
+    ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
+    ///   - whenWaiting: Called when the task has to wait, outside of the lock.
+    /// - Returns: What `outcome` or the other task says.
+    /// - Throws: What `outcome` or the other task says, or `CancellationError`, also in a task that was cancelled before.
+    func wait(
+        _ outcome: (inout Value) -> Result<Value.Element, any Error>?,
+        whenWaiting: () -> Void = {}
+    ) async throws -> Value.Element {
+        let id = withLockedValue { $0.waiters.nextID() }
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (waiter: Waiters<Value.Element>.Waiter) in
+                let result = withLockedValue { state -> Result<Value.Element, any Error>? in
+                    // Checked under the lock: a cancellation after this point finds the waiter.
+                    if Task.isCancelled { return .failure(CancellationError()) }
+                    if let result = outcome(&state) { return result }
+                    state.waiters.append(waiter, id: id)
+                    return nil
+                }
+                if let result { waiter.resume(with: result) } else { whenWaiting() }
+            }
+        } onCancel: {
+            withLockedValue { $0.waiters.remove(id: id) }?.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Waits as ``wait(_:whenWaiting:)`` does, even if the task is cancelled.
+    ///
+    /// - Parameter outcome: Called once, under the lock: the outcome, or `nil` to wait.
+    func waitIgnoringCancellation(_ outcome: (inout Value) -> Result<Void, any Error>?) async
+    where Value.Element == Void {
+        // Only a cancellation would throw.
+        try? await withCheckedThrowingContinuation { (waiter: Waiters<Void>.Waiter) in
+            let result = withLockedValue { state -> Result<Void, any Error>? in
+                if let result = outcome(&state) { return result }
+                let id = state.waiters.nextID()
+                state.waiters.append(waiter, id: id)
+                return nil
+            }
+            if let result { waiter.resume(with: result) }
+        }
+    }
+}

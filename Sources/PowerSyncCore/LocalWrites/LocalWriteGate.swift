@@ -1,0 +1,173 @@
+package import GRDB
+package import PowerSyncProtocol
+
+/// Keeps downloaded checkpoints from being published while local writes are under way
+/// (docs/client-sync.md "Local write gate").
+///
+/// A local write sets the *target* to ``pendingTarget``. Once the queue was uploaded, the target becomes the write
+/// checkpoint that the service returned, and the gate opens when a checkpoint reports at least that number. Priority 0
+/// passes always; that is the engine's decision.
+package enum LocalWriteGate {
+    /// The target while no write checkpoint covers the local writes: 2^63 − 1.
+    package static let pendingTarget = WriteCheckpoint(.max)
+
+    /// What must be seen before checkpoints are published; `nil` when there is nothing to wait for.
+    package static func target(_ db: Database) throws -> WriteCheckpoint? {
+        try KeyValueStore.integer(.targetWriteCheckpoint, db).map { WriteCheckpoint($0) }
+    }
+
+    /// Sets the target.
+    ///
+    /// Zero removes it.
+    ///
+    /// - Throws: ``LocalDatabaseError`` when `target` is negative.
+    package static func setTarget(_ target: WriteCheckpoint, _ db: Database) throws {
+        guard target.rawValue >= 0 else {
+            throw LocalDatabaseError.invalidArgument("write checkpoint \(targetKey) is negative")
+        }
+        if target.rawValue == 0 {
+            try KeyValueStore.remove(.targetWriteCheckpoint, db)
+        } else {
+            try KeyValueStore.set(.targetWriteCheckpoint, to: target.rawValue, db)
+        }
+    }
+
+    /// The write checkpoint of the last validated complete checkpoint since the last local write.
+    package static func lastSeen(_ db: Database) throws -> WriteCheckpoint? {
+        try KeyValueStore.integer(.lastSeenWriteCheckpoint, db).map { WriteCheckpoint($0) }
+    }
+
+    /// Stores the write checkpoint of a complete checkpoint that was just validated.
+    ///
+    /// Older values are overwritten.
+    package static func setLastSeen(_ checkpoint: WriteCheckpoint, _ db: Database) throws {
+        try KeyValueStore.set(.lastSeenWriteCheckpoint, to: checkpoint.rawValue, db)
+    }
+
+    /// The write checkpoint of the last published complete checkpoint since the last local write.
+    package static func lastApplied(_ db: Database) throws -> WriteCheckpoint? {
+        try KeyValueStore.integer(.lastAppliedWriteCheckpoint, db).map { WriteCheckpoint($0) }
+    }
+
+    /// Stores the write checkpoint of a complete checkpoint that was just published.
+    ///
+    /// Older values are overwritten.
+    package static func setLastApplied(_ checkpoint: WriteCheckpoint, _ db: Database) throws {
+        try KeyValueStore.set(.lastAppliedWriteCheckpoint, to: checkpoint.rawValue, db)
+    }
+
+    /// The write checkpoint that a checkpoint has to report before it is published.
+    ///
+    /// - Returns: `nil` when the gate waits for nothing, or when the target is not known yet.
+    package static func awaited(_ db: Database) throws -> WriteCheckpoint? {
+        guard let target = try target(db), target != pendingTarget else { return nil }
+        return target > (try lastSeen(db) ?? WriteCheckpoint(0)) ? target : nil
+    }
+
+    /// Whether checkpoints other than those of priority 0 may be published.
+    ///
+    /// The target must have been seen, and the upload queue must be empty (insert-only writes set no target).
+    package static func isOpen(_ db: Database) throws -> Bool {
+        try db.firstInteger(openness) == 1
+    }
+
+    private static let openness = """
+        SELECT NOT EXISTS (SELECT 1 FROM ps_crud) AND coalesce((
+            SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = '\(targetKey)'
+        ) <= coalesce((
+            SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = '\(lastSeenKey)'
+        ), 0), TRUE)
+        """
+
+    /// What to hand to ``acknowledge(_:ifSequenceIs:_:)`` after asking the service for a write checkpoint.
+    ///
+    /// - Returns: `nil` when no write checkpoint is needed (nothing was written, or the target is known already) or none is
+    ///   possible yet (the queue is not empty).
+    package static func sequenceAwaitingCheckpoint(_ db: Database) throws -> Int64? {
+        guard try target(db) == pendingTarget, try UploadQueue.firstID(db) == nil else { return nil }
+        return try UploadQueue.sequence(db)
+    }
+
+    /// Makes the service's write checkpoint the target, unless something was written since.
+    ///
+    /// - Parameters:
+    ///   - checkpoint: What the service returned.
+    ///   - sequence: The queue's sequence from before the service was asked.
+    ///   - db: The writer, inside a transaction.
+    /// - Returns: Whether the target was set. If not, ask again after the next round of uploads.
+    /// - Throws: `DatabaseError` of SQLite.
+    package static func acknowledge(
+        _ checkpoint: WriteCheckpoint,
+        ifSequenceIs sequence: Int64,
+        _ db: Database
+    ) throws -> Bool {
+        guard
+            try target(db) == pendingTarget,
+            try UploadQueue.firstID(db) == nil,
+            try UploadQueue.sequence(db) == sequence
+        else { return false }
+        try setTarget(checkpoint, db)
+        try KeyValueStore.set(.serviceWriteCheckpoint, to: checkpoint.rawValue, db)
+        return true
+    }
+
+    /// The write checkpoint that is awaited, if the service has returned it: an app may have given its own, of which the service
+    /// knows nothing.
+    package static func awaitedOfService(_ db: Database) throws -> WriteCheckpoint? {
+        guard let awaited = try awaited(db), try UploadQueue.firstID(db) == nil,
+            try KeyValueStore.integer(.serviceWriteCheckpoint, db) == awaited.rawValue
+        else { return nil }
+        return awaited
+    }
+
+    /// Waits for another write checkpoint than the one that does not come, if the service has begun to count anew.
+    ///
+    /// A service whose storage was lost, or has lost its last moments, does not know the number that it returned.
+    ///
+    /// - Parameters:
+    ///   - checkpoint: What is waited for.
+    ///   - later: What the service has returned since. A larger one says nothing: the first one will come.
+    ///   - db: The writer, inside a transaction.
+    /// - Returns: Whether the other one is waited for now.
+    /// - Throws: `DatabaseError` of SQLite.
+    package static func replace(
+        _ checkpoint: WriteCheckpoint,
+        by later: WriteCheckpoint,
+        _ db: Database
+    ) throws -> Bool {
+        guard later <= checkpoint, try awaitedOfService(db) == checkpoint else { return false }
+        try setTarget(later, db)
+        try KeyValueStore.set(.serviceWriteCheckpoint, to: later.rawValue, db)
+        // What was seen was counted in the old way.
+        try KeyValueStore.remove(.lastSeenWriteCheckpoint, db)
+        return true
+    }
+
+    /// Closes the gate until the service acknowledges writes that were just made or uploaded.
+    ///
+    /// Forgets which write checkpoints were seen: one from before the write cannot acknowledge it.
+    package static func close(_ db: Database) throws {
+        try db.cachedStatement(sql: setPendingTarget).execute()
+        try db.cachedStatement(sql: forgetSeen).execute()
+    }
+
+    // For ``close(_:)``, and for ``LocalWriteRecorder``, which has statements of its own.
+
+    /// Whether the gate is as ``close(_:)`` leaves it.
+    static let isClosed = """
+        SELECT EXISTS (SELECT 1 FROM ps_kv WHERE key = '\(targetKey)' AND value IS \(pendingTarget.rawValue))
+        AND NOT EXISTS (SELECT 1 FROM ps_kv WHERE key = '\(lastSeenKey)')
+        AND NOT EXISTS (SELECT 1 FROM ps_kv WHERE key = '\(lastAppliedKey)')
+        """
+    /// Makes ``pendingTarget`` the target.
+    static let setPendingTarget = """
+        INSERT INTO ps_kv(key, value) VALUES ('\(targetKey)', \(pendingTarget.rawValue))
+        ON CONFLICT(key) DO UPDATE SET value = excluded.value
+        """
+    /// Forgets which write checkpoints were seen and published.
+    static let forgetSeen = "DELETE FROM ps_kv WHERE key IN ('\(lastSeenKey)', '\(lastAppliedKey)')"
+
+    private static let targetKey = KeyValueStore.Key.targetWriteCheckpoint.rawValue
+    private static let lastSeenKey = KeyValueStore.Key.lastSeenWriteCheckpoint.rawValue
+    private static let lastAppliedKey = KeyValueStore.Key.lastAppliedWriteCheckpoint.rawValue
+}

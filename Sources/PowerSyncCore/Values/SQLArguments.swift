@@ -1,0 +1,20 @@
+/// Some of the values that SQLite passes to a function.
+///
+/// Valid during that call only.
+struct SQLArguments {
+    private let values: UnsafeMutablePointer<OpaquePointer?>?
+    /// The number of values.
+    let count: Int
+
+    /// Values that follow each other.
+    init(values: UnsafeMutablePointer<OpaquePointer?>?, count: Int) {
+        self.values = values
+        self.count = count
+    }
+
+    /// A value.
+    subscript(index: Int) -> SQLArgument {
+        precondition(index >= 0 && index < count, "value \(index) of \(count)")
+        return SQLArgument(values?[index])
+    }
+}

@@ -1,0 +1,35 @@
+import Logging
+import PowerSyncServiceCore
+
+/// The databases of a running service.
+struct OpenDatabases: Sendable {
+    /// Where rows come from.
+    let source: any ReplicationSource
+    /// Where buckets are.
+    let storage: any BucketStorage
+
+    /// The databases that are files, whose disappearance is noticed.
+    var files: [any FileBacked] { [source.fileBacked, storage.fileBacked].compactMap(\.self) }
+
+    /// Closes the source, then the storage; what cannot be closed is logged.
+    func close(_ logger: Logger) {
+        Self.close("source", logger) { try source.close() }
+        Self.close(storage, logger)
+    }
+
+    /// Closes a storage alone.
+    static func close(_ storage: any BucketStorage, _ logger: Logger) {
+        close("storage", logger) { try storage.close() }
+    }
+
+    private static func close(_ name: String, _ logger: Logger, _ body: () throws -> Void) {
+        do {
+            try body()
+        } catch {
+            logger.error(
+                "A database cannot be closed",
+                metadata: [LogKey.database: "\(name)", LogKey.error: "\(error)"]
+            )
+        }
+    }
+}

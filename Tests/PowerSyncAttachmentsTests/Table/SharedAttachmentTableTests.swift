@@ -1,0 +1,48 @@
+import NIOConcurrencyHelpers
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSyncAttachments
+@testable import PowerSyncClient
+
+@Suite
+struct SharedAttachmentTableTests {
+    @Test
+    func `Members hear of a release that somebody waited for`() {
+        let table = SharedAttachmentTable()
+        let calls = NIOLockedValueBox(0)
+        let member = table.join { calls.withLockedValue { $0 += 1 } }
+        #expect(table.claim("a"))
+        table.release("a")
+        #expect(calls.withLockedValue { $0 } == 0)
+        #expect(table.claim("a"))
+        #expect(!table.claim("a"))
+        table.release("a")
+        #expect(calls.withLockedValue { $0 } == 1)
+        #expect(table.claim("a"))
+        withExtendedLifetime(member) {}
+    }
+
+    @Test
+    func `A second member knows that it is not alone, and leaves with its last reference`() {
+        let table = SharedAttachmentTable()
+        var first: SharedAttachmentTable.Member? = table.join {}
+        #expect(first?.isFirst == true)
+        #expect(!table.join {}.isFirst)
+        first = nil
+        #expect(table.join {}.isFirst)
+    }
+
+    @Test
+    func `Queues of one database and table share it, whatever the case of its name`() async throws {
+        let tables = SharedAttachmentTables()
+        let database = ScriptedTransport().makeDatabase(schema: QueueHarness.schema)
+        let other = ScriptedTransport().makeDatabase(schema: QueueHarness.schema)
+        let table = tables.table(named: "attachments", of: database)
+        #expect(tables.table(named: "ATTACHMENTS", of: database) === table)
+        #expect(tables.table(named: "documents", of: database) !== table)
+        #expect(tables.table(named: "attachments", of: other) !== table)
+        try await database.close()
+        try await other.close()
+    }
+}

@@ -1,0 +1,69 @@
+import ArgumentParser
+import Foundation
+import PowerSyncServiceCore
+import ServiceTestSupport
+import TestSupport
+import Testing
+
+@testable import PowerSyncCLI
+
+/// What `powersync validate` asks the source of `--source` or `--config`, which need not be there.
+@Suite struct ValidateCommandTests {
+    /// A folder with a sync config, and a service configuration with the source of the tests.
+    private static func folder(_ table: String) throws -> TemporaryFolder {
+        let folder = try TemporaryFolder()
+        let config = "config: {edition: 3}\nstreams: {a: {auto_subscribe: true, query: 'SELECT * FROM \(table)'}}\n"
+        try config.write(toFile: folder.path("sync.yaml"), atomically: true, encoding: .utf8)
+        let service = """
+            replication: {connections: [{type: model, tables: [lists]}]}
+            storage: {type: model}
+            sync_config: {path: sync.yaml}
+            client_auth: {audience: [a]}
+            """
+        try service.write(toFile: folder.path("service.yaml"), atomically: true, encoding: .utf8)
+        return folder
+    }
+
+    /// The diagnostics of a run, as `CODE: MESSAGE`.
+    private static func diagnostics(_ arguments: [String]) async throws -> [String] {
+        try await CommandModules.$current.withValue(
+            Modules(sources: [ModelSourceModule.self], storages: [ModelStorageModule.self])
+        ) {
+            let command = try ValidateCommand.parse(arguments)
+            return try await command.check().result.diagnostics.map { "\($0.code): \($0.message)" }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("\"list_%\"", "A model has no patterns such as “list_%”; name each table."),
+            (
+                "\"m%\".lists",
+                "A model has one schema, and no pattern for schemas such as “m%.lists”; write the table alone."
+            ),
+        ]
+    )
+    func whatTheSourceCannotDoIsAnError(table: String, sentence: String) async throws {
+        let folder = try Self.folder(table)
+        for arguments in [["--config", folder.path("service.yaml")], ["--source", "model:lists"]] {
+            let found = try await Self.diagnostics([folder.path("sync.yaml")] + arguments)
+            #expect(found.contains { $0.contains(sentence) && $0.contains("PSYNC_R2201") }, "\(arguments): \(found)")
+        }
+        // Without a source nothing is known of it.
+        #expect(try await Self.diagnostics([folder.path("sync.yaml")]).allSatisfy { !$0.contains(sentence) })
+    }
+
+    @Test func whatTheSourceCanDoIsNone() async throws {
+        let folder = try Self.folder("lists")
+        for arguments in [["--config", folder.path("service.yaml")], ["--source", "model:lists"]] {
+            #expect(try await Self.diagnostics([folder.path("sync.yaml")] + arguments).isEmpty)
+        }
+    }
+
+    @Test func aUserNeedsASource() {
+        #expect(throws: (any Error).self) { try ValidateCommand.parse(["sync.yaml", "--as", "u1"]) }
+        #expect(throws: Never.self) {
+            try ValidateCommand.parse(["sync.yaml", "--as", "u1", "--config", "service.yaml"])
+        }
+    }
+}

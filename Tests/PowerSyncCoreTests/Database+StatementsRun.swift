@@ -1,0 +1,15 @@
+import GRDB
+
+extension Database {
+    /// The texts of the statements that SQLite runs, those of functions and virtual tables among them, in the order in which they
+    /// begin; without the programs of triggers.
+    func statementsRun(by body: () throws -> Void) rethrows -> [String] {
+        var texts: [String] = []
+        trace { event in
+            if case .statement(let statement) = event, !statement.sql.hasPrefix("--") { texts.append(statement.sql) }
+        }
+        defer { trace() }
+        try body()
+        return texts
+    }
+}
