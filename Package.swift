@@ -31,8 +31,8 @@ func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
 }
 
-/// A library that reads bytes from outside: every unsafe use is marked.
-func codec(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+/// A library that touches memory by pointers, its own or that of C: every unsafe use is marked.
+func marked(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending, .strictMemorySafety()])
 }
 
@@ -193,7 +193,7 @@ let package = Package(
     ],
     targets: [
         // Both ends of the wire.
-        codec("PowerSyncProtocol", [.nioCore]),
+        marked("PowerSyncProtocol", [.nioCore]),
 
         // What apps upload and backends answer, for the public interface of both.
         module("PowerSyncUpload", ["PowerSyncProtocol", .nioCore]),
@@ -203,7 +203,7 @@ let package = Package(
 
         // zlib comes with every system, and NIO's HTTP compression links it already.
         .systemLibrary(name: "CZlib"),
-        codec("RSocket", ["CZlib", .nioConcurrencyHelpers, .nioCore, .nioWebSocket]),
+        marked("RSocket", ["CZlib", .nioConcurrencyHelpers, .nioCore, .nioWebSocket]),
 
         // SQLite for both ends.
         module("PowerSyncSQLite", [.grdb, .grdbSQLite, .nioConcurrencyHelpers]),
@@ -292,7 +292,7 @@ let package = Package(
         ),
         // PostgreSQL's own client library: libpq-dev on Debian, libpq of Homebrew.
         .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
-        module(
+        marked(
             "PowerSyncServicePostgres",
             [
                 "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .crypto, .logging,

@@ -9,10 +9,12 @@ func withCStrings<Result>(
         defer { bytes += text.utf8CString }
         return bytes.count
     }
-    return bytes.withUnsafeBufferPointer { bytes in
+    return unsafe bytes.withUnsafeBufferPointer { bytes in
         let pointers =
-            offsets.map { offset in offset.flatMap { offset in bytes.baseAddress.map { $0 + offset } } } + [nil]
-        return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
+            unsafe offsets.map { offset in
+                unsafe offset.flatMap { offset in unsafe bytes.baseAddress.map { unsafe $0 + offset } }
+            } + [nil]
+        return unsafe pointers.withUnsafeBufferPointer { unsafe body($0.baseAddress) }
     }
 }
 
@@ -30,9 +32,11 @@ func withPointers<Result>(
         return bytes.count
     }
     bytes.append(0)
-    return bytes.withUnsafeBytes { bytes in
-        let start = bytes.bindMemory(to: CChar.self).baseAddress
-        let pointers = offsets.map { offset in offset.flatMap { offset in start.map { $0 + offset } } } + [nil]
-        return pointers.withUnsafeBufferPointer { body($0.baseAddress) }
+    return unsafe bytes.withUnsafeBytes { bytes in
+        let start = unsafe bytes.bindMemory(to: CChar.self).baseAddress
+        let pointers =
+            unsafe offsets.map { offset in unsafe offset.flatMap { offset in unsafe start.map { unsafe $0 + offset } } }
+            + [nil]
+        return unsafe pointers.withUnsafeBufferPointer { unsafe body($0.baseAddress) }
     }
 }

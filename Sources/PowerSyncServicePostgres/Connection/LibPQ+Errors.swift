@@ -13,18 +13,18 @@ extension LibPQ {
 
     /// What the connection says is wrong.
     func failure(_ activity: String) -> PostgresError {
-        let message = PQerrorMessage(connection).map { String(cString: $0) } ?? "there is no memory"
+        let message = unsafe PQerrorMessage(connection).map { unsafe String(cString: $0) } ?? "there is no memory"
         return PostgresError(.connection, Self.oneLine(message), activity: activity)
     }
 
     /// What a result says is wrong.
     func error(of result: OpaquePointer, _ activity: String) -> PostgresError? {
-        switch PQresultStatus(result) {
+        switch unsafe PQresultStatus(result) {
         case PGRES_FATAL_ERROR, PGRES_BAD_RESPONSE: break
         default: return nil
         }
         func field(_ letter: Character) -> String? {
-            PQresultErrorField(result, CInt(letter.asciiValue ?? 0)).map { String(cString: $0) }
+            unsafe PQresultErrorField(result, CInt(letter.asciiValue ?? 0)).map { unsafe String(cString: $0) }
         }
         // Only the primary message (M): details may have values of rows.
         guard let state = field("C"), let message = field("M") else { return failure(activity) }

@@ -20,39 +20,39 @@ extension LibPQ {
     ) throws {
         try check(activity)
         for statement in statements { try Self.checkSizes(of: statement.arguments, activity) }
-        guard PQenterPipelineMode(connection) == 1 else { throw failure(activity) }
+        guard unsafe PQenterPipelineMode(connection) == 1 else { throw failure(activity) }
         for statement in statements {
             try queue(statement.sql, statement.arguments, activity)
             // Or else the server keeps what it has to say until the last one is done.
-            guard PQsendFlushRequest(connection) == 1 else { throw failure(activity) }
+            guard unsafe PQsendFlushRequest(connection) == 1 else { throw failure(activity) }
         }
-        guard PQpipelineSync(connection) == 1 else { throw failure(activity) }
+        guard unsafe PQpipelineSync(connection) == 1 else { throw failure(activity) }
         // The server takes the next one when it has done the one before.
         while try !flushSome(activity) {
             try wait([.readable, .writable], until: .now.advanced(by: timeout), activity)
-            guard PQconsumeInput(connection) == 1 else { throw failure(activity) }
+            guard unsafe PQconsumeInput(connection) == 1 else { throw failure(activity) }
         }
         var (index, failure) = (0, nil as (any Error)?)
         while true {
-            guard let result = try nextResult(until: .now.advanced(by: timeout), activity) else {
+            guard let result = unsafe try nextResult(until: .now.advanced(by: timeout), activity) else {
                 // The end of one statement; on a connection that is lost, there would be no end of them.
-                guard PQstatus(connection) == CONNECTION_OK, index < statements.count else {
+                guard unsafe PQstatus(connection) == CONNECTION_OK, index < statements.count else {
                     throw self.failure(activity)
                 }
                 index += 1
                 continue
             }
-            defer { PQclear(result) }
-            if PQresultStatus(result) == PGRES_PIPELINE_SYNC { break }
-            if let error = error(of: result, activity) { failure = failure ?? error }
+            defer { unsafe PQclear(result) }
+            if unsafe PQresultStatus(result) == PGRES_PIPELINE_SYNC { break }
+            if let error = unsafe error(of: result, activity) { failure = failure ?? error }
             guard failure == nil else { continue }
             do {
-                for row in rows(of: result) { try body(index, row) }
+                for row in unsafe rows(of: result) { try body(index, row) }
             } catch {
                 failure = error
             }
         }
-        guard PQexitPipelineMode(connection) == 1 else { throw failure ?? self.failure(activity) }
+        guard unsafe PQexitPipelineMode(connection) == 1 else { throw failure ?? self.failure(activity) }
         if let failure { throw failure }
     }
 }

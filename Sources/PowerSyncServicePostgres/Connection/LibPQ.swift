@@ -7,41 +7,49 @@ import PowerSyncServiceCore
 /// One connection of libpq, used by one thread at a time, which it blocks.
 ///
 /// Every wait ends when ``interrupt()`` was called, from any thread, or its time is up; then the connection is of no use.
-final class LibPQ: @unchecked Sendable {
+///
+/// `@safe`: the connection of libpq is made and freed here, is `nil` once it is freed, and libpq takes `nil` for a connection that is closed.
+@safe final class LibPQ: @unchecked Sendable {
     // @unchecked: the owner calls everything but `interrupt()` from one serial queue; what that touches has locks.
 
     /// A row that was received.
-    struct Row {
+    ///
+    /// `@safe`: rows are handed to closures that end before their result is freed, and libpq checks the numbers of rows and columns.
+    @safe struct Row {
         fileprivate let result: OpaquePointer
         fileprivate let row: CInt
 
         /// The number of columns.
-        var count: Int { Int(PQnfields(result)) }
+        var count: Int { unsafe Int(PQnfields(result)) }
 
         /// The name of a column, as the statement has it.
         func name(_ column: Int) -> String {
-            PQfname(result, CInt(column)).map { String(cString: $0) } ?? "number \(column + 1)"
+            unsafe PQfname(result, CInt(column)).map { unsafe String(cString: $0) } ?? "number \(column + 1)"
         }
 
         /// Calls `body` with the text of a value; `nil` for NULL.
         ///
         /// The view is valid while it runs.
         func withValue<Result>(_ column: Int, _ body: (ByteView?) -> Result) -> Result {
-            guard PQgetisnull(result, row, CInt(column)) == 0, let text = PQgetvalue(result, row, CInt(column)) else {
+            guard unsafe PQgetisnull(result, row, CInt(column)) == 0,
+                let text = unsafe PQgetvalue(result, row, CInt(column))
+            else {
                 return body(nil)
             }
-            let count = Int(PQgetlength(result, row, CInt(column)))
-            return body(ByteView(UnsafeRawBufferPointer(start: text, count: count)))
+            let count = unsafe Int(PQgetlength(result, row, CInt(column)))
+            return unsafe body(ByteView(UnsafeRawBufferPointer(start: text, count: count)))
         }
 
         /// The memory of a value; `nil` for NULL.
         ///
         /// It is valid as long as the row.
         func memory(_ column: Int) -> UnsafeRawBufferPointer? {
-            guard PQgetisnull(result, row, CInt(column)) == 0, let value = PQgetvalue(result, row, CInt(column)) else {
+            guard unsafe PQgetisnull(result, row, CInt(column)) == 0,
+                let value = unsafe PQgetvalue(result, row, CInt(column))
+            else {
                 return nil
             }
-            return UnsafeRawBufferPointer(start: value, count: Int(PQgetlength(result, row, CInt(column))))
+            return unsafe UnsafeRawBufferPointer(start: value, count: Int(PQgetlength(result, row, CInt(column))))
         }
     }
 
@@ -55,7 +63,7 @@ final class LibPQ: @unchecked Sendable {
     }
 
     deinit {
-        PQfinish(connection)
+        unsafe PQfinish(connection)
     }
 
     /// Ends what is running, and refuses everything else.
@@ -71,10 +79,10 @@ final class LibPQ: @unchecked Sendable {
     func wake() { poll.wake() }
 
     /// The version of the server, such as 150_000.
-    var serverVersion: Int { Int(PQserverVersion(connection)) }
+    var serverVersion: Int { unsafe Int(PQserverVersion(connection)) }
 
     /// The process of the server that answers, as was said when the connection was made.
-    var process: Int32 { PQbackendPID(connection) }
+    var process: Int32 { unsafe PQbackendPID(connection) }
 
     // MARK: Opening and closing
 
@@ -93,28 +101,29 @@ final class LibPQ: @unchecked Sendable {
         let activity = "connecting"
         try Self.check(string)
         let all = [("dbname", string.text)] + parameters.map { ($0.name, $0.value) }
-        connection = withCStrings(all.map(\.0)) { names in
-            withCStrings(all.map(\.1)) { values in PQconnectStartParams(names, values, 1) }
+        unsafe connection = withCStrings(all.map(\.0)) { names in
+            unsafe withCStrings(all.map(\.1)) { values in unsafe PQconnectStartParams(names, values, 1) }
         }
-        guard connection != nil, PQstatus(connection) != CONNECTION_BAD else { throw failure(activity) }
+        guard unsafe connection != nil, unsafe PQstatus(connection) != CONNECTION_BAD else { throw failure(activity) }
         // Notices would go to the standard error.
-        PQsetNoticeProcessor(connection, { _, _ in }, nil)
+        unsafe PQsetNoticeProcessor(connection, { _, _ in }, nil)
         var state = PGRES_POLLING_WRITING
         while state != PGRES_POLLING_OK {
             guard state != PGRES_POLLING_FAILED else { throw failure(activity) }
             // Nothing has been sent to the address yet, be it the first one of the host or another one.
             try checkAddress(string.rejectedAddresses, activity)
             try wait(state == PGRES_POLLING_READING ? .readable : .writable, until: deadline, activity)
-            state = PQconnectPoll(connection)
+            state = unsafe PQconnectPoll(connection)
         }
-        guard PQsetnonblocking(connection, 1) == 0 else { throw failure(activity) }
+        guard unsafe PQsetnonblocking(connection, 1) == 0 else { throw failure(activity) }
     }
 
     private func checkAddress(_ rejected: AddressRanges, _ activity: String) throws {
-        guard !rejected.isEmpty, let text = PQhostaddr(connection),
-            let address = try? SocketAddress(ipAddress: String(cString: text), port: 0), rejected.contains(address)
+        guard !rejected.isEmpty, let text = unsafe PQhostaddr(connection),
+            let address = unsafe try? SocketAddress(ipAddress: String(cString: text), port: 0),
+            rejected.contains(address)
         else { return }
-        let host = PQhost(connection).map { String(cString: $0) } ?? ""
+        let host = unsafe PQhost(connection).map { unsafe String(cString: $0) } ?? ""
         throw PostgresError(
             .connection,
             "\(host) has an address in a range that reject_ip_ranges refuses",
@@ -124,35 +133,37 @@ final class LibPQ: @unchecked Sendable {
 
     /// Closes the connection.
     func finish() {
-        PQfinish(connection)
-        connection = nil
+        unsafe PQfinish(connection)
+        unsafe connection = nil
     }
 
     /// What cancels the statement that the server runs, also when the connection is closed; `nil` when it runs none, be it that
     /// the connection is not open yet.
     var cancellation: Cancellation? {
         // Streams and pipelines count as active until their last result was taken.
-        guard PQtransactionStatus(connection) == PQTRANS_ACTIVE else { return nil }
-        return PQgetCancel(connection).map { Cancellation($0) }
+        guard unsafe PQtransactionStatus(connection) == PQTRANS_ACTIVE else { return nil }
+        return unsafe PQgetCancel(connection).map { unsafe Cancellation($0) }
     }
 
     /// Cancels a statement, on a connection of its own.
-    final class Cancellation: @unchecked Sendable {
+    ///
+    /// `@safe`: it alone has the pointer, which it frees at its end.
+    @safe final class Cancellation: @unchecked Sendable {
         // @unchecked: used by one thread, and libpq only reads it.
         private let cancel: OpaquePointer
 
         fileprivate init(_ cancel: OpaquePointer) {
-            self.cancel = cancel
+            unsafe self.cancel = cancel
         }
 
         deinit {
-            PQfreeCancel(cancel)
+            unsafe PQfreeCancel(cancel)
         }
 
         /// Asks the server; blocks until that has answered, which may be minutes if it cannot be reached.
         func run() {
             var buffer = [CChar](repeating: 0, count: 256)
-            _ = PQcancel(cancel, &buffer, CInt(buffer.count))
+            _ = unsafe PQcancel(cancel, &buffer, CInt(buffer.count))
         }
     }
 
@@ -168,11 +179,11 @@ final class LibPQ: @unchecked Sendable {
         try check(activity)
         let isSent =
             if let arguments {
-                withCStrings(arguments) { values in
-                    PQsendQueryParams(connection, sql, CInt(arguments.count), nil, values, nil, nil, 0)
+                unsafe withCStrings(arguments) { values in
+                    unsafe PQsendQueryParams(connection, sql, CInt(arguments.count), nil, values, nil, nil, 0)
                 }
             } else {
-                PQsendQuery(connection, sql)
+                unsafe PQsendQuery(connection, sql)
             }
         guard isSent == 1 else { throw failure(activity) }
         try flush(until: deadline, activity)
@@ -203,15 +214,15 @@ final class LibPQ: @unchecked Sendable {
         let types = arguments.map { Oid($0.type) }
         let lengths = arguments.map { CInt($0.bytes?.count ?? 0) }
         let formats = [CInt](repeating: 1, count: arguments.count)
-        let isSent = withPointers(arguments.map(\.bytes)) { values in
-            PQsendQueryParams(connection, sql, CInt(arguments.count), types, values, lengths, formats, 1)
+        let isSent = unsafe withPointers(arguments.map(\.bytes)) { values in
+            unsafe PQsendQueryParams(connection, sql, CInt(arguments.count), types, values, lengths, formats, 1)
         }
         guard isSent == 1 else { throw failure(activity) }
     }
 
     /// The rows of a result, as long as that is there.
     func rows(of result: OpaquePointer) -> some Sequence<Row> {
-        (0..<PQntuples(result)).lazy.map { Row(result: result, row: $0) }
+        unsafe (0..<PQntuples(result)).lazy.map { unsafe Row(result: result, row: $0) }
     }
 
     /// Receives the rows of one statement.
@@ -226,13 +237,13 @@ final class LibPQ: @unchecked Sendable {
     ) throws -> Int {
         var count = 0
         var failure: (any Error)?
-        while let result = try nextResult(until: deadline, activity) {
-            defer { PQclear(result) }
-            if let error = error(of: result, activity) { failure = failure ?? error }
-            if let changed = PQcmdTuples(result).flatMap({ Int(String(cString: $0)) }) { count = changed }
+        while let result = unsafe try nextResult(until: deadline, activity) {
+            defer { unsafe PQclear(result) }
+            if let error = unsafe error(of: result, activity) { failure = failure ?? error }
+            if let changed = unsafe PQcmdTuples(result).flatMap({ unsafe Int(String(cString: $0)) }) { count = changed }
             guard failure == nil else { continue }
             do {
-                for row in rows(of: result) { try body(row) }
+                for row in unsafe rows(of: result) { try body(row) }
             } catch {
                 failure = error
             }
@@ -245,15 +256,15 @@ final class LibPQ: @unchecked Sendable {
     func receiveAll(until deadline: ContinuousClock.Instant, _ activity: String) throws -> [[String?]] {
         var rows: [[String?]] = []
         var failure: PostgresError?
-        while let result = try nextResult(until: deadline, activity) {
-            defer { PQclear(result) }
-            if let error = error(of: result, activity) {
+        while let result = unsafe try nextResult(until: deadline, activity) {
+            defer { unsafe PQclear(result) }
+            if let error = unsafe error(of: result, activity) {
                 failure = failure ?? error
                 continue
             }
-            rows = (0..<PQntuples(result)).map { row in
-                (0..<Int(PQnfields(result))).map { column in
-                    Row(result: result, row: row).withValue(column) { $0?.string }
+            rows = unsafe (0..<PQntuples(result)).map { row in
+                unsafe (0..<Int(PQnfields(result))).map { column in
+                    unsafe Row(result: result, row: row).withValue(column) { $0?.string }
                 }
             }
         }
@@ -263,7 +274,7 @@ final class LibPQ: @unchecked Sendable {
 
     /// Lets the rows of the statement that was sent come one by one.
     func beginRows(_ activity: String) throws {
-        guard PQsetSingleRowMode(connection) == 1 else { throw failure(activity) }
+        guard unsafe PQsetSingleRowMode(connection) == 1 else { throw failure(activity) }
     }
 
     /// Receives the next row, if ``beginRows(_:)`` was called.
@@ -275,11 +286,11 @@ final class LibPQ: @unchecked Sendable {
         _ body: (Row) -> Void
     ) throws -> Bool {
         var failure: PostgresError?
-        while let result = try nextResult(until: deadline, activity) {
-            defer { PQclear(result) }
-            if let error = error(of: result, activity) { failure = failure ?? error }
-            guard PQresultStatus(result) == PGRES_SINGLE_TUPLE else { continue }
-            body(Row(result: result, row: 0))
+        while let result = unsafe try nextResult(until: deadline, activity) {
+            defer { unsafe PQclear(result) }
+            if let error = unsafe error(of: result, activity) { failure = failure ?? error }
+            guard unsafe PQresultStatus(result) == PGRES_SINGLE_TUPLE else { continue }
+            unsafe body(Row(result: result, row: 0))
             return true
         }
         if let failure { throw failure }
@@ -291,11 +302,11 @@ final class LibPQ: @unchecked Sendable {
         until deadline: ContinuousClock.Instant,
         _ activity: String
     ) throws -> OpaquePointer? {
-        while PQisBusy(connection) != 0 {
+        while unsafe PQisBusy(connection) != 0 {
             try wait(.readable, until: deadline, activity)
-            guard PQconsumeInput(connection) == 1 else { throw failure(activity) }
+            guard unsafe PQconsumeInput(connection) == 1 else { throw failure(activity) }
         }
-        return PQgetResult(connection)
+        return unsafe PQgetResult(connection)
     }
 
     // MARK: Notifications
@@ -305,9 +316,9 @@ final class LibPQ: @unchecked Sendable {
     /// - Returns: What they say.
     func takeNotifications() -> [String] {
         var texts: [String] = []
-        while let notification = PQnotifies(connection) {
-            texts.append(notification.pointee.extra.map { String(cString: $0) } ?? "")
-            PQfreemem(notification)
+        while let notification = unsafe PQnotifies(connection) {
+            unsafe texts.append(notification.pointee.extra.map { unsafe String(cString: $0) } ?? "")
+            unsafe PQfreemem(notification)
         }
         return texts
     }
@@ -318,7 +329,7 @@ final class LibPQ: @unchecked Sendable {
     ///
     /// - Returns: Whether that is everything.
     func flushSome(_ activity: String) throws -> Bool {
-        let result = PQflush(connection)
+        let result = unsafe PQflush(connection)
         guard result >= 0 else { throw failure(activity) }
         return result == 0
     }
@@ -326,9 +337,9 @@ final class LibPQ: @unchecked Sendable {
     /// Waits until the socket is ready, ``wake()`` is called, or the time is up, and takes what has come.
     func waitForActivity(_ interest: WakeablePoll.Readiness, timeout: Duration, _ activity: String) throws {
         try check(activity)
-        let readiness = poll.wait(for: PQsocket(connection), interest, timeout: timeout)
+        let readiness = unsafe poll.wait(for: PQsocket(connection), interest, timeout: timeout)
         try check(activity)
-        if readiness.contains(.readable), PQconsumeInput(connection) != 1 { throw failure(activity) }
+        if readiness.contains(.readable), unsafe PQconsumeInput(connection) != 1 { throw failure(activity) }
     }
 
     /// Takes what the server has sent to a connection that waits for nothing: its last words, and the end.
@@ -336,8 +347,10 @@ final class LibPQ: @unchecked Sendable {
     /// - Throws: ``PostgresError`` when the server has ended the connection.
     func takeWhatHasCome(_ activity: String) throws {
         try check(activity)
-        while poll.wait(for: PQsocket(connection), .readable, timeout: .zero).contains(.readable) {
-            guard PQconsumeInput(connection) == 1, PQisBusy(connection) == 0 else { throw failure(activity) }
+        while unsafe poll.wait(for: PQsocket(connection), .readable, timeout: .zero).contains(.readable) {
+            guard unsafe PQconsumeInput(connection) == 1, unsafe PQisBusy(connection) == 0 else {
+                throw failure(activity)
+            }
         }
         try check(activity)
     }
@@ -347,7 +360,7 @@ final class LibPQ: @unchecked Sendable {
         if isInterrupted {
             throw PostgresError(.closed, "The connection was closed.", activity: activity)
         }
-        guard connection != nil else {
+        guard unsafe connection != nil else {
             throw PostgresError(.closed, "The connection is not open.", activity: activity)
         }
     }
@@ -356,7 +369,7 @@ final class LibPQ: @unchecked Sendable {
     func flush(until deadline: ContinuousClock.Instant, _ activity: String) throws {
         while try !flushSome(activity) {
             try wait([.readable, .writable], until: deadline, activity)
-            guard PQconsumeInput(connection) == 1 else { throw failure(activity) }
+            guard unsafe PQconsumeInput(connection) == 1 else { throw failure(activity) }
         }
     }
 
@@ -374,7 +387,7 @@ final class LibPQ: @unchecked Sendable {
             guard rest > .zero else {
                 throw PostgresError(.timeout, "The server did not answer in time.", activity: activity)
             }
-            let readiness = poll.wait(for: PQsocket(connection), interest, timeout: rest)
+            let readiness = unsafe poll.wait(for: PQsocket(connection), interest, timeout: rest)
             if !readiness.isDisjoint(with: [.readable, .writable]) { return }
         }
     }

@@ -105,7 +105,7 @@ struct PostgresArray: Sendable {
     /// Appends a `uuid`.
     mutating func append(_ key: ReplicaID) {
         begin(16)
-        key.withBytes { elements.append(contentsOf: $0) }
+        unsafe key.withBytes { unsafe elements.append(contentsOf: $0) }
     }
 
     /// Appends NULL.
@@ -142,6 +142,6 @@ extension [UInt8] {
     }
 
     fileprivate mutating func append(bigEndian value: some FixedWidthInteger) {
-        Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
+        unsafe Swift.withUnsafeBytes(of: value.bigEndian) { unsafe append(contentsOf: $0) }
     }
 }

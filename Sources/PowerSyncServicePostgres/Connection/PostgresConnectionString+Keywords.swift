@@ -18,15 +18,15 @@ extension PostgresConnectionString {
     /// - Returns: The keywords that are given, in the order of libpq; `nil` when libpq cannot read the text, or might take a part of the
     ///   password for a host. libpq is not asked why: its messages have parts of the text. ``problem`` says it.
     package var keywords: [(name: String, value: String)]? {
-        guard !isAmbiguous, let options = PQconninfoParse(text, nil) else { return nil }
-        defer { PQconninfoFree(options) }
+        guard !isAmbiguous, let options = unsafe PQconninfoParse(text, nil) else { return nil }
+        defer { unsafe PQconninfoFree(options) }
         var keywords: [(name: String, value: String)] = []
-        var option = options
-        while let name = option.pointee.keyword {
-            if let value = option.pointee.val {
-                keywords.append((name: String(cString: name), value: String(cString: value)))
+        var option = unsafe options
+        while let name = unsafe option.pointee.keyword {
+            if let value = unsafe option.pointee.val {
+                unsafe keywords.append((name: String(cString: name), value: String(cString: value)))
             }
-            option += 1
+            unsafe option += 1
         }
         return keywords
     }

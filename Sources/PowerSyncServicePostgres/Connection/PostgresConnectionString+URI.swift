@@ -114,13 +114,13 @@ extension PostgresConnectionString {
 
     /// The parameters that libpq knows.
     private static var knownParameters: Set<String> {
-        guard let options = PQconninfoParse("", nil) else { return [] }
-        defer { PQconninfoFree(options) }
+        guard let options = unsafe PQconninfoParse("", nil) else { return [] }
+        defer { unsafe PQconninfoFree(options) }
         var names: Set<String> = []
-        var option = options
-        while let name = option.pointee.keyword {
-            names.insert(String(cString: name))
-            option += 1
+        var option = unsafe options
+        while let name = unsafe option.pointee.keyword {
+            unsafe names.insert(String(cString: name))
+            unsafe option += 1
         }
         return names
     }

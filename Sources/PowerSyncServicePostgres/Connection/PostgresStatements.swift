@@ -223,7 +223,7 @@ struct BinaryRow {
     ///
     /// - Throws: ``BucketStorageError`` with code `corrupted` for what is no integer.
     func optionalInteger(_ column: Int) throws(BucketStorageError) -> Int64? {
-        guard let value = row.memory(column) else { return nil }
+        guard let value = unsafe row.memory(column) else { return nil }
         guard value.count > 0, value.count <= 8 else {
             throw BucketStorageError(
                 .corrupted,
@@ -231,8 +231,8 @@ struct BinaryRow {
             )
         }
         // The sign is in the first byte; one byte alone is a letter or a boolean, which have none.
-        var integer: Int64 = value.count > 1 ? Int64(Int8(bitPattern: value[0])) : Int64(value[0])
-        for index in 1..<max(1, value.count) { integer = integer << 8 | Int64(value[index]) }
+        var integer: Int64 = unsafe value.count > 1 ? Int64(Int8(bitPattern: value[0])) : Int64(value[0])
+        for index in 1..<max(1, value.count) { integer = unsafe integer << 8 | Int64(value[index]) }
         return integer
     }
 
@@ -255,7 +255,7 @@ struct BinaryRow {
     func bytes(_ column: Int) throws(BucketStorageError) -> [UInt8] { try present(optionalBytes(column), column) }
 
     /// Bytes; `nil` for NULL.
-    func optionalBytes(_ column: Int) -> [UInt8]? { row.memory(column).map { Array($0) } }
+    func optionalBytes(_ column: Int) -> [UInt8]? { unsafe row.memory(column).map { unsafe Array($0) } }
 
     private func present<Value>(_ value: Value?, _ column: Int) throws(BucketStorageError) -> Value {
         guard let value else {
@@ -269,7 +269,7 @@ struct BinaryRow {
 
     /// The memory of a value; empty for NULL.
     func memory(_ column: Int) -> UnsafeRawBufferPointer {
-        row.memory(column) ?? UnsafeRawBufferPointer(start: nil, count: 0)
+        unsafe row.memory(column) ?? UnsafeRawBufferPointer(start: nil, count: 0)
     }
 }
 

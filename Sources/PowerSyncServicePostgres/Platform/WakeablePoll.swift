@@ -31,7 +31,7 @@ final class WakeablePoll: Sendable {
     /// - Throws: ``PostgresError`` when the process has too many open files.
     init() throws(PostgresError) {
         var ends: [CInt] = [-1, -1]
-        guard pipe(&ends) == 0 else {
+        guard unsafe pipe(&ends) == 0 else {
             throw PostgresError(
                 .connection,
                 "The process has too many open files (errno \(errno)).",
@@ -55,7 +55,7 @@ final class WakeablePoll: Sendable {
     func wake() {
         // A full pipe wakes, too.
         var byte: UInt8 = 0
-        _ = write(writeEnd, &byte, 1)
+        _ = unsafe write(writeEnd, &byte, 1)
     }
 
     /// Waits.
@@ -75,7 +75,7 @@ final class WakeablePoll: Sendable {
         ]
         // Rounded up, so that a wait that is up is not repeated for the rest of a millisecond.
         let milliseconds = max(0, timeout / .milliseconds(1)).rounded(.up)
-        guard poll(&watched, 2, CInt(min(milliseconds, 3_600_000))) > 0 else { return [] }
+        guard unsafe poll(&watched, 2, CInt(min(milliseconds, 3_600_000))) > 0 else { return [] }
         var result: Readiness = []
         let ended = Int16(POLLHUP) | Int16(POLLERR) | Int16(POLLNVAL)
         if watched[0].revents & (Int16(POLLIN) | ended) != 0 { result.insert(.readable) }
@@ -83,7 +83,7 @@ final class WakeablePoll: Sendable {
         if watched[1].revents != 0 {
             result.insert(.woken)
             var bytes = [UInt8](repeating: 0, count: 64)
-            while read(readEnd, &bytes, bytes.count) > 0 {}
+            while unsafe read(readEnd, &bytes, bytes.count) > 0 {}
         }
         return result
     }

@@ -66,14 +66,14 @@ struct PostgresBucketReading: Sendable {
                 checksum: Checksum(truncating: try row.integer(3)),
                 targetOp: try row.optionalInteger(4)
             )
-            operation.sourceKey = row.memory(6)
-            operation.rowID = row.memory(8)
-            operation.data = row.memory(9)
-            bytes += operation.data.count
-            isFull = sourceTable.withUnsafeBytes { sourceTable in
-                clientTable.withUnsafeBytes { clientTable in
-                    operation.sourceTable = sourceTable
-                    operation.table = clientTable
+            unsafe operation.sourceKey = row.memory(6)
+            unsafe operation.rowID = row.memory(8)
+            unsafe operation.data = row.memory(9)
+            unsafe bytes += operation.data.count
+            isFull = unsafe sourceTable.withUnsafeBytes { sourceTable in
+                unsafe clientTable.withUnsafeBytes { clientTable in
+                    unsafe operation.sourceTable = sourceTable
+                    unsafe operation.table = clientTable
                     return !chunks.append(operation, of: positions[place - 1])
                 }
             }

@@ -62,7 +62,7 @@ extension PostgresBucketStorage {
             func read(_ row: BinaryRow) throws {
                 let rows: [ParameterRow]
                 do {
-                    rows = try StoredValues.decodeParameterRows(row.memory(1))
+                    rows = unsafe try StoredValues.decodeParameterRows(row.memory(1))
                 } catch {
                     throw BucketStorageError(
                         .corrupted,

@@ -90,7 +90,7 @@ struct NestedValueWriter {
     }
 
     private mutating func append(_ text: StaticString) {
-        output.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+        unsafe output.append(contentsOf: UnsafeBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     // MARK: Kinds
@@ -197,16 +197,16 @@ struct NestedValueWriter {
 extension ByteView {
     /// Appends the bytes to an array.
     func append(to output: inout [UInt8]) {
-        output.append(contentsOf: pointer(to: 0..<count))
+        unsafe output.append(contentsOf: pointer(to: 0..<count))
     }
 }
 
 extension [UInt8] {
     /// Calls `body` with a view of the bytes.
     func withByteView<Failure: Error>(_ body: (ByteView) throws(Failure) -> Void) throws(Failure) {
-        let outcome: Result<Void, Failure> = withUnsafeBytes { bytes in
+        let outcome: Result<Void, Failure> = unsafe withUnsafeBytes { bytes in
             do throws(Failure) {
-                return .success(try body(ByteView(bytes)))
+                return unsafe .success(try body(ByteView(bytes)))
             } catch {
                 return .failure(error)
             }

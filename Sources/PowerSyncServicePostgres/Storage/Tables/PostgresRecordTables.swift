@@ -136,8 +136,8 @@ struct PostgresRecordTables: RecordTables {
             """,
             [stream, .array(tables), .array(keys)]
         ) { row in
-            let id = try RowID(table: row.integer(0), key: ReplicaID(bytes: row.memory(1)))
-            rows[id] = try decode(row.memory(2))
+            let id = unsafe try RowID(table: row.integer(0), key: ReplicaID(bytes: row.memory(1)))
+            rows[id] = unsafe try decode(row.memory(2))
             missingRows.remove(id)
         }
         try readLookups()
@@ -155,7 +155,7 @@ struct PostgresRecordTables: RecordTables {
 
     private func decode(_ state: UnsafeRawBufferPointer) throws -> StoredRow {
         do {
-            return try StoredRow(state)
+            return unsafe try StoredRow(state)
         } catch {
             throw BucketStorageError(
                 .corrupted,
@@ -192,7 +192,7 @@ struct PostgresRecordTables: RecordTables {
             [stream, .integer(table), .integer(Int64(limit)), .integer(Int64(byteLimit))]
         ) { row in
             total = try Int(row.integer(2))
-            return (key: ReplicaID(bytes: row.memory(0)), state: try decode(row.memory(1)))
+            return unsafe (key: ReplicaID(bytes: row.memory(0)), state: try decode(row.memory(1)))
         }
         for (key, state) in found { rows[RowID(table: table, key: key)] = state }
         try readLookups()
