@@ -1,4 +1,4 @@
-import Foundation
+import PowerSyncService
 
 /// A real nginx before a service, which keeps its connections to the service and uses them again for whatever comes next.
 package enum NginxProxy {

@@ -1,5 +1,5 @@
 package import PowerSyncServiceCore
-package import Testing
+import Testing
 
 /// A configuration file that is refused, and how.
 package struct RefusedConfiguration: CustomTestStringConvertible, Sendable {
