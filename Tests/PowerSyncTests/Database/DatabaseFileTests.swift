@@ -1,6 +1,5 @@
 import Foundation
 import GRDB
-import NIOConcurrencyHelpers
 import PowerSyncTesting
 import TestSupport
 import Testing
@@ -321,7 +320,7 @@ import Testing
             var first: SyncedDatabase? = open(path)
             let second = open(path)
             try await first?.insertUser("Ada")
-            weak var dropped = first
+            weak let dropped = first
             first = nil
             #expect(dropped == nil)
             #expect(try await second.count("users") == 1)
@@ -359,7 +358,7 @@ import Testing
                 for handle in handles {
                     for _ in 0..<3 { tasks.addTask { ObjectIdentifier(try await handle.local.writer()) } }
                 }
-                return try await tasks.reduce(into: Set()) { $0.insert($1) }
+                return try await tasks.reduce(into: Set<ObjectIdentifier>()) { $0.insert($1) }
             }
             #expect(writers.count == 1)
             try await withThrowingTaskGroup { tasks in
