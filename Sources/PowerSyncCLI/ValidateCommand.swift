@@ -84,12 +84,9 @@ struct ValidateCommand: AsyncParsableCommand {
         var tables = try schema.map { try SourceSchema(contentsOf: $0) }
         if tables == nil { tables = try await named?.readTables(for: nil).schema }
         let module = named ?? configured
-        let result = SyncConfig.parse(
-            text,
-            schema: tables,
-            patternRefusal: module.map { module in { module.refusal(of: $0) } }
-        )
-        return (result, module)
+        var patternRefusal: SyncConfig.PatternRefusal?
+        if let module { patternRefusal = { module.refusal(of: $0) } }
+        return (SyncConfig.parse(text, schema: tables, patternRefusal: patternRefusal), module)
     }
 
     func run() async throws {
