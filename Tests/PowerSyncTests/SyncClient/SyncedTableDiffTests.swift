@@ -16,7 +16,7 @@ import Testing
         let local = try #require(harness.database as? SyncedDatabase).local
         local.addListener(unrelated, interest: .tables(["ps_data__logs"]))
         try await local.writeWithoutTransaction { _ in }
-        _ = unrelated.takeChanges()
+        _ = unrelated.takeNews()
 
         let (handed, continuation) = AsyncStream.makeStream(of: [String].self)
         let run = Task {
@@ -41,6 +41,6 @@ import Testing
         #expect(await changes.next() == ["UPDATE a1"])
         try await diff.stop()
         try await run.value
-        #expect(unrelated.takeChanges().isEmpty)
+        #expect(unrelated.takeNews().isEmpty)
     }
 }
