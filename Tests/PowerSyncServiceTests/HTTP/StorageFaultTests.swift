@@ -1,7 +1,9 @@
 import Foundation
 import GRDB
 import NIOCore
+import PowerSyncAuth
 import PowerSyncProtocol
+import PowerSyncSyncConfig
 import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
