@@ -1,7 +1,9 @@
 import Foundation
 import GRDB
 import NIOCore
+import PowerSyncAuth
 import PowerSyncProtocol
+import PowerSyncSyncConfig
 import RunningServiceTestSupport
 import ServiceTestSupport
 import TestSupport
@@ -100,7 +102,8 @@ import Testing
             streamQueue: ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 0)
         )
         // What succeeds needs no look.
-        #expect(try await routes.whileFilesAreWhole { 7 } == 7)
+        let number = try await routes.whileFilesAreWhole { 7 }
+        #expect(number == 7)
         let error = await #expect(throws: (any Error).self) {
             try await routes.whileFilesAreWhole { () async throws -> Void in
                 throw DatabaseError(resultCode: .SQLITE_IOERR)

@@ -134,7 +134,9 @@ import Testing
 
     // MARK: - Schema and initial statements
 
-    private static let otherSchema = PowerSyncClient.Schema(PowerSyncClient.Table(name: "users", columns: [.text("nick")]))
+    private static let otherSchema = PowerSyncClient.Schema(
+        PowerSyncClient.Table(name: "users", columns: [.text("nick")])
+    )
 
     @Test func theSchemaOfALaterHandleReplacesThatOfAllAtItsFirstUse() async throws {
         try await withPath { path in

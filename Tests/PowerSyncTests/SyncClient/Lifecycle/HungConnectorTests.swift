@@ -172,7 +172,7 @@ import Testing
         return failure
     }
 
-    private func queuedNames() async throws -> [String?] {
+    private func queuedNames() async throws -> [String] {
         try await harness.database.getCrudBatch()?.crud.map(\.id) ?? []
     }
 
@@ -216,7 +216,8 @@ import Testing
         if call != .close { try await harness.insert("y") }
         gate.open()
         try await ended.pass()
-        #expect((failure.value as? PowerSyncError)?.code == (call == .close ? .closed : .cleared))
+        let expected: PowerSyncErrorCode = call == .close ? .closed : .cleared
+        #expect((failure.value as? PowerSyncError)?.code == expected)
         if call != .close { #expect(try await queuedNames() == ["y"]) }
     }
 }
