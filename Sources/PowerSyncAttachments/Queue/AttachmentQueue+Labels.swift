@@ -29,9 +29,9 @@ extension AttachmentQueue {
         var options = AttachmentQueueOptions()
         options.tableName = attachmentsQueueTableName
         options.errorHandler = errorHandler
-        options.syncInterval = ConnectOptions.duration(seconds: syncInterval)
+        options.syncInterval = Duration(clampingSeconds: syncInterval)
         options.archivedCacheLimit = archivedCacheLimit
-        options.syncThrottle = ConnectOptions.duration(seconds: syncThrottleDuration)
+        options.syncThrottle = Duration(clampingSeconds: syncThrottleDuration)
         options.subdirectories = subdirectories ?? []
         options.downloadAttachments = downloadAttachments
         options.logger = logger

@@ -42,7 +42,7 @@ public actor SyncingService: SyncingServiceProtocol {
             transport: BufferedAttachmentTransport(remote: remoteStorage, local: localStorage),
             options: TransferOptions(
                 errorHandler: errorHandler,
-                throttle: ConnectOptions.duration(seconds: syncThrottle)
+                throttle: Duration(clampingSeconds: syncThrottle)
             )
         )
         self.init(runner: AttachmentRunner(context: context))
@@ -57,7 +57,7 @@ public actor SyncingService: SyncingServiceProtocol {
     /// - Parameter period: The seconds between two looks at the table without a reason; 0 or less for none.
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     public func startSync(period: TimeInterval) async throws {
-        try await runner.startTransfers(interval: period > 0 ? ConnectOptions.duration(seconds: period) : nil)
+        try await runner.startTransfers(interval: period > 0 ? Duration(clampingSeconds: period) : nil)
     }
 
     /// Ends the transfers.

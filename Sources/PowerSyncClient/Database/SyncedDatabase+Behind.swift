@@ -1,4 +1,23 @@
+import NIOConcurrencyHelpers
+
 extension SyncedDatabase {
+    private struct Entry {
+        weak var database: SyncedDatabase?
+    }
+
+    /// The databases that are in use, by the status that they give out.
+    private static let byStatus = NIOLockedValueBox<[ObjectIdentifier: Entry]>([:])
+
+    /// Makes this the database behind each one that forwards its status.
+    func register() {
+        Self.byStatus.withLockedValue { $0[ObjectIdentifier(sync.status)] = Entry(database: self) }
+    }
+
+    /// Ends ``register()``.
+    func unregister() {
+        _ = Self.byStatus.withLockedValue { $0.removeValue(forKey: ObjectIdentifier(sync.status)) }
+    }
+
     /// The database of ours behind a database of the app.
     ///
     /// It is the database itself, or the one whose status a wrapper forwards: a wrapper that was written for the established
@@ -6,7 +25,9 @@ extension SyncedDatabase {
     ///
     /// - Returns: `nil` for a database that has another status.
     static func behind(_ database: any PowerSyncDatabaseProtocol) -> SyncedDatabase? {
-        database as? SyncedDatabase ?? (database.currentStatus as? LiveSyncStatus)?.database
+        if let own = database as? SyncedDatabase { return own }
+        guard let status = database.currentStatus as? LiveSyncStatus else { return nil }
+        return byStatus.withLockedValue { $0[ObjectIdentifier(status)]?.database }
     }
 }
 

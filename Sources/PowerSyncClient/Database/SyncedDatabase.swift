@@ -96,7 +96,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         )
         let group = local.file.shared { SyncGroup() }
         sync = SyncClient(database: local, group: group, logger: logger, environment: environment)
-        sync.status.belongs(to: self)
+        register()
         local.onOpen { [weak sync] offline in sync?.databaseDidOpen(offline) }
         local.whileDisconnected { [weak sync] body in try await sync?.whileDisconnected(body) }
         if !local.place.isFirst { warnOfOthers(name) }
@@ -119,6 +119,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     }
 
     deinit {
+        unregister()
         local.end()
         // Handles on streams keep the client; those who wait with one wait for nothing.
         sync.status.finish()

@@ -10,22 +10,8 @@ package final class LiveSyncStatus: SyncStatus {
     private let value = LatestValue(SyncStatusSnapshot())
     @MainActor private var observableStatus: ObservableSyncStatus?
 
-    private struct Owner {
-        weak var database: SyncedDatabase?
-    }
-
-    private let owner = NIOLockedValueBox(Owner())
-
     /// Creates the status of a database that has not been opened.
     init() {}
-
-    /// The database whose status this is, as long as it lives.
-    var database: SyncedDatabase? { owner.withLockedValue { $0.database } }
-
-    /// Notes the database whose status this is.
-    func belongs(to database: SyncedDatabase) {
-        owner.withLockedValue { $0.database = database }
-    }
 
     /// The newest status, as one consistent value.
     package var snapshot: SyncStatusSnapshot { value.current }

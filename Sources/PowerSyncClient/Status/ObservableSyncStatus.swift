@@ -29,16 +29,6 @@ public final class ObservableSyncStatus {
         following?.cancel()
     }
 
-    /// The status of a database; without one, that of a database that was never opened.
-    ///
-    /// - Parameter database: The database.
-    /// - Returns: The same object on every call.
-    public static func of(_ database: (any PowerSyncDatabaseProtocol)?) -> ObservableSyncStatus {
-        database?.currentStatus.observable ?? unopened
-    }
-
-    private static let unopened = LiveSyncStatus().observable
-
     /// What the connection waits for.
     public var activity: ConnectionActivity { snapshot.connectionActivity }
     /// Whether the sync stream is open.

@@ -78,7 +78,7 @@ private final class Recovery: Sendable {
         var signals = listener.signals.makeAsyncIterator()
         guard await signals.next() != nil else { return false }
         _ = listener.takeNews()
-        do { try await database.clock.sleep(for: ConnectOptions.duration(seconds: throttle)) } catch { return false }
+        do { try await database.clock.sleep(for: Duration(clampingSeconds: throttle)) } catch { return false }
         return true
     }
 }

@@ -38,7 +38,7 @@ extension PowerSyncDatabaseProtocol {
             return TableWatch(
                 try requireOwn(for: "onChange").local,
                 views: tables,
-                throttle: ConnectOptions.duration(seconds: throttle),
+                throttle: Duration(clampingSeconds: throttle),
                 triggerImmediately: triggerImmediately
             )
         }

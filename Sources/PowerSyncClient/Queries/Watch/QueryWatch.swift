@@ -42,7 +42,7 @@ struct QueryWatch<RowType>: Sendable {
                 let state = reading.state
                 if look == .hasChanged || state.digest != shown?.digest { emit(reading.rows) }
                 shown = state
-                try await database.clock.sleep(for: ConnectOptions.duration(seconds: options.throttle))
+                try await database.clock.sleep(for: Duration(clampingSeconds: options.throttle))
             }
             guard await signals.next() != nil else { return }
             look = shown?.commits.look(after: listener.takeNews()) ?? .hasChanged

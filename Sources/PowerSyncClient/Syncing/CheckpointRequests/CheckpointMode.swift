@@ -32,6 +32,6 @@ public enum CheckpointMode: Sendable, Encodable {
         guard case .requests(let delay) = self else { return nil }
         // Not the other way round, which NaN would pass.
         guard let delay, delay > CheckpointMode.leastDelay else { return .seconds(CheckpointMode.leastDelay) }
-        return ConnectOptions.duration(seconds: delay)
+        return Duration(clampingSeconds: delay)
     }
 }

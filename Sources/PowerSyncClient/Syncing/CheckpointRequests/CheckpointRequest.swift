@@ -36,7 +36,7 @@ extension CheckpointRequest {
         if hasSynced { return }
         guard timeout > 0 else { throw CheckpointWaitError.timeout }
         try await clock.withLimit(
-            ConnectOptions.duration(seconds: timeout),
+            Duration(clampingSeconds: timeout),
             otherwise: CheckpointWaitError.timeout
         ) {
             try await waitForSync()

@@ -123,10 +123,10 @@ public struct ConnectOptions: Sendable {
 
 extension ConnectOptions {
     /// ``crudThrottle`` as a duration.
-    var uploadInterval: Duration { ConnectOptions.duration(seconds: crudThrottle) }
+    var uploadInterval: Duration { Duration(clampingSeconds: crudThrottle) }
 
     /// ``retryDelay`` as a duration.
-    var retryInterval: Duration { ConnectOptions.duration(seconds: retryDelay) }
+    var retryInterval: Duration { Duration(clampingSeconds: retryDelay) }
 
     /// How long a call may take that is waited for because of its answer.
     var limitOfAnswers: AppCallLimit { AppCallLimit(answerLimit, option: "ConnectOptions.answerLimit") }
@@ -136,9 +136,4 @@ extension ConnectOptions {
 
     /// How sync lines travel.
     var transport: SyncTransportMethod { clientConfiguration?.transport ?? .http }
-
-    /// Apps may pass anything; what is not a time to wait becomes the nearest one, between 0 and one year.
-    package static func duration(seconds: TimeInterval) -> Duration {
-        .seconds(min(max(seconds.isNaN ? 0 : seconds, 0), 365 * 86_400))
-    }
 }

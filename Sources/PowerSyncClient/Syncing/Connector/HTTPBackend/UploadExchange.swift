@@ -77,7 +77,7 @@ struct UploadExchange: Sendable {
 
     /// How long a request of so many bytes may take, until its answer has come.
     private func timeout(ofBytes bytes: Int) -> Duration {
-        ConnectOptions.duration(seconds: options.timeout) + .seconds(bytes / Self.bytesPerSecond)
+        Duration(clampingSeconds: options.timeout) + .seconds(bytes / Self.bytesPerSecond)
     }
 
     private func answer(

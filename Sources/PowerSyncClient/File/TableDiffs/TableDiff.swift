@@ -68,7 +68,7 @@ public final class TableDiff: Sendable {
                 number: number,
                 recording,
                 on: database,
-                throttle: ConnectOptions.duration(seconds: options.throttle)
+                throttle: Duration(clampingSeconds: options.throttle)
             )
             database.tableDiffs.add(diff, of: database.place.number)
             return diff

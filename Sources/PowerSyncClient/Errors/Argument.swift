@@ -62,14 +62,6 @@ package enum Argument {
         }
     }
 
-    /// Checks what identifies a stream: what passes can be stored, requested and compared.
-    ///
-    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)``.
-    package static func check(_ stream: any SyncStreamDescription) throws {
-        try check(name: stream.name, of: "a sync stream")
-        if let parameters = stream.parameters { try check(parameters: parameters, of: "a sync stream") }
-    }
-
     /// Checks a value; `depth` counts the arrays and objects around it, and it if it is one.
     private static func check(_ value: JsonValue, of what: String, depth: Int) throws {
         guard depth <= deepestNesting || !value.isContainer else {
