@@ -1,9 +1,9 @@
 import Testing
 
-@testable import PowerSyncCLI
+@testable import PowerSyncOperations
 
 /// What `powersync status` says when a service does not answer with its status.
-@Suite struct StatusCommandTests {
+@Suite struct DiagnosticsRequestTests {
     @Test(
         arguments: [
             (401, "", "the token is not one of api.tokens"), (502, "<html>", "status 502 instead of the diagnostics"),
@@ -18,6 +18,6 @@ import Testing
         ]
     )
     func whatAServiceSaysInsteadIsPrinted(status: Int, body: String, text: String) {
-        #expect(StatusCommand.UnexpectedAnswer(status: status, body: body).description == text)
+        #expect(DiagnosticsRequest.UnexpectedAnswer(status: status, body: body).description == text)
     }
 }
