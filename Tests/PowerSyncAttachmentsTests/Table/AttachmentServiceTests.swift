@@ -39,12 +39,13 @@ struct AttachmentServiceTests {
     @Test
     func `a call from inside a callback is an error, and no deadlock`() async throws {
         try await AttachmentRows.with { rows async throws in
-            let service = AttachmentService(context: rows.context)
-            let other = AttachmentService(context: rows.context)
-            try service.checkNotInContext()
+            let (table, otherTable) = (SharedAttachmentTable(), SharedAttachmentTable())
+            let service = AttachmentService(context: rows.context, table: table)
+            let other = AttachmentService(context: rows.context, table: otherTable)
+            try table.checkNotInTurn()
             try await service.withContext { _ in
-                #expect { try service.checkNotInContext() } throws: { Self.isGeneralError($0) }
-                try other.checkNotInContext()
+                #expect { try table.checkNotInTurn() } throws: { Self.isGeneralError($0) }
+                try otherTable.checkNotInTurn()
                 try await other.withContext { _ -> Void in
                     await #expect {
                         try await service.withContext { _ in }
