@@ -250,8 +250,10 @@ extension AttachmentRunner {
     ) async {
         let deadline = clock.now + Self.grace
         state.withLockedValue { $0.stops += 1 }
-        let timer = Task {
+        // A timer that was cancelled must not keep the runner for a moment.
+        let timer = Task { [weak self, clock = context.clock] in
             try await clock.sleep(until: deadline)
+            guard let self else { return }
             leaveHolder(error)
             if leavesReferences { state.withLockedValue { $0.references }?.scope.leave(error) }
             if leavesVerification { state.withLockedValue { $0.verification }?.scope.leave(error) }

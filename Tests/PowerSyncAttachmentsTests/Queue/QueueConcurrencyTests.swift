@@ -224,9 +224,9 @@ struct QueueConcurrencyTests {
         try await queue?.startSync()
         try await harness.link("a")
         try await gate.waitForArrivals(1)
-        weak let runner = queue?.runner
+        weak let weakRunner = queue?.runner
         queue = nil
-        #expect(runner == nil)
+        #expect(weakRunner == nil)
         // The runner ends the stream of its progress with its last reference.
         for await _ in progress {}
         try await harness.database.close()
