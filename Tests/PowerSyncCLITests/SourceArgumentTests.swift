@@ -62,8 +62,8 @@ import Testing
 
     private static let model = Modules(sources: [ModelSourceModule.self], storages: [ModelStorageModule.self])
 
-    @Test func itsFormIsThatOfItsModule() throws {
-        try CommandModules.$current.withValue(Self.model) {
+    @Test func itsFormIsThatOfItsModule() {
+        CommandModules.$current.withValue(Self.model) {
             #expect(try SourceArgument.read("model:lists,todos").description == "model of lists, todos")
             #expect(SourceArgument.forms == "model:table,table")
             #expect(SourceArgument.passwordPlaces.isEmpty)

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PowerSyncServiceCore
+import PowerSyncSyncConfig
 import ServiceTestSupport
 import TestSupport
 import Testing

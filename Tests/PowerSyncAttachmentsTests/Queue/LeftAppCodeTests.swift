@@ -99,9 +99,8 @@ import Testing
                     }
                 }
             }
-            let place = place
             return harness.makeQueue(options) {
-                switch place {
+                switch self.place {
                 case .watchingReferences:
                     AsyncThrowingStream {
                         await self.reach(.watchingReferences)
