@@ -62,9 +62,10 @@ import Testing
 
     private static let model = Modules(sources: [ModelSourceModule.self], storages: [ModelStorageModule.self])
 
-    @Test func itsFormIsThatOfItsModule() {
-        CommandModules.$current.withValue(Self.model) {
-            #expect(try SourceArgument.read("model:lists,todos").description == "model of lists, todos")
+    @Test func itsFormIsThatOfItsModule() throws {
+        try CommandModules.$current.withValue(Self.model) {
+            let source = try SourceArgument.read("model:lists,todos")
+            #expect(source.description == "model of lists, todos")
             #expect(SourceArgument.forms == "model:table,table")
             #expect(SourceArgument.passwordPlaces.isEmpty)
             #expect(
