@@ -26,7 +26,7 @@ import Testing
         }
 
         func cancel() {
-            watched.cancel()
+            watch.cancel()
             change.finish()
         }
     }

@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncCore
 import PowerSyncProtocol
 import PowerSyncTesting
