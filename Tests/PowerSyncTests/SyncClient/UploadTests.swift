@@ -246,8 +246,10 @@ import Testing
         stream.send(.checkpoint(1))
         try await harness.clock.waitForTimer(of: .seconds(1))
         harness.clock.advance(by: .seconds(1))
-        // Another process writes; nobody tells the upload loop.
-        try await DatabaseQueue(path: path).write { db in
+        // Another process writes, and waits for the writer of this one; nothing tells the upload loop.
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(5)
+        try await DatabaseQueue(path: path, configuration: configuration).write { db in
             try db.execute(
                 sql: """
                     INSERT INTO ps_crud (tx_id, data)
