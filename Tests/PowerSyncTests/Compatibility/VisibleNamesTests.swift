@@ -43,9 +43,8 @@ private let isAppCompilerThere = ProcessInfo.processInfo.environment["POWERSYNC_
     /// GRDB, swift-nio with -ssl and -extras, swift-crypto, and what these need of swift-atomics and swift-collections.
     private static let visibleModules: Set = [
         "Atomics", "BasicContainers", "ContainersPreview", "Crypto", "CryptoBoringWrapper", "CryptoExtras",
-        "DequeModule", "GRDB",
-        "InternalCollectionsUtilities", "PowerSync", "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol",
-        "PowerSyncSQLite",
+        "DequeModule", "GRDB", "InternalCollectionsUtilities", "PowerSync", "PowerSyncAttachments",
+        "PowerSyncClient", "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite",
         "PowerSyncUpload", "RSocket",
     ]
 
