@@ -17,9 +17,6 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
     /// How much longer than other unfinished files those of downloads are kept, in seconds: a week.
     private static let downloadGrace: TimeInterval = 7 * 86_400
 
-    // An actor by declaration only, as in the established SDK: what it does is not isolated, since operations on different files run at
-    // the same time.
-
     private let files: FileManagerBox
     private let directory: String?
 

@@ -121,7 +121,7 @@ final class OpenFile: Sendable {
     /// One descriptor at a time has it, of all processes. It goes with the descriptor, however the process ends. Where the file
     /// system has no locks, everybody gets it.
     ///
-    /// - Returns: Whether no other owner has it.
+    /// - Returns: Whether nobody else has it.
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
     func lock() throws -> Bool {
         do {

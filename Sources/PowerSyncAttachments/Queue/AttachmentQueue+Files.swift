@@ -11,17 +11,26 @@ extension AttachmentQueue {
     /// Maps a file name to a path.
     @Sendable
     public func getLocalUri(_ filename: String) async -> String {
-        await upkeep.files.paths.locate(filename)
+        await lifecycle.parts.paths.locate(filename)
     }
 
     /// Follows references that the app has collected by itself: the complete set.
     public func processWatchedAttachments(items: [WatchedAttachmentItem]) async throws {
-        try await upkeep.process(items, deliveredAt: upkeep.transfers.environment.now())
+        let parts = lifecycle.parts
+        try await parts.process(items, deliveredAt: parts.environment.now())
     }
 
-    /// Saves a file on this device under a new id, and queues its upload.
+    /// Saves a file on this device, and queues its upload.
     ///
-    /// All but the id and the text is as in ``saveFile(data:mediaType:fileExtension:id:metaData:updateHook:)``.
+    /// Works offline, and before ``startSync()``.
+    ///
+    /// - Parameters:
+    ///   - data: The content.
+    ///   - mediaType: The MIME type.
+    ///   - fileExtension: The extension, without the dot.
+    ///   - updateHook: Links the new id, in the transaction that adds the row. It must not call the queue.
+    /// - Returns: The attachment.
+    /// - Throws: ``PowerSyncAttachmentError``, or what the hook or the database throws. Neither a row nor a file is left then.
     @discardableResult
     public func saveFile(
         data: Data,
@@ -29,12 +38,11 @@ extension AttachmentQueue {
         fileExtension: String?,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
-        try await save(.data(data), mediaType, fileExtension, nil, nil, updateHook)
+        let description = FileSaver.Description(mediaType: mediaType, fileExtension: fileExtension)
+        return try await lifecycle.parts.saver.save(.data(data), description, hook: updateHook)
     }
 
-    /// Saves a file on this device under an id of the app's or a new one, and queues its upload.
-    ///
-    /// Works offline, and before ``startSync()``.
+    /// Saves a file on this device under an id of the app's, and queues its upload.
     ///
     /// - Parameters:
     ///   - data: The content.
@@ -44,8 +52,8 @@ extension AttachmentQueue {
     ///   - metaData: Free text for the row.
     ///   - updateHook: Links the id, in the transaction that adds the row. It must not call the queue.
     /// - Returns: The attachment.
-    /// - Throws: ``PowerSyncAttachmentError``, with ``PowerSyncAttachmentError/generalError(_:)`` when the id has a row already, or what the
-    ///   hook or the database throws. Neither a row nor a file is left then.
+    /// - Throws: ``PowerSyncAttachmentError/generalError(_:)`` when the id has a row already, else as
+    ///   ``saveFile(data:mediaType:fileExtension:updateHook:)``.
     @discardableResult
     public func saveFile(
         data: Data,
@@ -55,13 +63,19 @@ extension AttachmentQueue {
         metaData: String? = nil,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
-        try await save(.data(data), mediaType, fileExtension, id, metaData, updateHook)
+        let description = FileSaver.Description(
+            id: id,
+            mediaType: mediaType,
+            fileExtension: fileExtension,
+            metaData: metaData
+        )
+        return try await lifecycle.parts.saver.save(.data(data), description, hook: updateHook)
     }
 
     /// Saves a file on this device, and queues its upload, without linking its id.
     ///
     /// The app has to link the id before `watchAttachments` reports the next references, or the file is archived once it is
-    /// uploaded. All else is as in ``saveFile(data:mediaType:fileExtension:id:metaData:updateHook:)``.
+    /// uploaded.
     @discardableResult
     public func saveFile(
         data: Data,
@@ -70,14 +84,29 @@ extension AttachmentQueue {
         id: String? = nil,
         metaData: String? = nil
     ) async throws -> Attachment {
-        try await save(.data(data), mediaType, fileExtension, id, metaData) { _, _ in }
+        try await saveFile(
+            data: data,
+            mediaType: mediaType,
+            fileExtension: fileExtension,
+            id: id,
+            metaData: metaData,
+            updateHook: { _, _ in }
+        )
     }
 
-    /// Saves a file that is on this device already, at an absolute path, without reading it into memory, and queues its upload.
+    /// Saves a file that is on this device already, without reading it into memory, and queues its upload.
     ///
-    /// With `move` the file is moved; it is copied otherwise. If saving fails or is cancelled, it is where it was. When there is no such
-    /// file, ``PowerSyncAttachmentError/fileNotFound(_:)`` is thrown. All else is as in
-    /// ``saveFile(data:mediaType:fileExtension:id:metaData:updateHook:)``.
+    /// - Parameters:
+    ///   - path: The absolute path of the file.
+    ///   - move: Whether the file is moved; it is copied otherwise. If saving fails or is cancelled, it is where it was.
+    ///   - mediaType: The MIME type.
+    ///   - fileExtension: The extension, without the dot.
+    ///   - id: The id; `nil` for a new one.
+    ///   - metaData: Free text for the row.
+    ///   - updateHook: Links the id, in the transaction that adds the row. It must not call the queue.
+    /// - Returns: The attachment.
+    /// - Throws: ``PowerSyncAttachmentError/fileNotFound(_:)`` when there is no such file, else as
+    ///   ``saveFile(data:mediaType:fileExtension:id:metaData:updateHook:)``.
     @discardableResult
     public func saveFile(
         fromFile path: String,
@@ -88,13 +117,26 @@ extension AttachmentQueue {
         metaData: String? = nil,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void = { _, _ in }
     ) async throws -> Attachment {
-        try await save(.file(path: path, move: move), mediaType, fileExtension, id, metaData, updateHook)
+        let description = FileSaver.Description(
+            id: id,
+            mediaType: mediaType,
+            fileExtension: fileExtension,
+            metaData: metaData
+        )
+        return try await lifecycle.parts.saver.save(.file(path: path, move: move), description, hook: updateHook)
     }
 
     /// Saves a file whose content comes chunk by chunk, and queues its upload.
     ///
-    /// If the stream throws, nothing is saved, and its error is thrown. All else is as in
-    /// ``saveFile(data:mediaType:fileExtension:id:metaData:updateHook:)``.
+    /// - Parameters:
+    ///   - stream: The content. If it throws, nothing is saved.
+    ///   - mediaType: The MIME type.
+    ///   - fileExtension: The extension, without the dot.
+    ///   - id: The id; `nil` for a new one.
+    ///   - metaData: Free text for the row.
+    ///   - updateHook: Links the id, in the transaction that adds the row. It must not call the queue.
+    /// - Returns: The attachment.
+    /// - Throws: What the stream throws, else as ``saveFile(data:mediaType:fileExtension:id:metaData:updateHook:)``.
     @discardableResult
     public func saveFile<Chunks: AsyncSequence & Sendable>(
         stream: Chunks,
@@ -104,24 +146,13 @@ extension AttachmentQueue {
         metaData: String? = nil,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void = { _, _ in }
     ) async throws -> Attachment where Chunks.Element == Data {
-        try await save(.chunks(AttachmentChunks(stream)), mediaType, fileExtension, id, metaData, updateHook)
-    }
-
-    private func save(
-        _ source: FileSaver.Source,
-        _ mediaType: String,
-        _ fileExtension: String?,
-        _ id: String?,
-        _ metaData: String?,
-        _ hook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
-    ) async throws -> Attachment {
         let description = FileSaver.Description(
             id: id,
             mediaType: mediaType,
             fileExtension: fileExtension,
             metaData: metaData
         )
-        return try await upkeep.saver.save(source, description, hook: hook)
+        return try await lifecycle.parts.saver.save(.chunks(AttachmentChunks(stream)), description, hook: updateHook)
     }
 
     /// Queues the deletion of a file from the remote storage and from this device, without unlinking its id.

@@ -8,42 +8,40 @@ extension AttachmentQueue {
     ///
     /// - Throws: Why it failed.
     public func waitForInit() async throws {
-        try await runner.waitForVerification()
+        try await lifecycle.waitForInit()
     }
 
     /// Creates the directories, verifies rows and files, and begins to follow references and to transfer.
     ///
     /// A queue that is started already starts again. Safe to call concurrently.
     ///
-    /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, ``PowerSyncAttachmentError/generalError(_:)`` when the queue is
-    ///   stopped before it has started, or why the directories cannot be created or the rows cannot be verified; the queue is stopped then.
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or why the directories cannot be created or the rows
+    ///   cannot be verified; the queue is stopped then.
     public func startSync() async throws {
-        try await runner.start()
+        try await lifecycle.start()
     }
 
     /// Ends the transfers.
     ///
     /// When it returns, no row is written any more. The queue can be started again.
     ///
-    /// Code of the app that ignores its cancellation is waited for half a second: a call of a storage, a transport or a
-    /// ``SyncErrorHandler``, the stream of references, or a ``startSync()`` that waits for one of them. What comes of it later has no effect.
+    /// A transfer that ignores its cancellation is waited for half a second; what comes of it later is thrown away.
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``.
     public func stopSyncing() async throws {
-        try await runner.stop()
+        try await lifecycle.stop()
     }
 
     /// Ends the transfers; another name of ``stopSyncing()``.
     public func stopSync() async throws {
-        try await runner.stop()
+        try await lifecycle.stop()
     }
 
     /// Ends the transfers for good.
     ///
-    /// A second call does nothing. Saving and deleting files still works; the next queue of the table transfers. Code of the app is waited
-    /// for as by ``stopSyncing()``.
+    /// A second call does nothing. Saving and deleting files still works; the next queue of the table transfers.
     public func close() async throws {
-        try await runner.close()
+        try await lifecycle.close()
     }
 
     /// Compares all rows with the files on this device, and repairs them.
@@ -53,8 +51,8 @@ extension AttachmentQueue {
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or an error of the database.
     public func verifyAttachments() async throws {
-        try runner.checkIsOpen()
-        try await upkeep.verify()
+        try lifecycle.checkIsOpen()
+        try await lifecycle.parts.verify()
     }
 
     /// Removes all archived attachments that the cache has no room for, with their files.
@@ -62,8 +60,8 @@ extension AttachmentQueue {
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or an error of the database. Files that cannot be
     ///   removed are logged, and kept with their rows.
     public func expireCache() async throws {
-        try runner.checkIsOpen()
-        try await upkeep.expire()
+        try lifecycle.checkIsOpen()
+        try await lifecycle.parts.expire()
     }
 
     /// Removes all attachments from this device: the rows, and everything in the attachments directory.
@@ -71,14 +69,10 @@ extension AttachmentQueue {
     /// Files that the app still refers to are downloaded again when the references are next read. At sign-out call
     /// ``stopSyncing()``, then this, then ``PowerSyncDatabaseProtocol/disconnectAndClear()``.
     ///
-    /// It ends within a second, whatever the app's code does: after half a second a call of the local storage that keeps another call of a
-    /// queue from ending, such as ``verifyAttachments()``, is left, and that call throws. ``FileManagerStorageAdapter`` may take longer.
-    ///
     /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)`` when the directory is the home or the root directory,
-    ///   ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, ``PowerSyncAttachmentError/generalError(_:)`` when the local storage or a
-    ///   callback of `withContext` has not returned after a second, or an error of the database or the storage.
+    ///   ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or an error of the database or the storage.
     public func clearQueue() async throws {
-        try await runner.clear()
+        try await lifecycle.clear()
     }
 
     /// Removes files in the attachments directory that no row refers to.
@@ -91,12 +85,12 @@ extension AttachmentQueue {
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or an error of the database or the storage.
     @discardableResult
     public func sweepOrphanFiles(olderThan age: Duration) async throws -> Int {
-        try runner.checkIsOpen()
-        return try await upkeep.sweepOrphans(olderThan: age)
+        try lifecycle.checkIsOpen()
+        return try await lifecycle.parts.sweepOrphans(olderThan: age)
     }
 
     /// How many rows and bytes there are in each state.
     public func stats() async throws -> AttachmentQueueStats {
-        try await upkeep.stats()
+        try await lifecycle.parts.stats()
     }
 }

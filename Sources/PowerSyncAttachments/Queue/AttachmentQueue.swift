@@ -51,13 +51,10 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
     /// What transfers.
     public let syncingService: SyncingService
 
-    // The rest is not isolated either: the actor is the name that the established SDK gives it, and the runner has the state.
-
-    nonisolated let runner: AttachmentRunner
-    nonisolated let upkeep: AttachmentUpkeep
+    nonisolated let lifecycle: QueueLifecycle
 
     /// Whether ``close()`` was called.
-    public var closed: Bool { runner.isClosed }
+    public var closed: Bool { lifecycle.isClosed }
 
     /// Creates a queue over a remote storage that takes and gives whole files.
     ///
@@ -125,7 +122,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         options: AttachmentQueueOptions,
         environment: AttachmentEnvironment = AttachmentEnvironment()
     ) {
-        let upkeep = options.makeUpkeep(
+        let parts = options.makeParts(
             db: db,
             storage: storage,
             directory: attachmentsDirectory,
@@ -137,12 +134,9 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         self.remoteStorage = storage.remoteStorage
         self.localStorage = localStorage
         self.downloadAttachments = options.downloadAttachments
-        self.logger = upkeep.files.logger
-        self.attachmentsService = upkeep.files.service
-        self.upkeep = upkeep
-        let runner = AttachmentRunner(upkeep: upkeep)
-        self.runner = runner
-        self.syncingService = SyncingService(runner: runner)
-        runner.verify()
+        self.logger = parts.logger
+        self.attachmentsService = parts.service
+        self.syncingService = SyncingService(engine: parts.engine)
+        lifecycle = QueueLifecycle(parts: parts)
     }
 }

@@ -78,9 +78,15 @@ extension AttachmentQueueProtocol {
         fileExtension: String?,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
-        let saver = FileSaver(files: try await files()) {
-            await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1)
-        }
+        let tableName = try await attachmentsService.withContext { $0.tableName }
+        let saver = FileSaver(
+            service: attachmentsService,
+            localStorage: localStorage,
+            paths: AttachmentPaths(directory: nil) { await getLocalUri($0) },
+            table: SharedAttachmentTables.shared.table(named: tableName, of: db),
+            logger: db.logger,
+            filename: { await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1) }
+        )
         let description = FileSaver.Description(mediaType: mediaType, fileExtension: fileExtension)
         return try await saver.save(.data(data), description, hook: updateHook)
     }
@@ -91,30 +97,26 @@ extension AttachmentQueueProtocol {
         attachmentId: String,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
-        try await attachmentsService.withContext { try await $0.table.markDeleted(id: attachmentId, hook: updateHook) }
+        try await attachmentsService.withContext { try await $0.markDeleted(id: attachmentId, hook: updateHook) }
     }
 
     /// Follows references that the app has collected by itself: the complete set.
     public func processWatchedAttachments(items: [WatchedAttachmentItem]) async throws {
-        let deliveredAt = Date()
-        _ = try await files().process(
-            items,
-            newFilename: { await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1) },
-            deliveredAt: deliveredAt,
-            downloads: downloadAttachments
-        )
-    }
-
-    /// The attachments on this device, where the requirements say that they are.
-    private func files() async throws -> AttachmentFiles {
-        let tableName = try await attachmentsService.withContext { $0.tableName }
-        return AttachmentFiles(
-            service: attachmentsService,
-            table: SharedAttachmentTables.shared.table(named: tableName, of: db),
-            storage: localStorage,
-            paths: AttachmentPaths(directory: nil) { await getLocalUri($0) },
-            directory: nil,
-            logger: db.logger
-        )
+        let deliveredAt = Date().millisecondsSince1970
+        let paths = AttachmentPaths(directory: nil) { await getLocalUri($0) }
+        _ = try await attachmentsService.withContext { context in
+            try await context.process(
+                items,
+                filenames: { item in
+                    try await paths.filename(of: item) {
+                        await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1)
+                    }
+                },
+                deliveredAt: deliveredAt,
+                downloads: downloadAttachments,
+                localUri: paths.path,
+                storage: localStorage
+            )
+        }
     }
 }

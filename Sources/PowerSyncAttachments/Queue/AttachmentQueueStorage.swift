@@ -36,4 +36,12 @@ extension AttachmentQueueStorage {
         case .transport(let transport): transport
         }
     }
+
+    /// Whether an interrupted download can be continued.
+    var keepsPartialDownloads: Bool {
+        switch self {
+        case .remote: false
+        case .transport: true
+        }
+    }
 }

@@ -27,12 +27,15 @@ struct FileSaver: Sendable {
     }
 
     /// What an app does in the transaction that saves a file.
-    typealias UpdateHook = AttachmentTable.UpdateHook
+    typealias UpdateHook = AttachmentContext.UpdateHook
 
-    /// The attachments on this device.
-    let files: AttachmentFiles
+    let service: any AttachmentServiceProtocol
+    let localStorage: any LocalStorageAdapter
+    let paths: AttachmentPaths
+    let table: SharedAttachmentTable
+    let logger: any LoggerProtocol
     /// Makes the name of a new file.
-    let filename: AttachmentPaths.NewFilename
+    let filename: @Sendable (_ id: String, _ fileExtension: String?) async -> String
 
     /// A new id: a UUID of version 4 in lower case.
     static func makeID() -> String {
@@ -60,12 +63,12 @@ struct FileSaver: Sendable {
         let id = description.id ?? FileSaver.makeID()
         guard !id.isEmpty else { throw PowerSyncAttachmentError.generalError("The id of an attachment is empty.") }
         let filename = await filename(id, description.fileExtension)
-        let path = try await files.paths.path(of: filename)
-        guard files.table.claim(id) else { throw AttachmentTable.duplicate(id) }
-        defer { files.table.release(id) }
+        let path = try await paths.path(of: filename)
+        guard table.claim(id) else { throw AttachmentContext.duplicate(id) }
+        defer { table.release(id) }
         let isInPlace = await source.isFile(at: path)
-        let claimed = files.table.paths.claim(isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
-        defer { files.table.paths.release(claimed) }
+        let claimed = table.paths.claim(isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
+        defer { table.paths.release(claimed) }
         // No row has a new id, a name with it or a path with that: nothing has to be looked through.
         let isNameNew = description.id == nil && filename.contains(id)
         let isPathNew = isNameNew && path.hasSuffix(filename)
@@ -102,9 +105,9 @@ struct FileSaver: Sendable {
     ///
     /// - Returns: The paths that no row has.
     private func unusedPaths(_ paths: [String], _ id: String, _ filename: String) async throws -> [String] {
-        try await files.service.withContext { context in
-            try await context.table.checkIsNew(id: id, filename: filename)
-            return try await context.table.unusedPaths(paths, besides: id)
+        try await service.withContext { context in
+            try await context.checkIsNew(id: id, filename: filename)
+            return try await context.unusedPaths(paths, besides: id)
         }
     }
 
@@ -113,7 +116,7 @@ struct FileSaver: Sendable {
         atFirstFreeOf paths: [String],
         _ filename: String
     ) async throws -> CreatedAttachmentFile {
-        guard let file = try await files.storage.createFile(content, atFirstFreeOf: paths) else {
+        guard let file = try await localStorage.createFile(content, atFirstFreeOf: paths) else {
             throw AttachmentPath.taken(paths, filename)
         }
         return file
@@ -122,7 +125,7 @@ struct FileSaver: Sendable {
     /// The file that was created, or the one that is in its place.
     private func existing(_ created: CreatedAttachmentFile?, or path: String) async throws -> CreatedAttachmentFile {
         if let created { return created }
-        guard let size = try await files.storage.fileSize(filePath: path) else {
+        guard let size = try await localStorage.fileSize(filePath: path) else {
             throw PowerSyncAttachmentError.fileNotFound(path)
         }
         return CreatedAttachmentFile(path: path, size: size)
@@ -135,22 +138,25 @@ struct FileSaver: Sendable {
         isNameNew: Bool,
         _ hook: @escaping UpdateHook
     ) async throws -> Attachment {
-        try await files.service.withContext { context in
+        try await service.withContext { context in
             // `clearQueue` may have emptied the directory.
-            guard try await files.storage.fileExists(filePath: path) else {
+            guard try await localStorage.fileExists(filePath: path) else {
                 throw PowerSyncAttachmentError.fileNotFound(path)
             }
-            return try await context.table.insertSaved(attachment, isNameNew: isNameNew, hook: hook)
+            return try await context.insertSaved(attachment, isNameNew: isNameNew, hook: hook)
         }
     }
 
     /// Removes the file that this save has created.
     private func discard(_ path: String) async {
-        await Task.ignoringCancellation { [files] in
+        await Task.ignoringCancellation { [localStorage, logger] in
             do {
-                try await files.storage.deleteFile(filePath: path)
+                try await localStorage.deleteFile(filePath: path)
             } catch {
-                files.log(.warning, "A file that was not saved is left at \(path): \(error.localizedDescription)")
+                logger.warning(
+                    "A file that was not saved is left at \(path): \(error.localizedDescription)",
+                    tag: LogTag.attachments
+                )
             }
         }
     }
@@ -159,13 +165,13 @@ struct FileSaver: Sendable {
     ///
     /// Without it the file is saved nevertheless, which is what the caller has to know.
     private func removeSource(_ path: String) async {
-        await Task.ignoringCancellation { [files] in
+        await Task.ignoringCancellation { [localStorage, logger] in
             do {
-                try await files.storage.removeSource(sourcePath: path)
+                try await localStorage.removeSource(sourcePath: path)
             } catch {
-                files.log(
-                    .warning,
-                    "A file was saved, but could not be removed from \(path): \(error.localizedDescription)"
+                logger.warning(
+                    "A file was saved, but could not be removed from \(path): \(error.localizedDescription)",
+                    tag: LogTag.attachments
                 )
             }
         }

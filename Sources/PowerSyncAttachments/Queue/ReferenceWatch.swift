@@ -52,10 +52,8 @@ struct ReferenceWatch: Sendable {
             group.addTask {
                 defer { newest.finish() }
                 do {
-                    try await AppCodeScope.call {
-                        for try await items in try references() {
-                            newest.yield(Element(items: items, deliveredAt: now()))
-                        }
+                    for try await items in try references() {
+                        newest.yield(Element(items: items, deliveredAt: now()))
                     }
                     return (.finished, 0)
                 } catch {

@@ -3,7 +3,7 @@ import PowerSyncClient
 
 /// What is known of a file before it has been downloaded.
 struct DownloadExpectation {
-    /// The most bytes that become of a file which the storage compresses and whose size is not known: 256 MiB.
+    /// The most bytes that become of a file which the storage compresses and whose size nobody knows: 256 MiB.
     static let largestDecompressedFile: Int64 = 256 << 20
 
     /// The size that the storage announced.

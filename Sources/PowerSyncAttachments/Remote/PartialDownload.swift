@@ -153,7 +153,7 @@ struct PartialDownload {
         }
     }
 
-    /// Checks that the file has not been removed: what is at its path now, and the record beside it, would belong to another download.
+    /// Checks that nobody has removed the file: what is at its path now, and the record beside it, would be somebody else's.
     private static func checkIsAtPath(_ file: OpenFile) throws {
         guard try file.isAtPath() else { throw PowerSyncAttachmentError.fileNotFound(file.path) }
     }

@@ -1,8 +1,9 @@
+import Foundation
 public import PowerSyncClient
 
 /// Access to the attachments table.
 ///
-/// A caller should hold the queue's lock: get it from ``AttachmentServiceProtocol/withContext(callback:)``.
+/// Whoever uses one should hold the queue's lock: get it from ``AttachmentServiceProtocol/withContext(callback:)``.
 ///
 /// Its properties are read with `await`, as in the established SDK: `await context.db`.
 public actor AttachmentContext: AttachmentContextProtocol {
@@ -16,9 +17,8 @@ public actor AttachmentContext: AttachmentContextProtocol {
     public let logger: any LoggerProtocol
     /// How many archived rows are kept, with their files.
     public let maxArchivedCount: Int64
-    // Only the name of an actor: the logic is that of the table.
-
-    nonisolated let table: AttachmentTable
+    /// The time, in milliseconds since 1970.
+    nonisolated let now: @Sendable () -> Int64
 
     /// Creates a context.
     ///
@@ -33,28 +33,34 @@ public actor AttachmentContext: AttachmentContextProtocol {
         logger: any LoggerProtocol,
         maxArchivedCount: Int64
     ) {
-        self.init(
-            table: AttachmentTable(db: db, name: tableName, logger: logger, maxArchivedCount: maxArchivedCount)
-        )
+        self.init(db: db, tableName: tableName, logger: logger, maxArchivedCount: maxArchivedCount) {
+            Date().millisecondsSince1970
+        }
     }
 
-    /// Creates a context of a table.
-    init(table: AttachmentTable) {
-        self.table = table
-        db = table.db
-        tableName = table.name
-        logger = table.logger
-        maxArchivedCount = table.maxArchivedCount
+    /// Creates a context with a clock of its own.
+    init(
+        db: any PowerSyncDatabaseProtocol,
+        tableName: String,
+        logger: any LoggerProtocol,
+        maxArchivedCount: Int64,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.db = db
+        self.tableName = tableName
+        self.logger = logger
+        self.maxArchivedCount = maxArchivedCount
+        self.now = now
     }
 
     /// Archives the row of an id.
     public func ignoreAttachment(id: String) async throws {
-        try await table.ignore(id: id)
+        try await ignore(id: id, now: now())
     }
 
     /// Writes rows in one transaction.
     public func saveAttachments(attachments: [Attachment]) async throws {
-        try await table.save(attachments)
+        try await save(attachments, now: now())
     }
 
     /// Writes a row in a transaction of the caller.
@@ -62,6 +68,8 @@ public actor AttachmentContext: AttachmentContextProtocol {
         _ attachment: Attachment,
         context: any ConnectionContext
     ) throws -> Attachment {
-        try table.upsert(attachment, in: context)
+        let stored = attachment.with(timestamp: now())
+        try store.upsert(stored, in: context)
+        return stored
     }
 }

@@ -7,9 +7,6 @@ struct AttachmentPaths: Sendable {
     /// Maps a file name to a path.
     let locate: @Sendable (_ filename: String) async -> String
 
-    /// Makes the name of a new file.
-    typealias NewFilename = @Sendable (_ id: String, _ fileExtension: String?) async -> String
-
     /// The name of a new file: `<id>.<extension>`, with the extension `attachment` when there is none.
     static func newFilename(id: String, fileExtension: String?) -> String {
         let fileExtension = fileExtension ?? ""
@@ -25,7 +22,7 @@ struct AttachmentPaths: Sendable {
     /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)``
     func filename(
         of item: WatchedAttachmentItem,
-        newFilename: NewFilename
+        newFilename: (_ id: String, _ fileExtension: String?) async -> String = AttachmentPaths.newFilename
     ) async throws -> String {
         let filename: String
         if let name = item.filename {
@@ -44,18 +41,8 @@ struct AttachmentPaths: Sendable {
     @Sendable
     func path(of filename: String) async throws -> String {
         try AttachmentPath.check(filename: filename)
-        guard let directory else { return try await AppCodeScope.call { await locate(filename) } }
         let path = await locate(filename)
-        try AttachmentPath.check(path: path, inside: directory)
+        if let directory { try AttachmentPath.check(path: path, inside: directory) }
         return path
-    }
-
-    /// The path of a file; `nil` when its name breaks the rules of ``AttachmentPath``.
-    func pathIfAllowed(of filename: String) async throws -> String? {
-        do {
-            return try await path(of: filename)
-        } catch PowerSyncAttachmentError.invalidPath {
-            return nil
-        }
     }
 }

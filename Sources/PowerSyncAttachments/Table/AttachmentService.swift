@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import PowerSyncClient
 import PowerSyncSQLite
 
@@ -6,16 +7,16 @@ import PowerSyncSQLite
 /// Queues over the same table of the same database share the lock.
 final class AttachmentService: AttachmentServiceProtocol {
     private let context: AttachmentContext
-    private let table: SharedAttachmentTable
+    private let lock: AsyncLock
 
     /// Creates a service.
     ///
     /// - Parameters:
     ///   - context: The table.
-    ///   - table: What the queues of the table share.
-    init(context: AttachmentContext, table: SharedAttachmentTable = SharedAttachmentTable()) {
+    ///   - lock: The lock of the table.
+    init(context: AttachmentContext, lock: AsyncLock = AsyncLock()) {
         self.context = context
-        self.table = table
+        self.lock = lock
     }
 
     /// Creates a service.
@@ -38,13 +39,26 @@ final class AttachmentService: AttachmentServiceProtocol {
     func withContext<R: Sendable>(
         callback: @Sendable @escaping (AttachmentContext) async throws -> R
     ) async throws -> R {
-        try table.checkNotInTurn()
+        try checkNotInContext()
         let context = context
-        return try await table.withTurn { try await callback(context) }
+        return try await lock.withLock { [lock] in
+            try await AttachmentTurn.run(holding: lock) { try await callback(context) }
+        }
+    }
+
+    /// Checks that this task does not run for a callback that has the table: waiting for the lock would never end.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError/generalError(_:)``
+    func checkNotInContext() throws {
+        guard !AttachmentTurn.isInside(lock) else {
+            throw PowerSyncAttachmentError.generalError(
+                "The attachment queue was called from inside withContext: use the context that the callback got."
+            )
+        }
     }
 
     func watchActiveAttachments() async throws -> AsyncThrowingStream<[String], any Error> {
-        let store = context.table.store
+        let store = context.store
         let options = WatchOptions(
             sql: "SELECT id, state FROM \(store.table) WHERE state IN (0, 1, 2) ORDER BY timestamp, id"
         ) { cursor in
@@ -65,5 +79,36 @@ final class AttachmentService: AttachmentServiceProtocol {
     private struct ActiveRow: Hashable, Sendable {
         let id: ExactText
         let state: Int
+    }
+}
+
+/// A callback that has the table, as the tasks that it waits for see it.
+private final class AttachmentTurn: Sendable {
+    @TaskLocal private static var current: AttachmentTurn?
+
+    private let lock: AsyncLock
+    private let outer: AttachmentTurn?
+    /// Tasks that the callback did not wait for keep the task-local value; they may ask for a turn of their own.
+    private let isOver = NIOLockedValueBox(false)
+
+    private init(lock: AsyncLock, outer: AttachmentTurn?) {
+        self.lock = lock
+        self.outer = outer
+    }
+
+    /// Whether this task runs for a callback that holds the lock.
+    static func isInside(_ lock: AsyncLock) -> Bool {
+        var turn = current
+        while let inner = turn {
+            if inner.lock === lock, !inner.isOver.withLockedValue(\.self) { return true }
+            turn = inner.outer
+        }
+        return false
+    }
+
+    static func run<R: Sendable>(holding lock: AsyncLock, _ body: () async throws -> R) async throws -> R {
+        let turn = AttachmentTurn(lock: lock, outer: current)
+        defer { turn.isOver.withLockedValue { $0 = true } }
+        return try await $current.withValue(turn) { try await body() }
     }
 }

@@ -11,7 +11,7 @@ extension AttachmentStateMachine {
         }
     }
 
-    /// The storage was asked for the file.
+    /// Somebody has looked for the file.
     ///
     /// - Parameters:
     ///   - file: Where it is.

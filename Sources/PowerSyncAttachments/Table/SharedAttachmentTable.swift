@@ -10,23 +10,21 @@ final class SharedAttachmentTable: Sendable {
     private struct State {
         /// The ids of attachments whose file is being written, sent or removed.
         var claimed: Set<ExactText> = []
-        /// The ids in `claimed` that a caller asked for in vain.
+        /// The ids in `claimed` that somebody asked for in vain.
         var wanted: Set<ExactText> = []
         var members: [Int: @Sendable () -> Void] = [:]
         var lastID = 0
     }
 
     /// Held while rows are read and written.
-    private let lock = AsyncLock()
-    /// Who holds the lock.
-    private let turn = NIOLockedValueBox<AttachmentTurn?>(nil)
+    let lock = AsyncLock()
     /// What identifies the database: kept, so that nothing else gets its identity.
     private let owner: (any Sendable)?
     /// Where files are being written: shared with the other tables of the database, whose queues may have the same directory.
     let paths: ClaimedPaths
     private let state = NIOLockedValueBox(State())
 
-    /// Creates a table that no other queue shares.
+    /// Creates a table that is shared with nobody else.
     ///
     /// - Parameters:
     ///   - owner: Lives as long as the table.
@@ -36,42 +34,9 @@ final class SharedAttachmentTable: Sendable {
         self.paths = paths
     }
 
-    /// Runs a body that reads and writes rows, while no other one runs.
-    ///
-    /// - Throws: `CancellationError` when the task is cancelled while it waits, or what the body throws.
-    func withTurn<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
-        try await lock.withLock {
-            let turn = AttachmentTurn(table: self)
-            self.turn.withLockedValue { $0 = turn }
-            defer { self.turn.withLockedValue { $0 = nil } }
-            return try await turn.run(body)
-        }
-    }
-
-    /// Checks that this task does not run for a body that has its turn: waiting for the next one would never end.
-    ///
-    /// - Throws: ``PowerSyncAttachmentError/generalError(_:)``
-    func checkNotInTurn() throws {
-        guard !AttachmentTurn.isInside(self) else {
-            throw PowerSyncAttachmentError.generalError(
-                "The attachment queue was called from inside withContext: use the context that the callback got."
-            )
-        }
-    }
-
-    /// Makes the body that has its turn go on without the app's code that it has called.
-    ///
-    /// - Parameters:
-    ///   - scope: Turns in this scope go on waiting.
-    ///   - error: What the calls throw.
-    func leaveTurn(besidesThoseOf scope: AppCodeScope, _ error: PowerSyncAttachmentError) {
-        guard let turn = turn.withLockedValue({ $0 }), !turn.scope.isInside(scope) else { return }
-        turn.scope.leave(error)
-    }
-
     /// Reserves the file of an attachment.
     ///
-    /// - Returns: `false` when another caller has it; all members are called when it is released.
+    /// - Returns: `false` when somebody else has it; all members are called when it is released.
     func claim(_ id: String) -> Bool {
         state.withLockedValue { state in
             let id = ExactText(id)
@@ -93,7 +58,7 @@ final class SharedAttachmentTable: Sendable {
 
     /// Registers a started queue.
     ///
-    /// - Parameter onRelease: Called when a reservation that a caller waits for was given back.
+    /// - Parameter onRelease: Called when a reservation that somebody waits for was given back.
     /// - Returns: The registration, which ends with its last reference.
     func join(onRelease: @escaping @Sendable () -> Void) -> Member {
         state.withLockedValue { state in
@@ -124,38 +89,6 @@ final class SharedAttachmentTable: Sendable {
         deinit {
             table.leave(id)
         }
-    }
-}
-
-/// A body that has its turn with a table, as the tasks that it waits for see it.
-private final class AttachmentTurn: Sendable {
-    @TaskLocal private static var current: AttachmentTurn?
-
-    /// The calls into the app's code that the body makes.
-    let scope = AppCodeScope.nested()
-    private let table: SharedAttachmentTable
-    private let outer: AttachmentTurn?
-    /// Tasks that the body did not wait for keep the task-local value; they may ask for a turn of their own.
-    private let isOver = NIOLockedValueBox(false)
-
-    init(table: SharedAttachmentTable) {
-        self.table = table
-        outer = AttachmentTurn.current
-    }
-
-    /// Whether this task runs for a body that has its turn with a table.
-    static func isInside(_ table: SharedAttachmentTable) -> Bool {
-        var turn = current
-        while let inner = turn {
-            if inner.table === table, !inner.isOver.withLockedValue(\.self) { return true }
-            turn = inner.outer
-        }
-        return false
-    }
-
-    func run<Value: Sendable>(_ body: () async throws -> Value) async throws -> Value {
-        defer { isOver.withLockedValue { $0 = true } }
-        return try await scope.run { try await Self.$current.withValue(self) { try await body() } }
     }
 }
 

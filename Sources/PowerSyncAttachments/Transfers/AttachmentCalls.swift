@@ -25,7 +25,7 @@ struct AttachmentCalls: Sendable {
         _ body: @escaping @Sendable (AppCall) async throws -> Value
     ) async throws -> Value {
         let part = AttachmentCallPart(name)
-        let (limit, since) = (context.options.callLimit, context.environment.now())
+        let (limit, since) = (context.options.callLimit, context.now())
         let call = AppCall(
             "\(name) of the attachment \(id)",
             limit: limit,
@@ -39,7 +39,7 @@ struct AttachmentCalls: Sendable {
             if let name = overdueName.withLockedValue({ $0 }) {
                 context.progress.returned(id)
                 overdueChanged(false)
-                context.files.log(.info, "\(name) of the attachment \(id), which was overdue, has returned.")
+                context.log(.info, "\(name) of the attachment \(id), which was overdue, has returned.")
             }
         }
         return try await AttachmentCallPart.$current.withValue(part) {
@@ -49,7 +49,7 @@ struct AttachmentCalls: Sendable {
                 part.becameOverdue()
                 let overdue = OverdueAttachmentCall(attachmentId: id, call: name, since: since)
                 context.progress.overdue(overdue)
-                context.files.log(
+                context.log(
                     .warning,
                     "\(overdue), without progress for \(limit.duration) (the limit is \(limit.option)). It was cancelled. Until it "
                         + "returns, this attachment waits; the others go on."
@@ -64,7 +64,7 @@ struct AttachmentCalls: Sendable {
     /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)``
     func path(of filename: String) async throws -> String {
         // Nothing of the app's is called where the queue knows the directory.
-        guard context.files.paths.directory == nil else { return try await context.files.paths.path(of: filename) }
-        return try await self("getLocalUri") { _ in try await context.files.paths.path(of: filename) }
+        guard context.paths.directory == nil else { return try await context.paths.path(of: filename) }
+        return try await self("getLocalUri") { _ in try await context.paths.path(of: filename) }
     }
 }

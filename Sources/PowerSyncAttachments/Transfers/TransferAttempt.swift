@@ -58,9 +58,9 @@ struct TransferAttempt: Sendable {
         guard let path = attachment.localUri else {
             throw Failure.localFileMissing(.generalError("The attachment \(attachment.id) has no local file."))
         }
-        guard try await context.files.storage.fileExists(filePath: path) else {
+        guard try await context.localStorage.fileExists(filePath: path) else {
             // On a volume that is not there, no file is lost.
-            if let directory = context.files.directory { try await context.files.storage.makeDir(path: directory) }
+            if let directory = context.directory { try await context.localStorage.makeDir(path: directory) }
             throw Failure.localFileMissing(.fileNotFound(path))
         }
         let located = LocatedAttachment(attachment: attachment, localPath: path)
@@ -84,13 +84,13 @@ struct TransferAttempt: Sendable {
         let temporaryPath = AttachmentPath.downloadPath(for: target)
         let located = LocatedAttachment(attachment: attachment.with(localUri: target), localPath: temporaryPath)
         // Transports write files; a remote storage's bytes go through the local storage, which makes the directories.
-        if !context.takesWholeFiles {
-            try await context.files.storage.makeDir(path: AttachmentPath.directory(of: temporaryPath))
+        if context.keepsPartialDownloads {
+            try await context.localStorage.makeDir(path: AttachmentPath.directory(of: temporaryPath))
         }
         try await calls(context.takesWholeFiles ? "downloadFile" : "download") { call in
             try await context.transport.download(located, progress: report(call))
         }
-        guard let size = try await context.files.storage.fileSize(filePath: temporaryPath) else {
+        guard let size = try await context.localStorage.fileSize(filePath: temporaryPath) else {
             throw PowerSyncAttachmentError.fileNotFound(temporaryPath)
         }
         return Completion(result: .downloaded(path: target, size: size), temporaryPath: temporaryPath)
@@ -108,7 +108,7 @@ struct TransferAttempt: Sendable {
         do {
             var paths = hasTarget ? AttachmentPath.downloadFiles(for: target) : []
             if let path = attachment.localUri, try await !isShared(path) { paths.append(path) }
-            for path in paths { try await context.files.removeFile(at: path) }
+            for path in paths { try await context.removeFile(at: path) }
         } catch {
             throw Failure.localFileNotRemoved(error)
         }
@@ -117,6 +117,6 @@ struct TransferAttempt: Sendable {
 
     private func isShared(_ path: String) async throws -> Bool {
         let id = attachment.id
-        return try await context.files.service.withContext { try await $0.table.isFileShared(path: path, besides: id) }
+        return try await context.service.withContext { try await $0.isFileShared(path: path, besides: id) }
     }
 }

@@ -22,8 +22,8 @@ extension TransferContext {
         let isOwn = attachment.filename.hasPrefix("\(attachment.id).") && path.hasSuffix("/\(attachment.filename)")
         var unused = candidates
         if !isOwn || attachment.localUri != nil {
-            unused = try await files.service.withContext {
-                try await $0.table.unusedPaths(candidates, besides: attachment.id)
+            unused = try await service.withContext {
+                try await $0.unusedPaths(candidates, besides: attachment.id)
             }
         }
         if let own = attachment.localUri, unused.contains(where: { ExactText($0) == ExactText(own) }) {
@@ -31,7 +31,7 @@ extension TransferContext {
             return own
         }
         for candidate in unused {
-            if let file = try await files.storage.createFile(.move(from: source), atFirstFreeOf: [candidate]) {
+            if let file = try await localStorage.createFile(.move(from: source), atFirstFreeOf: [candidate]) {
                 return file.path
             }
             guard try await isLeftOver(at: candidate, of: source, attachment.id) else { continue }
@@ -46,17 +46,17 @@ extension TransferContext {
     /// Renaming does nothing when both are names of one file, as after the end of a process between giving the second name and taking away
     /// the first one: another download would write into the file.
     private func move(_ source: String, to target: String) async throws {
-        try await files.storage.moveFile(sourcePath: source, targetPath: target)
-        try await files.removeFile(at: source)
+        try await localStorage.moveFile(sourcePath: source, targetPath: target)
+        try await removeFile(at: source)
     }
 
     /// Whether a file has the content of a download, and no row.
     private func isLeftOver(at path: String, of source: String, _ id: String) async throws -> Bool {
         guard
             (try? FileManager.default.destinationOfSymbolicLink(atPath: path)) == nil,
-            let size = try await files.storage.fileSize(filePath: path),
-            try await files.storage.fileSize(filePath: source) == size,
-            try await !files.service.withContext(callback: { try await $0.table.isFileShared(path: path, besides: id) })
+            let size = try await localStorage.fileSize(filePath: path),
+            try await localStorage.fileSize(filePath: source) == size,
+            try await !service.withContext(callback: { try await $0.isFileShared(path: path, besides: id) })
         else { return false }
         if let digest = try? await FileDigest.sha256(path: path),
             let other = try? await FileDigest.sha256(path: source)
@@ -64,7 +64,7 @@ extension TransferContext {
             return digest == other
         }
         // The storage is not in the file system.
-        let content = try await files.storage.readFile(filePath: path)
-        return try await files.storage.readFile(filePath: source) == content
+        let content = try await localStorage.readFile(filePath: path)
+        return try await localStorage.readFile(filePath: source) == content
     }
 }

@@ -9,8 +9,6 @@ public typealias AttachmentTransferPolicy =
 struct TransferOptions: Sendable {
     /// How many transfers run at a time.
     var maxConcurrentTransfers = 1
-    /// Decides what is tried again; `nil` for everything.
-    var errorHandler: (any SyncErrorHandler)?
     /// Asked before each transfer; `nil` allows all.
     var policy: AttachmentTransferPolicy?
     /// The least time between two looks at the table that are caused by triggers.
@@ -33,35 +31,55 @@ struct TransferOptions: Sendable {
 
 /// What transfers need.
 struct TransferContext: Sendable {
-    /// The attachments on this device.
-    let files: AttachmentFiles
     /// Moves the bytes.
     let transport: any AttachmentTransportAdapter
+    /// Whether an interrupted download can be continued.
+    let keepsPartialDownloads: Bool
+    /// Where the files are on this device.
+    let localStorage: any LocalStorageAdapter
+    /// The attachments table.
+    let service: any AttachmentServiceProtocol
+    /// The directory for files; `nil` when that is not known.
+    let directory: String?
+    /// Where each file is.
+    let paths: AttachmentPaths
+    /// Decides what is tried again; `nil` for everything.
+    let errorHandler: (any SyncErrorHandler)?
     /// How to transfer.
     let options: TransferOptions
-    /// Tells subscribers how far transfers are.
-    let progress = TransferProgressHub()
+    /// Where messages go.
+    let logger: any LoggerProtocol
+    /// What other queues of the table see.
+    let table: SharedAttachmentTable
+    /// Who is told how far transfers are.
+    let progress: TransferProgressHub
     /// Measures intervals and waits.
     let clock: ElapsedClock
-    /// The date, for messages, and random numbers.
-    let environment: AttachmentEnvironment
+    /// Random numbers, 0 ..< 1.
+    let random: @Sendable () -> Double
     /// Whether there is nothing to do any more.
     let isDatabaseClosed: @Sendable () -> Bool
+    /// The date, for messages.
+    var now: @Sendable () -> Date = { Date() }
 
-    /// Puts together what transfers need.
-    init(
-        files: AttachmentFiles,
-        transport: any AttachmentTransportAdapter,
-        options: TransferOptions,
-        environment: AttachmentEnvironment = AttachmentEnvironment(),
-        isDatabaseClosed: @escaping @Sendable () -> Bool = { false }
-    ) {
-        self.files = files
-        self.transport = transport
-        self.options = options
-        self.clock = ElapsedClock(environment.clock)
-        self.environment = environment
-        self.isDatabaseClosed = isDatabaseClosed
+    /// Removes archived attachments that the cache has no room for, one round.
+    ///
+    /// The caller holds the service's lock.
+    func expire(_ context: AttachmentContext, besides failed: Set<String> = []) async throws -> ExpiryRound {
+        try await context.expire(byteLimit: options.archivedCacheByteLimit, besides: failed) { attachment in
+            guard let path = attachment.localUri else { return }
+            // A file whose name breaks the rules is never touched.
+            guard (try? await paths.path(of: attachment.filename)) != nil else { return }
+            try await removeFile(at: path)
+        }
+    }
+
+    /// Removes a file, if there is one.
+    ///
+    /// It is asked for before: adapters of apps may throw for what is not there, and what throws is tried again for ever.
+    func removeFile(at path: String) async throws {
+        guard try await localStorage.fileExists(filePath: path) else { return }
+        try await localStorage.deleteFile(filePath: path)
     }
 
     /// Removes what an interrupted download has left.
@@ -70,13 +88,18 @@ struct TransferContext: Sendable {
     func discardPartialDownload(at target: String) async {
         for path in AttachmentPath.downloadFiles(for: target) {
             do {
-                try await files.removeFile(at: path)
+                try await removeFile(at: path)
             } catch {
-                files.log(.warning, "A part of a download could not be removed: \(error.localizedDescription)")
+                log(.warning, "A part of a download could not be removed: \(error.localizedDescription)")
             }
         }
     }
 
-    /// Whether the app's code takes and gives whole files, so that an interrupted download cannot be continued.
+    /// Whether the app's code takes and gives whole files.
     var takesWholeFiles: Bool { transport is BufferedAttachmentTransport }
+
+    /// Logs a message about attachments.
+    func log(_ severity: LogSeverity, _ message: String) {
+        logger.log(severity, message, tag: LogTag.attachments)
+    }
 }

@@ -12,8 +12,10 @@ final class TransferProgressHub: Sendable {
         /// The attachment of interest; `nil` for all.
         let id: ExactText?
         let signal: AsyncStream<Void>.Continuation
-        /// What has not been taken, the oldest news first.
-        private var news = OrderedValues<AttachmentTransferProgress>()
+        private var news: [ExactText: AttachmentTransferProgress] = [:]
+        /// The keys of `news`, the oldest news first, after those that have been taken.
+        private var order: [ExactText] = []
+        private var taken = 0
 
         init(id: ExactText?, signal: AsyncStream<Void>.Continuation) {
             self.id = id
@@ -21,19 +23,28 @@ final class TransferProgressHub: Sendable {
         }
 
         mutating func add(_ progress: AttachmentTransferProgress) {
-            guard id == nil || id == ExactText(progress.attachmentId) else { return }
-            news.update(progress, for: progress.attachmentId)
+            let changed = ExactText(progress.attachmentId)
+            guard id == nil || id == changed else { return }
+            if news.updateValue(progress, forKey: changed) == nil { order.append(changed) }
         }
 
         /// - Complexity: O(1) on average, however much there is: transfers wait meanwhile.
         mutating func takeOldest() -> AttachmentTransferProgress? {
-            news.popFirst()
+            guard taken < order.count else { return nil }
+            let oldest = news.removeValue(forKey: order[taken])
+            taken += 1
+            if taken * 2 >= order.count {
+                order.removeFirst(taken)
+                taken = 0
+            }
+            return oldest
         }
     }
 
     private struct State {
-        /// What runs, in the order in which it began.
-        var running = OrderedValues<AttachmentTransferProgress>()
+        var running: [ExactText: AttachmentTransferProgress] = [:]
+        /// The ids in `running`, in the order in which they began.
+        var order: [ExactText] = []
         /// The calls that have reached their limit, the oldest first.
         var overdue: [OverdueAttachmentCall] = []
         var finished = 0
@@ -47,7 +58,7 @@ final class TransferProgressHub: Sendable {
             var progress = AttachmentQueueProgress()
             progress.finishedTransfers = finished
             progress.remainingTransfers = max(remaining, running.count)
-            progress.running = running.values
+            progress.running = order.compactMap { running[$0] }
             progress.overdueCalls = overdue
             return progress
         }
@@ -61,7 +72,9 @@ final class TransferProgressHub: Sendable {
         ///
         /// - Returns: How far it was; `nil` if it did not run.
         mutating func ended(_ id: String) -> AttachmentTransferProgress? {
-            running.remove(id)
+            guard let progress = running.removeValue(forKey: ExactText(id)) else { return nil }
+            order.removeAll { $0 == ExactText(id) }
+            return progress
         }
     }
 
@@ -84,7 +97,8 @@ final class TransferProgressHub: Sendable {
     /// A transfer begins.
     func began(_ progress: AttachmentTransferProgress) {
         change { state in
-            state.running.update(progress, for: progress.attachmentId)
+            let id = ExactText(progress.attachmentId)
+            if state.running.updateValue(progress, forKey: id) == nil { state.order.append(id) }
             return progress
         }
     }
@@ -107,9 +121,9 @@ final class TransferProgressHub: Sendable {
     /// A running transfer has moved bytes; ignored when it is over.
     func moved(_ id: String, transferred: Int64, total: Int64?) {
         change { state in
-            guard let before = state.running[id] else { return nil }
+            guard let before = state.running[ExactText(id)] else { return nil }
             let progress = before.moved(transferred: transferred, total: total ?? before.totalBytes)
-            state.running.update(progress, for: id)
+            state.running[ExactText(id)] = progress
             return progress
         }
     }
@@ -166,7 +180,9 @@ final class TransferProgressHub: Sendable {
         let key = state.withLockedValue { state -> Int? in
             guard !state.isFinished else { return nil }
             var subscriber = Subscriber(id: id.map { ExactText($0) }, signal: signal)
-            for progress in state.running.values { subscriber.add(progress) }
+            for id in state.order {
+                if let progress = state.running[id] { subscriber.add(progress) }
+            }
             let key = state.makeID()
             state.subscribers[key] = subscriber
             return key

@@ -29,9 +29,11 @@ struct TransferSchedule {
     private var overdue: Set<ExactText> = []
     /// What runs, and was offered in another state, or is to be repeated.
     private var overtaken: Set<ExactText> = []
-    /// What may begin, the oldest first.
-    private var ready = OrderedValues<Attachment>()
-    private var priorities: [String] = []
+    private var ready: [ExactText: Attachment] = [:]
+    /// The ids of `ready`, the oldest first, from `next` on; it may contain ids that have left `ready`.
+    private var order: [ExactText] = []
+    private var nextInOrder = 0
+    private var priorities: [ExactText] = []
 
     /// Creates an empty schedule.
     init(limit: Int) {
@@ -54,14 +56,17 @@ struct TransferSchedule {
     ///
     /// - Parameter attachments: The attachments that may be transferred now, the oldest first.
     mutating func offer(_ attachments: [Attachment]) {
-        ready.removeAll()
+        ready.removeAll(keepingCapacity: true)
+        order.removeAll(keepingCapacity: true)
+        nextInOrder = 0
         for attachment in attachments {
             let id = ExactText(attachment.id)
             if let state = running[id] {
                 if state != attachment.state { overtaken.insert(id) }
                 continue
             }
-            ready.update(attachment, for: attachment.id)
+            guard ready.updateValue(attachment, forKey: id) == nil else { continue }
+            order.append(id)
         }
     }
 
@@ -73,7 +78,7 @@ struct TransferSchedule {
 
     /// Replaces the ids that go first, the most urgent first.
     mutating func prioritize(_ ids: [String]) {
-        priorities = ids
+        priorities = ids.map { ExactText($0) }
     }
 
     /// Takes the next attachment to transfer.
@@ -81,10 +86,19 @@ struct TransferSchedule {
     /// - Returns: `nil` when nothing is ready, the limit is reached, or the schedule is paused.
     mutating func next() -> Attachment? {
         guard !isPaused, used < limit, !ready.isEmpty else { return nil }
-        var attachment: Attachment?
-        for id in priorities where attachment == nil { attachment = ready.remove(id) }
-        guard let attachment = attachment ?? ready.popFirst() else { return nil }
-        running[ExactText(attachment.id)] = attachment.state
+        for id in priorities {
+            if let attachment = begin(id) { return attachment }
+        }
+        while nextInOrder < order.count {
+            defer { nextInOrder += 1 }
+            if let attachment = begin(order[nextInOrder]) { return attachment }
+        }
+        return nil
+    }
+
+    private mutating func begin(_ id: ExactText) -> Attachment? {
+        guard let attachment = ready.removeValue(forKey: id) else { return nil }
+        running[id] = attachment.state
         return attachment
     }
 

@@ -224,10 +224,10 @@ struct QueueConcurrencyTests {
         try await queue?.startSync()
         try await harness.link("a")
         try await gate.waitForArrivals(1)
-        weak let weakRunner = queue?.runner
+        weak let weakLifecycle = queue?.lifecycle
         queue = nil
-        #expect(weakRunner == nil)
-        // The runner ends the stream of its progress with its last reference.
+        #expect(weakLifecycle == nil)
+        // The engine ends the stream of its progress with its last reference.
         for await _ in progress {}
         try await harness.database.close()
     }

@@ -99,17 +99,20 @@ final class QueueHarness: Sendable {
         logger: (any LoggerProtocol)? = nil
     ) -> TransferContext {
         TransferContext(
-            files: AttachmentFiles(
-                service: service,
-                table: table,
-                storage: local,
-                paths: AttachmentPaths(directory: nil) { [self] in path($0) },
-                directory: QueueHarness.directory,
-                logger: logger ?? log
-            ),
             transport: BufferedAttachmentTransport(remote: remote, local: local),
+            keepsPartialDownloads: false,
+            localStorage: local,
+            service: service,
+            directory: QueueHarness.directory,
+            paths: AttachmentPaths(directory: nil) { [self] in path($0) },
+            errorHandler: nil,
             options: TransferOptions(maxConcurrentTransfers: limit, throttle: .zero),
-            environment: environment
+            logger: logger ?? log,
+            table: table,
+            progress: TransferProgressHub(),
+            clock: ElapsedClock(clock),
+            random: { 0.5 },
+            isDatabaseClosed: { false }
         )
     }
 

@@ -72,15 +72,15 @@ struct AttachmentContextTests {
     func quotedTableName(name: String) async throws {
         try await AttachmentRows.with(table: createAttachmentTable(name: name), limit: 0) { rows async throws in
             _ = try await rows.context.saveAttachment(attachment: .row(.queuedUpload))
-            _ = try await rows.table.markDeleted(id: "a") { _, _ in }
+            _ = try await rows.context.markDeleted(id: "a") { _, _ in }
             #expect(try await rows.context.getActiveAttachments().map(\.state) == [.queuedDelete])
             let outcome = TransferOutcome(started: .row(.queuedDelete), result: .deleted)
-            #expect(try await rows.table.commit(outcome) == .none)
+            #expect(try await rows.context.commit(outcome) == .none)
             try await rows.process(["b"], at: 1000)
             try await rows.process([], at: 1001)
             #expect(try await rows.state("b") == .archived)
-            #expect(try await rows.table.isFileShared(path: "/x", besides: "b") == false)
-            #expect(try await rows.table.expire { _ in }.isComplete)
+            #expect(try await rows.context.isFileShared(path: "/x", besides: "b") == false)
+            #expect(try await rows.context.expire { _ in }.isComplete)
             #expect(try await rows.context.getAttachmentIds().isEmpty)
         }
     }
@@ -99,7 +99,7 @@ struct AttachmentContextTests {
             try await rows.db.execute("UPDATE attachments SET album = 'summer'")
             let started = try #require(try await rows.context.getAttachment(id: "a"))
             let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 12)
-            _ = try await rows.table.commit(TransferOutcome(started: started, result: result))
+            _ = try await rows.context.commit(TransferOutcome(started: started, result: result))
             #expect(try await album() == "summer")
             try await rows.process([], at: 2)
             try await rows.process(["a"], at: 3)
@@ -108,7 +108,7 @@ struct AttachmentContextTests {
             try await rows.verify()
             #expect(try await rows.state("a") == .queuedDownload)
             _ = try await rows.context.saveAttachment(attachment: started)
-            _ = try await rows.table.markDeleted(id: "a") { _, _ in }
+            _ = try await rows.context.markDeleted(id: "a") { _, _ in }
             try await rows.context.ignoreAttachment(id: "a")
             #expect(try await album() == "summer")
         }
@@ -136,7 +136,7 @@ struct AttachmentContextTests {
             #expect(try await rows.state("new") == .queuedDownload)
             #expect(try await rows.state("ok") == .archived)
             #expect(try await rows.state("word") == .archived)
-            #expect(try await rows.table.expire { _ in }.isComplete)
+            #expect(try await rows.context.expire { _ in }.isComplete)
             #expect(try await Set(rows.context.getAttachmentIds()) == ["nine", "nameless", "stateless", "new"])
         }
     }

@@ -9,7 +9,6 @@ import TestSupport
 /// A database with an attachments table, a context over it, and a clock that stands still until a test sets it.
 final class AttachmentRows: Sendable {
     let db: any PowerSyncDatabaseProtocol
-    let table: AttachmentTable
     let context: AttachmentContext
     let storage: InMemoryLocalStorage
     private let log = RecordingLogger()
@@ -30,10 +29,9 @@ final class AttachmentRows: Sendable {
         self.clock = clock
         db = PowerSyncDatabase(schema: Schema(tables: tables), dbFilename: path, logger: log)
         storage = InMemoryLocalStorage(files: Dictionary(uniqueKeysWithValues: files.map { ($0, Data($0.utf8)) }))
-        table = AttachmentTable(db: db, name: tableName, logger: log, maxArchivedCount: limit) {
+        context = AttachmentContext(db: db, tableName: tableName, logger: log, maxArchivedCount: limit) {
             clock.time.withLockedValue(\.self)
         }
-        context = AttachmentContext(table: table)
     }
 
     /// Runs a test with a database of its own.
@@ -71,7 +69,7 @@ final class AttachmentRows: Sendable {
 
     /// Writes rows exactly as they are, with their timestamps.
     func insert(_ attachments: Attachment...) async throws {
-        let store = table.store
+        let store = context.store
         _ = try await db.writeTransaction { transaction in
             for attachment in attachments { try store.insert(attachment, in: transaction) }
         }
@@ -107,7 +105,7 @@ final class AttachmentRows: Sendable {
         downloads: Bool = true,
         archives: Bool = true
     ) async throws -> WatchElementSummary {
-        try await table.process(
+        try await context.process(
             items,
             filenames: { item in
                 let name = item.filename ?? "\(item.id).\(item.fileExtension ?? "")"
@@ -124,7 +122,7 @@ final class AttachmentRows: Sendable {
 
     /// Verifies all rows; the files should be in `/files`.
     func verify(downloads: Bool = true) async throws {
-        try await table.verify(downloads: downloads, localUri: AttachmentRows.localUri, storage: storage)
+        try await context.verify(downloads: downloads, localUri: AttachmentRows.localUri, storage: storage)
     }
 
     /// The path of a file in `/files`.

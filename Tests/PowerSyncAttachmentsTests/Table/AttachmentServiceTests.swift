@@ -39,13 +39,12 @@ struct AttachmentServiceTests {
     @Test
     func `a call from inside a callback is an error, and no deadlock`() async throws {
         try await AttachmentRows.with { rows async throws in
-            let (table, otherTable) = (SharedAttachmentTable(), SharedAttachmentTable())
-            let service = AttachmentService(context: rows.context, table: table)
-            let other = AttachmentService(context: rows.context, table: otherTable)
-            try table.checkNotInTurn()
+            let service = AttachmentService(context: rows.context)
+            let other = AttachmentService(context: rows.context)
+            try service.checkNotInContext()
             try await service.withContext { _ in
-                #expect { try table.checkNotInTurn() } throws: { Self.isGeneralError($0) }
-                try otherTable.checkNotInTurn()
+                #expect { try service.checkNotInContext() } throws: { Self.isGeneralError($0) }
+                try other.checkNotInContext()
                 try await other.withContext { _ -> Void in
                     await #expect {
                         try await service.withContext { _ in }
@@ -66,9 +65,9 @@ struct AttachmentServiceTests {
     @Test
     func `Services that share a lock take turns`() async throws {
         try await AttachmentRows.with { rows async throws in
-            let table = SharedAttachmentTable()
-            let first = AttachmentService(context: rows.context, table: table)
-            let second = AttachmentService(context: rows.context, table: table)
+            let lock = AsyncLock()
+            let first = AttachmentService(context: rows.context, lock: lock)
+            let second = AttachmentService(context: rows.context, lock: lock)
             try await first.withContext { _ -> Void in
                 await #expect {
                     try await second.withContext { _ in }
@@ -134,7 +133,7 @@ struct AttachmentServiceTests {
             _ = try await rows.context.saveAttachment(attachment: .row("b", .queuedUpload, size: 77))
             try await rows.insert(.row("c", .synced), .row("d", .archived))
             rows.time = 4
-            _ = try await rows.table.markDeleted(id: "b") { _, _ in }
+            _ = try await rows.context.markDeleted(id: "b") { _, _ in }
             #expect(try await active.next() == ["a", "b"])
             try await rows.context.clearQueue()
             #expect(try await active.next() == [])

@@ -16,7 +16,7 @@ struct ExpiryTests {
     private func expireAll(_ rows: AttachmentRows, byteLimit: Int64? = nil) async throws -> Int {
         var (rounds, failed) = (0, Set<String>())
         while true {
-            let round = try await rows.table.expire(byteLimit: byteLimit, besides: failed) {
+            let round = try await rows.context.expire(byteLimit: byteLimit, besides: failed) {
                 [storage = rows.storage] in
                 if let path = $0.localUri { try await storage.deleteFile(filePath: path) }
             }
@@ -100,7 +100,7 @@ struct ExpiryTests {
         try await AttachmentRows.with(limit: 0, files: paths("a", "b")) { rows async throws in
             try await rows.insert(archived("a", 1), archived("b", 2))
             let (db, storage) = (rows.db, rows.storage)
-            let round = try await rows.table.expire { attachment in
+            let round = try await rows.context.expire { attachment in
                 #expect(attachment.id == "b")
                 try await db.execute("UPDATE attachments SET state = 3 WHERE id = 'a'")
                 try await storage.deleteFile(filePath: attachment.localUri ?? "")
@@ -138,7 +138,7 @@ struct ExpiryTests {
             var failed: Set<String> = []
             var round = ExpiryRound(isComplete: false)
             while !round.isComplete {
-                round = try await rows.table.expire(besides: failed) { attachment in
+                round = try await rows.context.expire(besides: failed) { attachment in
                     if attachment.id != "old" { throw Denied() }
                 }
                 failed = round.failed

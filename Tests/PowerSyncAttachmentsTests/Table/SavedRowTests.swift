@@ -18,7 +18,7 @@ struct SavedRowTests {
     @Test
     func `The hook and the row are one transaction`() async throws {
         try await AttachmentRows.with { rows async throws in
-            let saved = try await rows.table.insertSaved(Self.new) { transaction, attachment in
+            let saved = try await rows.context.insertSaved(Self.new) { transaction, attachment in
                 try transaction.execute(
                     sql: "INSERT INTO photos (id, file_id) VALUES (uuid(), ?)",
                     parameters: [attachment.id]
@@ -34,7 +34,7 @@ struct SavedRowTests {
     func `when the hook throws there is no row, and nothing that the hook wrote`() async throws {
         try await AttachmentRows.with { rows async throws in
             await #expect(throws: HookFailed.self) {
-                try await rows.table.insertSaved(Self.new) { transaction, _ in
+                try await rows.context.insertSaved(Self.new) { transaction, _ in
                     try transaction.execute(sql: "INSERT INTO photos (id, file_id) VALUES ('p', 'a')", parameters: [])
                     throw HookFailed()
                 }
@@ -49,7 +49,7 @@ struct SavedRowTests {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row("b", .synced))
             let seen = NIOLockedValueBox<[String]>([])
-            _ = try await rows.table.insertSaved(Self.new) { transaction, _ in
+            _ = try await rows.context.insertSaved(Self.new) { transaction, _ in
                 let ids = try transaction.getAll(sql: "SELECT id FROM attachments", parameters: []) {
                     try $0.getString(index: 0)
                 }
@@ -67,7 +67,7 @@ struct SavedRowTests {
             try await rows.insert(row)
             let hookRan = NIOLockedValueBox(false)
             await #expect {
-                try await rows.table.insertSaved(Self.new) { _, _ in hookRan.withLockedValue { $0 = true } }
+                try await rows.context.insertSaved(Self.new) { _, _ in hookRan.withLockedValue { $0 = true } }
             } throws: { error in
                 if case PowerSyncAttachmentError.generalError = error { true } else { false }
             }
@@ -83,7 +83,7 @@ struct SavedRowTests {
             let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")
             try await rows.insert(row)
             let seen = NIOLockedValueBox<Attachment?>(nil)
-            let deleted = try await rows.table.markDeleted(id: "a") { transaction, attachment in
+            let deleted = try await rows.context.markDeleted(id: "a") { transaction, attachment in
                 seen.withLockedValue { $0 = attachment }
                 try transaction.execute(sql: "INSERT INTO photos (id, file_id) VALUES ('p', 'none')", parameters: [])
             }
@@ -101,7 +101,7 @@ struct SavedRowTests {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true))
             await #expect(throws: HookFailed.self) {
-                try await rows.table.markDeleted(id: "a") { transaction, _ in
+                try await rows.context.markDeleted(id: "a") { transaction, _ in
                     try transaction.execute(sql: "INSERT INTO photos (id, file_id) VALUES ('p', 'a')", parameters: [])
                     throw HookFailed()
                 }
@@ -116,7 +116,7 @@ struct SavedRowTests {
         try await AttachmentRows.with { rows async throws in
             let hookRan = NIOLockedValueBox(false)
             await #expect {
-                try await rows.table.markDeleted(id: "a") { _, _ in hookRan.withLockedValue { $0 = true } }
+                try await rows.context.markDeleted(id: "a") { _, _ in hookRan.withLockedValue { $0 = true } }
             } throws: { error in
                 if case PowerSyncAttachmentError.notFound("a") = error { true } else { false }
             }

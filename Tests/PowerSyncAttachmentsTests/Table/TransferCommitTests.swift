@@ -13,7 +13,7 @@ struct TransferCommitTests {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
-            #expect(try await rows.table.commit(TransferOutcome(started: row, result: .localFileMissing)) == .none)
+            #expect(try await rows.context.commit(TransferOutcome(started: row, result: .localFileMissing)) == .none)
             #expect(try await rows.all() == ["a": .row(.archived, timestamp: 1000)])
             #expect(try await rows.context.getActiveAttachments().isEmpty)
         }
@@ -24,10 +24,10 @@ struct TransferCommitTests {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
-            let deleted = try await rows.table.markDeleted(id: "a") { _, _ in }
-            _ = try await rows.table.commit(TransferOutcome(started: row, result: .uploaded))
+            let deleted = try await rows.context.markDeleted(id: "a") { _, _ in }
+            _ = try await rows.context.commit(TransferOutcome(started: row, result: .uploaded))
             #expect(try await rows.all() == ["a": deleted])
-            #expect(try await rows.table.commit(TransferOutcome(started: deleted, result: .deleted)) == .none)
+            #expect(try await rows.context.commit(TransferOutcome(started: deleted, result: .deleted)) == .none)
             #expect(try await rows.all().isEmpty)
         }
     }
@@ -39,7 +39,7 @@ struct TransferCommitTests {
             let started = try #require(try await rows.context.getAttachment(id: "a"))
             try await rows.process([], at: 2)
             let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
-            #expect(try await rows.table.commit(TransferOutcome(started: started, result: result)) == .none)
+            #expect(try await rows.context.commit(TransferOutcome(started: started, result: result)) == .none)
             let row = try #require(try await rows.context.getAttachment(id: "a"))
             #expect(row.state == .archived && row.hasSynced == true && row.localUri == "/files/a.jpg" && row.size == 9)
         }
@@ -50,7 +50,7 @@ struct TransferCommitTests {
         try await AttachmentRows.with { rows async throws in
             let started = Attachment.row(.queuedDownload)
             let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
-            let followUp = try await rows.table.commit(TransferOutcome(started: started, result: result))
+            let followUp = try await rows.context.commit(TransferOutcome(started: started, result: result))
             #expect(followUp == .removeFile(path: "/files/a.jpg"))
             #expect(try await rows.all().isEmpty)
         }
@@ -62,9 +62,9 @@ struct TransferCommitTests {
             try await rows.insert(.row("b", .synced, hasSynced: true, localUri: "/files/a.jpg"))
             let started = Attachment.row(.queuedDownload)
             let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
-            #expect(try await rows.table.commit(TransferOutcome(started: started, result: result)) == .none)
-            #expect(try await rows.table.isFileShared(path: "/files/a.jpg", besides: "a"))
-            #expect(try await rows.table.isFileShared(path: "/files/a.jpg", besides: "b") == false)
+            #expect(try await rows.context.commit(TransferOutcome(started: started, result: result)) == .none)
+            #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "a"))
+            #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "b") == false)
         }
     }
 
@@ -74,10 +74,10 @@ struct TransferCommitTests {
             try await AttachmentRows.with { rows async throws in
                 try await rows.insert(.row("b", .queuedUpload, localUri: folder("Ab.jpg")))
                 try folder.write(Data("b".utf8), to: "Ab.jpg")
-                #expect(try await rows.table.isFileShared(path: folder("aB.jpg"), besides: "a") == false)
+                #expect(try await rows.context.isFileShared(path: folder("aB.jpg"), besides: "a") == false)
                 // What a volume that ignores case would say.
                 try FileManager.default.linkItem(atPath: folder("Ab.jpg"), toPath: folder("aB.jpg"))
-                #expect(try await rows.table.isFileShared(path: folder("aB.jpg"), besides: "a"))
+                #expect(try await rows.context.isFileShared(path: folder("aB.jpg"), besides: "a"))
             }
         }
     }
@@ -85,7 +85,7 @@ struct TransferCommitTests {
     @Test
     func `An upload whose row was removed is told`() async throws {
         try await AttachmentRows.with { rows async throws in
-            _ = try await rows.table.commit(TransferOutcome(started: .row(.queuedUpload), result: .uploaded))
+            _ = try await rows.context.commit(TransferOutcome(started: .row(.queuedUpload), result: .uploaded))
             #expect(rows.messages(.warning).count == 1)
         }
     }

@@ -46,7 +46,7 @@ struct WatchElementTests {
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             #expect(try await rows.process([], at: 20) == WatchElementSummary(archived: 1))
-            #expect(try await rows.table.expire { _ in }.isComplete)
+            #expect(try await rows.context.expire { _ in }.isComplete)
             #expect(try await rows.state("a") == .archived)
             #expect(try await rows.process(["a"], at: 30) == WatchElementSummary(restored: 1))
             #expect(
@@ -63,7 +63,7 @@ struct WatchElementTests {
             try await rows.process([], at: 20)
             #expect(try await rows.all() == ["a": row])
             rows.time = 25
-            _ = try await rows.table.commit(TransferOutcome(started: row, result: .uploaded))
+            _ = try await rows.context.commit(TransferOutcome(started: row, result: .uploaded))
             try await rows.process([], at: 30)
             #expect(try await rows.state("a") == .archived)
         }
@@ -83,7 +83,7 @@ struct WatchElementTests {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
-            _ = try await rows.table.commit(TransferOutcome(started: row, result: .localFileMissing))
+            _ = try await rows.context.commit(TransferOutcome(started: row, result: .localFileMissing))
             #expect(try await rows.all() == ["a": .row(.archived, timestamp: 1000)])
             rows.time = 1100
             try await rows.process(["a"], at: 1100)
@@ -192,12 +192,12 @@ struct WatchElementTests {
     func `an old element does not archive what was saved and uploaded since`() async throws {
         try await AttachmentRows.with(limit: 0, files: ["/files/a.jpg"]) { rows async throws in
             rows.time = 101
-            let saved = try await rows.table.insertSaved(.row(.queuedUpload, localUri: "/files/a.jpg")) { _, _ in }
+            let saved = try await rows.context.insertSaved(.row(.queuedUpload, localUri: "/files/a.jpg")) { _, _ in }
             rows.time = 102
-            _ = try await rows.table.commit(TransferOutcome(started: saved, result: .uploaded))
+            _ = try await rows.context.commit(TransferOutcome(started: saved, result: .uploaded))
             rows.time = 103
             try await rows.process([], at: 100)
-            #expect(try await rows.table.expire { _ in Issue.record("a file was removed") }.isComplete)
+            #expect(try await rows.context.expire { _ in Issue.record("a file was removed") }.isComplete)
             #expect(try await rows.state("a") == .synced)
             try await rows.process(["a"], at: 103)
             #expect(try await rows.state("a") == .synced)
@@ -211,7 +211,7 @@ struct WatchElementTests {
             let started = try #require(try await rows.context.getAttachment(id: "a"))
             rows.time = 120
             let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 3)
-            _ = try await rows.table.commit(TransferOutcome(started: started, result: result))
+            _ = try await rows.context.commit(TransferOutcome(started: started, result: result))
             rows.time = 130
             try await rows.process([], at: 110)
             #expect(try await rows.state("a") == .archived)

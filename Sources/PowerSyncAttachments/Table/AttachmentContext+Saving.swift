@@ -1,7 +1,7 @@
 import PowerSyncClient
 
 // The transactions of saving and deleting. Callers hold the service's lock.
-extension AttachmentTable {
+extension AttachmentContext {
     /// What an app does in the transaction that saves or deletes a file.
     typealias UpdateHook = @Sendable (any ConnectionContext, Attachment) throws -> Void
 
@@ -76,7 +76,7 @@ extension AttachmentStore {
     /// - Throws: ``PowerSyncAttachmentError/generalError(_:)`` when one has a row.
     /// - Complexity: O(*n*) with a name, *n* rows.
     func checkIsNew(id: String, filename: String?, in context: any ConnectionContext) throws {
-        guard try !hasRow(id: id, in: context) else { throw AttachmentTable.duplicate(id) }
+        guard try !hasRow(id: id, in: context) else { throw AttachmentContext.duplicate(id) }
         guard let filename, let owner = try self.owner(ofName: filename, in: context) else { return }
         throw PowerSyncAttachmentError.generalError(
             "The attachment \(owner) has the file name \(filename) already, so the new attachment \(id) cannot have it: both would be one "

@@ -1,94 +1,75 @@
 import Foundation
 import PowerSyncClient
 
-/// The work of a queue but for its transfers: follows references, and keeps rows, files and directories in order.
-///
-/// Nothing here begins a task; ``AttachmentRunner`` does.
-struct AttachmentUpkeep: Sendable {
-    /// The database.
+/// What a queue consists of, apart from what runs.
+struct AttachmentQueueParts: Sendable {
     let db: any PowerSyncDatabaseProtocol
-    /// What transfers need.
-    let transfers: TransferContext
-    /// How the queue works.
-    let options: AttachmentQueueOptions
-    /// The absolute path of the directory for files.
+    let service: AttachmentService
+    let localStorage: any LocalStorageAdapter
+    let logger: any LoggerProtocol
+    let engine: TransferEngine
+    let paths: AttachmentPaths
+    let table: SharedAttachmentTable
+    let tableName: String
     let directory: String
-    /// Where references come from.
-    let references: @Sendable () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>
-
-    /// The attachments on this device.
-    var files: AttachmentFiles { transfers.files }
-    private var service: any AttachmentServiceProtocol { files.service }
-    private var localStorage: any LocalStorageAdapter { files.storage }
-    private var paths: AttachmentPaths { files.paths }
-
+    let subdirectories: [String]
     /// The time between two looks at the table without a reason; `nil` for none.
-    var interval: Duration? {
-        options.syncInterval > .zero ? min(options.syncInterval, Argument.longestTime) : nil
-    }
+    let interval: Duration?
+    let downloads: Bool
+    let archivesOnlyAfterFirstSync: Bool
+    let environment: AttachmentEnvironment
+    let references: @Sendable () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>
 
     /// Saves files.
     var saver: FileSaver {
-        FileSaver(files: files) { AttachmentPaths.newFilename(id: $0, fileExtension: $1) }
-    }
-
-    /// Follows the references and the connection until the task is cancelled.
-    ///
-    /// - Parameter trigger: Causes looks at the table.
-    func follow(_ trigger: SyncTrigger) async {
-        let watch = ReferenceWatch(
-            references: references,
-            process: { try await process($0, deliveredAt: $1) },
-            clock: transfers.clock,
-            now: transfers.environment.now,
-            logger: files.logger
+        FileSaver(
+            service: service,
+            localStorage: localStorage,
+            paths: paths,
+            table: table,
+            logger: logger,
+            filename: { AttachmentPaths.newFilename(id: $0, fileExtension: $1) }
         )
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { await watch.run() }
-            group.addTask {
-                // What failed while offline is worth another attempt.
-                var wasConnected = true
-                for await status in db.currentStatus.asFlow() {
-                    if status.connected, !wasConnected { trigger.fire(.hope) }
-                    wasConnected = status.connected
-                }
-            }
-        }
     }
 
     /// Follows an element of the watch, and makes room in the cache if something was archived.
     func process(_ items: [WatchedAttachmentItem], deliveredAt: Date) async throws {
-        let archives = !options.archiveOnlyAfterFirstSync || db.currentStatus.hasSynced == true
-        let summary = try await files.process(
-            items,
-            deliveredAt: deliveredAt,
-            downloads: options.downloadAttachments,
-            archives: archives
-        )
+        let archives = !archivesOnlyAfterFirstSync || db.currentStatus.hasSynced == true
+        let summary = try await service.withContext { context in
+            try await context.process(
+                items,
+                filenames: { try await paths.filename(of: $0) },
+                deliveredAt: deliveredAt.millisecondsSince1970,
+                downloads: downloads,
+                archives: archives,
+                localUri: paths.path,
+                storage: localStorage
+            )
+        }
         guard summary.archived > 0 else { return }
-        _ = try await service.withContext { try await files.expire($0, byteLimit: options.archivedCacheByteLimit) }
+        _ = try await service.withContext { try await engine.context.expire($0) }
     }
 }
 
 // Upkeep.
-extension AttachmentUpkeep {
+extension AttachmentQueueParts {
     /// Creates the directories, and removes what interrupted writes have left there.
     func prepareDirectories() async throws {
         try await makeDirectories()
         do {
             // Not the parts of downloads: rows tell which are wanted, but not those of other queues in this directory.
-            let oneHourAgo = transfers.environment.now().addingTimeInterval(-3600)
+            let oneHourAgo = environment.now().addingTimeInterval(-3600)
             try await localStorage.removeTemporaryFiles(path: directory, olderThan: oneHourAgo)
         } catch {
-            try AppCodeScope.check()
-            files.log(.warning, "Temporary files could not be removed: \(error.localizedDescription)")
+            try Task.checkCancellation()
+            log(.warning, "Temporary files could not be removed: \(error.localizedDescription)")
         }
     }
 
     /// Creates the directories.
     func makeDirectories() async throws {
         try await localStorage.makeDir(path: directory)
-        for name in options.subdirectories {
+        for name in subdirectories {
             try AttachmentPath.check(filename: name)
             try await localStorage.makeDir(path: directory + "/" + name)
         }
@@ -97,11 +78,7 @@ extension AttachmentUpkeep {
     /// Compares all rows with the files on the disk and repairs them.
     func verify() async throws {
         try await service.withContext { context in
-            try await context.table.verify(
-                downloads: options.downloadAttachments,
-                localUri: paths.path,
-                storage: localStorage
-            )
+            try await context.verify(downloads: downloads, localUri: paths.path, storage: localStorage)
         }
     }
 
@@ -110,9 +87,7 @@ extension AttachmentUpkeep {
         var round = ExpiryRound()
         repeat {
             let failed = round.failed
-            round = try await service.withContext {
-                try await files.expire($0, byteLimit: options.archivedCacheByteLimit, besides: failed)
-            }
+            round = try await service.withContext { try await engine.context.expire($0, besides: failed) }
         } while !round.isComplete
     }
 
@@ -132,7 +107,7 @@ extension AttachmentUpkeep {
         }
     }
 
-    /// Refuses directories that are not to be emptied: the root and the home directory.
+    /// Refuses directories that nobody wants to be emptied.
     func checkMayBeEmptied() throws {
         let path = URL(fileURLWithPath: directory).standardizedFileURL.path
         guard !directory.isEmpty, path != "/", path != URL(fileURLWithPath: NSHomeDirectory()).standardizedFileURL.path
@@ -145,14 +120,14 @@ extension AttachmentUpkeep {
     ///
     /// - Returns: How many.
     func sweepOrphans(olderThan age: Duration) async throws -> Int {
-        let date = transfers.environment.now().addingTimeInterval(-(age / .seconds(1)))
+        let date = environment.now().addingTimeInterval(-(age / .seconds(1)))
         return try await service.withContext { context in
             let files = try await localStorage.files(path: directory, notChangedSince: date)
             guard !files.isEmpty else { return 0 }
             var search = OrphanSearch(among: files)
             for row in try await fileLocations(in: context) {
                 if let path = row.localUri { search.keepStoredFile(at: path) }
-                guard let name = row.filename, let path = try await paths.pathIfAllowed(of: name) else { continue }
+                guard let name = row.filename, let path = try? await paths.path(of: name) else { continue }
                 search.keepFile(at: path)
                 for part in AttachmentPath.downloadFiles(for: path) { search.keepFile(at: part) }
             }
@@ -164,7 +139,7 @@ extension AttachmentUpkeep {
 
     /// Where the files of all rows are: of this table, and of those of other queues, which may have the same directory.
     private func fileLocations(in context: AttachmentContext) async throws -> [AttachmentStore.FileLocation] {
-        let (store, others) = (context.table.store, context.table.storesOfOtherQueues)
+        let (store, others) = (context.store, context.storesOfOtherQueues)
         return try await db.readLock { context in
             try store.fileLocations(in: context) + others.flatMap { try $0.locationsIfThere(in: context) }
         }
@@ -172,7 +147,12 @@ extension AttachmentUpkeep {
 
     /// Counts rows and bytes by state.
     func stats() async throws -> AttachmentQueueStats {
-        let store = AttachmentStore(tableName: options.tableName)
+        let store = AttachmentStore(tableName: tableName)
         return try await db.readLock { try store.stats(in: $0) }
+    }
+
+    /// Logs a message about attachments.
+    func log(_ severity: LogSeverity, _ message: String) {
+        logger.log(severity, message, tag: LogTag.attachments)
     }
 }

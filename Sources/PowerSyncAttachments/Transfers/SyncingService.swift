@@ -5,9 +5,7 @@ public import PowerSyncClient
 ///
 /// An ``AttachmentQueue`` has one; apps that follow references by themselves can make their own.
 public actor SyncingService: SyncingServiceProtocol {
-    // Only the name of an actor, as in the established SDK: the runner has the state.
-
-    nonisolated let runner: AttachmentRunner
+    nonisolated let engine: TransferEngine
 
     /// Creates a service that is stopped.
     ///
@@ -28,28 +26,31 @@ public actor SyncingService: SyncingServiceProtocol {
         errorHandler: (any SyncErrorHandler)? = nil,
         syncThrottle: TimeInterval = 5.0
     ) {
-        let localStorage = LeavableStorage.over(localStorage)
-        let files = AttachmentFiles(
-            service: attachmentsService,
-            table: SharedAttachmentTable(),
-            storage: localStorage,
-            paths: AttachmentPaths(directory: nil, locate: getLocalUri),
-            directory: nil,
-            logger: logger
-        )
-        let context = TransferContext(
-            files: files,
-            transport: BufferedAttachmentTransport(remote: remoteStorage, local: localStorage),
-            options: TransferOptions(
-                errorHandler: errorHandler,
-                throttle: Duration(clampingSeconds: syncThrottle)
+        let environment = AttachmentEnvironment()
+        self.init(
+            engine: TransferEngine(
+                context: TransferContext(
+                    transport: BufferedAttachmentTransport(remote: remoteStorage, local: localStorage),
+                    keepsPartialDownloads: false,
+                    localStorage: localStorage,
+                    service: attachmentsService,
+                    directory: nil,
+                    paths: AttachmentPaths(directory: nil, locate: getLocalUri),
+                    errorHandler: errorHandler,
+                    options: TransferOptions(throttle: Duration(clampingSeconds: syncThrottle)),
+                    logger: logger,
+                    table: SharedAttachmentTable(),
+                    progress: TransferProgressHub(),
+                    clock: ElapsedClock(environment.clock),
+                    random: environment.random,
+                    isDatabaseClosed: { false }
+                )
             )
         )
-        self.init(runner: AttachmentRunner(context: context))
     }
 
-    init(runner: AttachmentRunner) {
-        self.runner = runner
+    init(engine: TransferEngine) {
+        self.engine = engine
     }
 
     /// Begins to transfer; a service that is started already starts again.
@@ -57,7 +58,7 @@ public actor SyncingService: SyncingServiceProtocol {
     /// - Parameter period: The seconds between two looks at the table without a reason; 0 or less for none.
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     public func startSync(period: TimeInterval) async throws {
-        try await runner.startTransfers(interval: period > 0 ? Duration(clampingSeconds: period) : nil)
+        try await engine.start(interval: period > 0 ? Duration(clampingSeconds: period) : nil)
     }
 
     /// Ends the transfers.
@@ -66,25 +67,25 @@ public actor SyncingService: SyncingServiceProtocol {
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     public func stopSync() async throws {
-        try await runner.stopTransfers()
+        try engine.checkIsOpen()
+        await engine.stop()
     }
 
-    /// Ends the transfers for good; the service of an ``AttachmentQueue`` ends the queue.
+    /// Ends the transfers for good.
     public func close() async throws {
-        try await runner.close()
+        await engine.close()
     }
 
     /// Looks at the table now; what failed is tried again at once.
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     public func triggerSync() async throws {
-        try runner.checkIsOpen()
-        runner.fire(.hope)
+        try engine.checkIsOpen()
+        engine.fire(.hope)
     }
 
     /// Removes archived attachments that the cache has no room for, with their files, up to 1000.
     public func deleteArchivedAttachments(_ context: AttachmentContext) async throws -> Bool {
-        let options = runner.context.options
-        return try await runner.context.files.expire(context, byteLimit: options.archivedCacheByteLimit).isComplete
+        try await engine.context.expire(context).isComplete
     }
 }

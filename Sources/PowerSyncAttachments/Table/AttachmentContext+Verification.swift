@@ -1,10 +1,10 @@
 import PowerSyncClient
 
 // Callers hold the service's lock.
-extension AttachmentTable {
+extension AttachmentContext {
     /// Compares all rows with the files on the disk, and repairs them in one transaction.
     ///
-    /// A file that the storage can tell nothing about leaves its row as it is.
+    /// A file that nobody can tell anything about leaves its row as it is.
     ///
     /// - Parameters:
     ///   - downloads: Whether lost files are downloaded again.
@@ -21,7 +21,7 @@ extension AttachmentTable {
         let claims = PathClaims(rows)
         var examined: [ExaminedFile] = []
         for row in rows where AttachmentStateMachine(row: row).isVerifiedByFile {
-            try AppCodeScope.check()
+            try Task.checkCancellation()
             guard let found = try await examine(row, claims: claims, localUri: localUri, storage: storage),
                 found.file != .inPlace
             else { continue }

@@ -10,7 +10,7 @@ struct ExpiryRound: Sendable, Equatable {
 }
 
 // Callers hold the service's lock.
-extension AttachmentTable {
+extension AttachmentContext {
     /// Removes archived attachments beyond the cache's limits: first the file, then the row.
     ///
     /// A row that was restored meanwhile survives with its file, and so does a file that another row refers to.
@@ -37,7 +37,7 @@ extension AttachmentTable {
         var references = sharedPaths
         var expired: [Attachment] = []
         for attachment in candidates {
-            try AppCodeScope.check()
+            try Task.checkCancellation()
             let isArchived = try await db.readLock { try store.isStillArchived(attachment, in: $0) }
             guard isArchived else { continue }
             if try await removeFileOfLastReference(attachment, &references, removeFile) { expired.append(attachment) }
@@ -65,7 +65,7 @@ extension AttachmentTable {
             try await removeFile(attachment)
             return true
         } catch {
-            try AppCodeScope.check()
+            try Task.checkCancellation()
             logger.error(
                 "The file of the expired attachment \(attachment.id) could not be removed: \(error.localizedDescription)",
                 tag: LogTag.attachments

@@ -67,7 +67,7 @@ private struct WatchElement: Sendable {
 }
 
 // Callers hold the service's lock.
-extension AttachmentTable {
+extension AttachmentContext {
     /// Follows an element of the watch, in one transaction.
     ///
     /// An element that changes nothing writes nothing. Items that cannot be attachments are logged and skipped.
@@ -141,7 +141,7 @@ extension AttachmentTable {
         }
     }
 
-    /// A row that says it has no file is not looked for: files of that name belong to another owner.
+    /// A row that says it has no file is not looked for: files of that name are somebody else's.
     private func examineArchived(
         _ row: Attachment,
         claims: PathClaims,
@@ -181,7 +181,7 @@ extension AttachmentTable {
             do {
                 names[ExactText(item.id)] = try await filenames(item)
             } catch {
-                try AppCodeScope.check()
+                try Task.checkCancellation()
                 logger.warning(
                     "The watched attachment \(item.id) is skipped: \(error.localizedDescription)",
                     tag: LogTag.attachments

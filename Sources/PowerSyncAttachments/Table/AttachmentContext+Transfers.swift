@@ -2,7 +2,7 @@ import PowerSyncClient
 import PowerSyncSQLite
 
 // Callers hold the service's lock.
-extension AttachmentTable {
+extension AttachmentContext {
     /// Writes what came of a transfer, to the row as it is now.
     ///
     /// - Returns: What to do with files, before the lock is released.
@@ -54,9 +54,9 @@ extension AttachmentTable {
     }
 
     /// The tables of this process's other queues over the database, which may have files in the same directory.
-    var storesOfOtherQueues: [AttachmentStore] {
-        let own = name.lowercased()
-        return SharedAttachmentTables.shared.names(of: db).filter { $0 != own }.map { AttachmentStore(tableName: $0) }
+    nonisolated var storesOfOtherQueues: [AttachmentStore] {
+        let name = tableName.lowercased()
+        return SharedAttachmentTables.shared.names(of: db).filter { $0 != name }.map { AttachmentStore(tableName: $0) }
     }
 
     /// The paths at which no other attachment has its file, of this table or of another one with a queue, whether that is there or not.

@@ -19,7 +19,7 @@ struct ExaminedFile: Sendable {
     }
 }
 
-extension AttachmentTable {
+extension AttachmentContext {
     /// Looks for the file of a row.
     ///
     /// - Parameters:
@@ -59,8 +59,8 @@ extension AttachmentTable {
             }
             return ExaminedFile(row: row, file: .missing)
         } catch {
-            // The storage may throw CancellationError by itself; only work that is not wanted any more ends.
-            try AppCodeScope.check()
+            // The storage may throw CancellationError by itself; only a cancelled task ends the work.
+            try Task.checkCancellation()
             logger.error(
                 "The file \(row.filename) of \(row.id) could not be looked for: \(error.localizedDescription)",
                 tag: LogTag.attachments

@@ -1,0 +1,222 @@
+import Foundation
+import NIOConcurrencyHelpers
+import PowerSyncClient
+
+// Attempts, and what comes of them.
+extension TransferRun {
+    /// Whether an attempt was made.
+    enum Permission {
+        /// It was, or there was nothing to do any more.
+        case given
+        /// The app's policy refused it.
+        case refused
+    }
+
+    /// Tries to transfer an attachment, if it still is as it was when it was offered.
+    func attempt(_ offered: Attachment) async -> Permission {
+        do {
+            guard let attachment = try await current(offered), let direction = attachment.neededTransfer else {
+                return .given
+            }
+            guard await isAllowed(attachment, direction) else { return .refused }
+            await attempt(attachment, direction)
+        } catch {
+            if !Task.isCancelled, let direction = offered.neededTransfer { retryLater(offered, direction, error) }
+        }
+        return .given
+    }
+
+    /// The row as it is now; `nil` when it has changed since it was read.
+    private func current(_ offered: Attachment) async throws -> Attachment? {
+        let row = try await context.service.withContext { try await $0.getAttachment(id: offered.id) }
+        return row?.state == offered.state ? row : nil
+    }
+
+    private func isAllowed(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction
+    ) async -> Bool {
+        guard !Task.isCancelled else { return false }
+        guard let policy = context.options.policy else { return true }
+        let isAllowed = try? await calls(for: attachment)("transferPolicy") { _ in await policy(attachment, direction) }
+        return isAllowed == true && !Task.isCancelled
+    }
+
+    private func attempt(_ attachment: Attachment, _ direction: AttachmentTransferProgress.Direction) async {
+        let progress = AttachmentTransferProgress(
+            attachmentId: attachment.id,
+            direction: direction,
+            phase: .running,
+            transferredBytes: 0,
+            totalBytes: attachment.size
+        )
+        context.progress.began(progress)
+        let calls = calls(for: attachment)
+        // Another attachment may have the same path, and what its downloads leave beside it.
+        var claimed: [String] = []
+        var target: String?
+        defer { context.table.paths.release(claimed) }
+        do {
+            let path = try await calls.path(of: attachment.filename)
+            target = path
+            if direction != .upload { claimed = context.table.paths.claim([path]) }
+            let completion = try await TransferAttempt(
+                context: context,
+                calls: calls,
+                attachment: attachment,
+                target: path,
+                hasTarget: !claimed.isEmpty
+            ).perform(direction)
+            try await commit(attachment, completion)
+            state.withLockedValue { $0.backoff.succeeded(attachment.id, direction) }
+            context.progress.finished(attachment.id)
+        } catch {
+            context.progress.interrupted(attachment.id)
+            await failed(attachment, direction, error, target: claimed.isEmpty ? nil : target)
+        }
+    }
+
+    /// Calls the app for an attachment; another attachment gets its slot when a call is overdue.
+    private func calls(for attachment: Attachment) -> AttachmentCalls {
+        AttachmentCalls(context: context, id: attachment.id) { isOverdue in
+            self.state.withLockedValue { $0.schedule.setOverdue(isOverdue, attachment.id) }
+            self.wakes.fire(.transferEnded)
+        }
+    }
+
+    /// Writes a result, unless the run has ended.
+    private func commit(_ attachment: Attachment, _ completion: TransferAttempt.Completion) async throws {
+        try await gate.withLockIgnoringCancellation {
+            guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
+            var result = completion.result
+            if let source = completion.temporaryPath, case .downloaded(let path, let size) = result {
+                try await checkMayReplaceFile(at: path, for: attachment.id)
+                result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
+            }
+            let outcome = TransferOutcome(started: attachment, result: result)
+            do {
+                // A file under its name without a row that says so would never be removed.
+                try await Task.ignoringCancellation { try await self.write(outcome) }
+            } catch {
+                throw TransferAttempt.Failure.notWritten(error)
+            }
+        }
+    }
+
+    /// All rows are looked through, so only when there is something to replace, or was: a file that waits for its upload may be away.
+    private func checkMayReplaceFile(at path: String, for id: String) async throws {
+        let isUnsent = state.withLockedValue { $0.unsentPaths.contains(path.lowercased()) }
+        if !isUnsent {
+            guard try await context.localStorage.fileExists(filePath: path) else { return }
+        }
+        try await context.service.withContext { try await $0.checkMayReplaceFile(at: path, for: id) }
+    }
+
+    private func write(_ outcome: TransferOutcome) async throws {
+        try await context.service.withContext { [context] table in
+            guard case .removeFile(let path) = try await table.commit(outcome) else { return }
+            do {
+                try await context.localStorage.deleteFile(filePath: path)
+            } catch {
+                context.log(.warning, "A file without a row is left: \(error.localizedDescription)")
+            }
+        }
+    }
+
+    private func failed(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction,
+        _ error: any Error,
+        target: String?
+    ) async {
+        if direction == .download, let target,
+            !context.keepsPartialDownloads || state.withLockedValue({ $0.discardsParts })
+        {
+            await discardPartialDownload(at: target)
+        }
+        guard !Task.isCancelled, !context.isDatabaseClosed() else { return }
+        do {
+            switch error {
+            case TransferAttempt.Failure.localFileMissing(let error):
+                context.log(.error, "The file of \(attachment.id) is gone before it was uploaded.")
+                try await commit(attachment, TransferAttempt.Completion(result: .localFileMissing))
+                context.progress.gaveUp()
+                _ = await isRetried(attachment, .upload, error)
+            case TransferAttempt.Failure.localFileNotRemoved(let error), TransferAttempt.Failure.notWritten(let error):
+                retryLater(attachment, direction, error)
+            case is CancellationError, is OverdueCallError:
+                // The adapter cancelled something of its own, or the queue did: no answer to the question whether to go on.
+                retryLater(attachment, direction, error)
+            case let transfer as AttachmentTransferError where transfer.code == .inProgress:
+                // Whoever downloads the file, maybe another process, is to finish.
+                retryLater(attachment, direction, error)
+            default:
+                guard await !isRetried(attachment, direction, error), !Task.isCancelled else {
+                    return retryLater(attachment, direction, error)
+                }
+                try await giveUp(attachment, direction, error)
+                if direction == .download, let target { await discardPartialDownload(at: target) }
+            }
+        } catch {
+            guard !Task.isCancelled else { return }
+            retryLater(attachment, direction, error)
+        }
+    }
+
+    private func isRetried(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction,
+        _ error: any Error
+    ) async -> Bool {
+        guard let handler = context.errorHandler else { return true }
+        let calls = calls(for: attachment)
+        let isRetried =
+            switch direction {
+            case .upload:
+                try? await calls("onUploadError") { _ in
+                    await handler.onUploadError(attachment: attachment, error: error)
+                }
+            case .download:
+                try? await calls("onDownloadError") { _ in
+                    await handler.onDownloadError(attachment: attachment, error: error)
+                }
+            case .delete:
+                try? await calls("onDeleteError") { _ in
+                    await handler.onDeleteError(attachment: attachment, error: error)
+                }
+            }
+        return isRetried ?? true
+    }
+
+    private func giveUp(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction,
+        _ error: any Error
+    ) async throws {
+        context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error.lineOfText)")
+        // Before the row changes: the next watch element may queue it again at once.
+        state.withLockedValue { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
+        try await commit(attachment, TransferAttempt.Completion(result: .givenUp))
+        context.progress.gaveUp()
+    }
+
+    /// Adapters refuse cancelled tasks, and a cancelled attempt has left something, too.
+    private func discardPartialDownload(at target: String) async {
+        await Task.ignoringCancellation { [context] in await context.discardPartialDownload(at: target) }
+    }
+
+    private func retryLater(
+        _ attachment: Attachment,
+        _ direction: AttachmentTransferProgress.Direction,
+        _ error: any Error
+    ) {
+        let (now, random) = (context.clock.now, context.random())
+        let wait = state.withLockedValue { state in
+            let wait = state.backoff.failed(attachment.id, direction, now: now, random: random)
+            state.nextRetry = min(state.nextRetry ?? now + wait, now + wait)
+            return wait
+        }
+        let reason = error.lineOfText
+        context.log(.warning, "The \(direction) of \(attachment.id) failed; trying again in \(wait): \(reason)")
+    }
+}
