@@ -101,7 +101,7 @@ import Testing
             """
             CREATE TABLE t (id TEXT PRIMARY KEY);
             CREATE VIEW view_of_t AS SELECT id FROM t;
-            CREATE TRIGGER nothing INSTEAD OF INSERT ON view_of_t BEGIN SELECT 1; END;
+            CREATE TRIGGER silent INSTEAD OF INSERT ON view_of_t BEGIN SELECT 1; END;
             """
         )
         try database.queue.write { db in
