@@ -145,7 +145,8 @@ import Testing
             try await database.insertUser("Ada")
             let columns = { try await database.get("SELECT * FROM users") { $0.columnNames.count } }
             #expect(try await columns() == 5)
-            try await database.updateSchema(schema: Schema(PowerSyncClient.Table(name: "users", columns: [.text("name")])))
+            let users = PowerSyncClient.Table(name: "users", columns: [.text("name")])
+            try await database.updateSchema(schema: Schema(users))
             #expect(try await columns() == 2)
         }
     }
