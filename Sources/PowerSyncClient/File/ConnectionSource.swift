@@ -21,6 +21,11 @@ enum ConnectionSource: Sendable {
         if case .location = self { false } else { true }
     }
 
+    /// The path of the file that the SDK opens; `nil` for connections of the app and for a database in memory.
+    var path: String? {
+        if case .location(.success(.file(let path)), _) = self { path } else { nil }
+    }
+
     /// Where the file is, if we may delete it.
     var location: Result<DatabaseLocation, any Error>? {
         guard case .location(let location, _) = self else { return nil }

@@ -53,7 +53,9 @@ package final class DatabaseFile: Sendable {
     ) -> DatabasePlace {
         guard let identity else { return DatabaseFile(identity: nil).add(source, schema, makeConnections) }
         return files.withLockedValue { files in
-            let file = files[identity] ?? DatabaseFile(identity: identity)
+            var file = files[identity] ?? DatabaseFile(identity: identity)
+            // Handles of a file that was deleted keep it; a new one is of the file that is there now.
+            if file.hasLostItsFile { file = DatabaseFile(identity: identity) }
             files[identity] = file
             return file.add(source, schema, makeConnections)
         }
@@ -93,6 +95,10 @@ package final class DatabaseFile: Sendable {
         return file.state.withLockedValue { state in
             file === self ? state.handles.keys.contains { $0 != number } : !state.handles.isEmpty
         }
+    }
+
+    private var hasLostItsFile: Bool {
+        state.withLockedValue { Array($0.handles.values) }.contains(where: \.hasLostItsFile)
     }
 
     /// The schema that the tables of the file have; `nil` before it is opened.

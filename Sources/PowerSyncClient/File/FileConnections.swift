@@ -42,10 +42,19 @@ final class FileConnections: Sendable {
 
     private struct Opened {
         let writer: any DatabaseWriter
+        /// The file at the path of the source; `nil` for connections of the app and for a database in memory.
+        let file: FileIdentity?
         /// Notices commits of other connections to the file, where that is possible.
         let externalCommits: ExternalCommits?
         /// Listens to the writes that run on connections of the app.
         let foreignWrites: Task<Void, Never>?
+    }
+
+    /// Whether the file that was opened is not at its path any more: it was deleted, or another one took its place.
+    var hasLostItsFile: Bool {
+        let connections = state.withLockedValue { $0.connections }
+        guard case .open(let opened) = connections, let file = opened.file else { return false }
+        return source.path.flatMap(FileIdentity.init) != file
     }
 
     private struct State {
@@ -182,7 +191,12 @@ final class FileConnections: Sendable {
         try state.withLockedValue { state in
             if case .closed = state.connections { throw PowerSyncError.databaseIsClosed }
             state.connections = .open(
-                Opened(writer: writer, externalCommits: externalCommits, foreignWrites: foreignWrites())
+                Opened(
+                    writer: writer,
+                    file: source.path.flatMap(FileIdentity.init),
+                    externalCommits: externalCommits,
+                    foreignWrites: foreignWrites()
+                )
             )
             // Under the lock, so that the end of the connections comes after it.
             externalCommits?.start(writer)

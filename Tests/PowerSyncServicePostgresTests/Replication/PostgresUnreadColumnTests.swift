@@ -99,7 +99,7 @@ import Testing
             ("ALTER PUBLICATION powersync SET (publish = 'insert, update, delete, truncate')", "publication"),
             (
                 "CREATE TABLE root (LIKE lists) PARTITION BY LIST (id); ALTER TABLE root ATTACH PARTITION lists DEFAULT",
-                "replica identity, partitions"
+                "partitions, replica identity"
             ),
             ("ALTER TABLE lists RENAME TO old; CREATE TABLE lists (LIKE old INCLUDING ALL)", "another table"),
         ]

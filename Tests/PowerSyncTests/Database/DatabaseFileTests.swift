@@ -61,6 +61,29 @@ import Testing
         }
     }
 
+    @Test func aFileThatWasDeletedIsNotThatOfALaterDatabase() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "test.db").path
+            let first = open(path)
+            try await first.insertUser("Ada")
+            for name in try FileManager.default.contentsOfDirectory(atPath: directory.path) {
+                try FileManager.default.removeItem(at: directory.appending(path: name))
+            }
+            let second = open(path)
+            #expect(first.local.file !== second.local.file)
+            #expect(try await second.count("users") == 0)
+            try await second.insertUser("Grace")
+            try await second.insertUser("Alan")
+            #expect(try await first.count("users") == 1)
+            try await first.close()
+            let third = open(path)
+            #expect(third.local.file === second.local.file)
+            #expect(try await third.count("users") == 2)
+            try await second.close()
+            try await third.close()
+        }
+    }
+
     @Test func eachDatabaseInMemoryIsItsOwn() async throws {
         let (first, second) = (open(":memory:"), open(":memory:"))
         try await first.insertUser("Ada")
