@@ -74,7 +74,6 @@ import Testing
             #expect(try await second.count("users") == 0)
             try await second.insertUser("Grace")
             try await second.insertUser("Alan")
-            #expect(try await first.count("users") == 1)
             try await first.close()
             let third = open(path)
             #expect(third.local.file === second.local.file)
