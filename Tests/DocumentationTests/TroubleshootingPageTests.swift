@@ -41,7 +41,10 @@ import Testing
 
     @Test func everyErrorOfTheClientIsOnThePage() throws {
         var names: [String] = []
-        for file in try Page.files(in: "Sources/PowerSync", withExtension: "swift") {
+        let client = try ["Sources/PowerSyncClient", "Sources/PowerSyncAttachments"].flatMap {
+            try Page.files(in: $0, withExtension: "swift")
+        }
+        for file in client {
             let text = try String(contentsOf: file, encoding: .utf8)
             names += text.matches(of: /(?m)^public (?:struct|enum) (\w+Error)\b/).map { String($0.1) }
         }
@@ -50,12 +53,12 @@ import Testing
     }
 
     @Test(arguments: [
-        "Attachments/PowerSyncAttachmentError", "Attachments/Transport/AttachmentTransferError",
-        "CheckpointRequests/CheckpointErrors", "Connector/HTTPBackend/HTTPBackendError", "Database/PowerSyncError",
-        "Database/SqlCursor", "Rows/TypedRowError", "Schema/TableError",
+        "Attachments/PowerSyncAttachmentError", "Attachments/Remote/AttachmentTransferError",
+        "Client/Syncing/CheckpointRequests/CheckpointErrors", "Client/Syncing/Connector/HTTPBackend/HTTPBackendError",
+        "Client/Errors/PowerSyncError", "Client/Rows/SqlCursor", "Client/Rows/TypedRowError", "Client/Schema/TableError",
     ])
     func everyCaseAndCodeIsOnThePage(_ file: String) throws {
-        let source = try source("Sources/PowerSync/\(file).swift")
+        let source = try source("Sources/PowerSync\(file).swift")
         let cases = source.matches(of: /(?m)^    case (\w+)/).map { String($0.1) }
         let codes = source.matches(of: /public static let (\w+) = Code\(/).map { String($0.1) }
         #expect(!(cases + codes).isEmpty)
