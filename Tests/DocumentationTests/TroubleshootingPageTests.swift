@@ -55,7 +55,8 @@ import Testing
     @Test(arguments: [
         "Attachments/PowerSyncAttachmentError", "Attachments/Remote/AttachmentTransferError",
         "Client/Syncing/CheckpointRequests/CheckpointErrors", "Client/Syncing/Connector/HTTPBackend/HTTPBackendError",
-        "Client/Errors/PowerSyncError", "Client/Rows/SqlCursor", "Client/Rows/TypedRowError", "Client/Schema/TableError",
+        "Client/Errors/PowerSyncError", "Client/Rows/SqlCursor", "Client/Rows/TypedRowError",
+        "Client/Schema/TableError",
     ])
     func everyCaseAndCodeIsOnThePage(_ file: String) throws {
         let source = try source("Sources/PowerSync\(file).swift")
