@@ -119,7 +119,7 @@ docs: packages
 	$(DEBUG)
 	scripts/docs
 
-## lint: check the formatting, what comments and pages refer to, code for single platforms, accesses to SQLite on servers, names of databases, and log lines
+## lint: check the formatting, what comments and pages refer to, code for single platforms, accesses to SQLite on servers, arrows between rooms, names of databases, log lines, and errors
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
 	scripts/check-references

@@ -1,7 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// What is built, from the top: kinds of targets, traits, platforms, products of other packages, and the package itself.
+// What is built, from the top: kinds of targets, traits, platforms, products of other packages, and the package itself. It is longer than
+// other files are: SwiftPM reads one.
 
 // MARK: - Kinds of targets
 
