@@ -201,7 +201,8 @@ import Testing
         )
         let both = try await run("sync.yaml", "--schema", "schema.sql", "--source", "postgresql://me@h/app")
         #expect(both.status == 64 && both.errors.contains("--schema and --source both have the tables"))
-        let noURI = try await run("sync.yaml", "--source", "app.db")
-        #expect(noURI.status == 1 && noURI.errors.contains("--source.uri: not a connection URI"), "\(noURI)")
+        let noFile = try await run("sync.yaml", "--source", "app.db")
+        #expect(noFile.status == 1, "\(noFile)")
+        #expect(noFile.errors.contains("cannot read the source app.db: there is no such file"), "\(noFile)")
     }
 }
