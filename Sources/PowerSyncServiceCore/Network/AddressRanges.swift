@@ -118,8 +118,8 @@ extension SocketAddress {
     /// The 4 or 16 bytes of an IP address.
     fileprivate var addressBytes: [UInt8]? {
         switch self {
-        case .v4(let address): withUnsafeBytes(of: address.address.sin_addr, Array.init)
-        case .v6(let address): withUnsafeBytes(of: address.address.sin6_addr, Array.init)
+        case .v4(let address): unsafe withUnsafeBytes(of: address.address.sin_addr, Array.init)
+        case .v6(let address): unsafe withUnsafeBytes(of: address.address.sin6_addr, Array.init)
         case .unixDomainSocket: nil
         }
     }

@@ -86,7 +86,7 @@ final class DatabaseFiles: Sendable {
             guard state.identities[suffix, default: status.identity] == status.identity else {
                 return (FileProblem(file, "was replaced by another one"), nil)
             }
-            guard access(file, W_OK) == 0 else { return (FileProblem(file, "cannot be written any more"), nil) }
+            guard unsafe access(file, W_OK) == 0 else { return (FileProblem(file, "cannot be written any more"), nil) }
             let isShorter = status.length < state.lengths[suffix] ?? 0
             state.identities[suffix] = status.identity
             state.lengths[suffix] = status.length

@@ -53,10 +53,10 @@ struct LeftoverLog {
     /// Whether the database has all pages of the log, as far as it is long enough; also when nothing is committed in the log, or a file cannot
     /// be read.
     private var areAllPagesInDatabase: Bool {
-        let log = open(path + "-wal", O_RDONLY | O_CLOEXEC)
+        let log = unsafe open(path + "-wal", O_RDONLY | O_CLOEXEC)
         guard log >= 0 else { return true }
         defer { close(log) }
-        let database = open(path, O_RDONLY | O_CLOEXEC)
+        let database = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard database >= 0 else { return true }
         // This process has no locks on it that could be lost.
         defer { close(database) }

@@ -65,6 +65,6 @@ package struct ContentHasher {
 
 extension SHA256.Digest {
     fileprivate var firstWord: UInt64 {
-        withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+        unsafe withUnsafeBytes { unsafe UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
     }
 }

@@ -22,7 +22,7 @@ extension Slice<UnsafeRawBufferPointer> {
     package mutating func readNumber() throws(StoredValues.Corruption) -> UInt64 {
         var number: UInt64 = 0
         for shift in stride(from: UInt64(0), to: 64, by: 7) {
-            guard let byte = popFirst() else { throw StoredValues.Corruption() }
+            guard let byte = unsafe popFirst() else { throw StoredValues.Corruption() }
             number |= UInt64(byte & 0x7f) << shift
             if byte < 0x80 { return number }
         }
@@ -31,14 +31,14 @@ extension Slice<UnsafeRawBufferPointer> {
 
     /// Takes the length of something off the beginning, and then its bytes.
     package mutating func readBytes() throws(StoredValues.Corruption) -> UnsafeRawBufferPointer {
-        try readBytes(count: try readNumber())
+        try unsafe readBytes(count: try readNumber())
     }
 
     /// Takes bytes off the beginning.
     package mutating func readBytes(count: UInt64) throws(StoredValues.Corruption) -> UnsafeRawBufferPointer {
-        guard count <= UInt64(self.count) else { throw StoredValues.Corruption() }
-        let bytes = UnsafeRawBufferPointer(rebasing: prefix(Int(count)))
-        removeFirst(Int(count))
-        return bytes
+        guard unsafe count <= UInt64(self.count) else { throw StoredValues.Corruption() }
+        let bytes = unsafe UnsafeRawBufferPointer(rebasing: prefix(Int(count)))
+        unsafe removeFirst(Int(count))
+        return unsafe bytes
     }
 }

@@ -97,26 +97,26 @@ package struct StoredRow: Equatable, Sendable {
 
     /// Reads the stored form.
     package init(_ bytes: UnsafeRawBufferPointer) throws(StoredValues.Corruption) {
-        var rest = bytes[...]
-        for _ in 0..<(try rest.readNumber()) {
-            let opID = try rest.readID()
-            let bucket = try rest.readID()
-            let table = try rest.readNumber()
+        var rest = unsafe bytes[...]
+        for _ in unsafe 0..<(try rest.readNumber()) {
+            let opID = try unsafe rest.readID()
+            let bucket = try unsafe rest.readID()
+            let table = try unsafe rest.readNumber()
             var put: Put
             if table < 2 {
                 guard let previous = puts.last else { throw StoredValues.Corruption() }
                 put = previous
                 (put.opID, put.membership.bucket) = (opID, bucket)
-                if table == 1 { put.hash = try rest.readHash() }
+                if table == 1 { put.hash = try unsafe rest.readHash() }
             } else {
-                let id = try rest.readRowID()
+                let id = try unsafe rest.readRowID()
                 guard let name = Int64(exactly: table - 2) else { throw StoredValues.Corruption() }
                 let membership = Membership(bucket: bucket, table: name, id: id)
-                put = Put(opID: opID, membership: membership, hash: try rest.readHash())
+                put = unsafe Put(opID: opID, membership: membership, hash: try rest.readHash())
             }
             puts.append(put)
         }
-        while !rest.isEmpty { entries.append(Entry(opID: try rest.readID(), hash: try rest.readHash())) }
+        while unsafe !rest.isEmpty { unsafe entries.append(Entry(opID: try rest.readID(), hash: try rest.readHash())) }
     }
 }
 
@@ -124,7 +124,7 @@ extension [UInt8] {
     fileprivate mutating func append(rowID: [UInt8]) {
         if let uuid = ReplicaID(canonicalText: rowID) {
             append(number: 0)
-            uuid.withBytes { append(contentsOf: $0) }
+            unsafe uuid.withBytes { unsafe append(contentsOf: $0) }
         } else {
             append(number: rowID.count + 1)
             append(contentsOf: rowID)
@@ -132,31 +132,31 @@ extension [UInt8] {
     }
 
     fileprivate mutating func append(_ hash: ContentHash) {
-        Swift.withUnsafeBytes(of: hash.keyed.littleEndian) { append(contentsOf: $0) }
-        Swift.withUnsafeBytes(of: hash.checksum.rawValue.littleEndian) { append(contentsOf: $0) }
+        unsafe Swift.withUnsafeBytes(of: hash.keyed.littleEndian) { unsafe append(contentsOf: $0) }
+        unsafe Swift.withUnsafeBytes(of: hash.checksum.rawValue.littleEndian) { unsafe append(contentsOf: $0) }
     }
 }
 
 extension Slice<UnsafeRawBufferPointer> {
     /// Takes a number of the storage off the beginning: none is negative.
     fileprivate mutating func readID() throws(StoredValues.Corruption) -> Int64 {
-        guard let id = Int64(exactly: try readNumber()) else { throw StoredValues.Corruption() }
+        guard let id = unsafe Int64(exactly: try readNumber()) else { throw StoredValues.Corruption() }
         return id
     }
 
     fileprivate mutating func readHash() throws(StoredValues.Corruption) -> ContentHash {
-        let bytes = try readBytes(count: ContentHash.byteCount)
-        return ContentHash(
+        let bytes = try unsafe readBytes(count: ContentHash.byteCount)
+        return unsafe ContentHash(
             checksum: Checksum(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))),
             keyed: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
         )
     }
 
     fileprivate mutating func readRowID() throws(StoredValues.Corruption) -> [UInt8] {
-        let count = try readNumber()
-        guard count == 0 else { return Array(try readBytes(count: count - 1)) }
+        let count = try unsafe readNumber()
+        guard count == 0 else { return unsafe Array(try readBytes(count: count - 1)) }
         var text: [UInt8] = []
-        ReplicaID(bytes: try readBytes(count: 16)).appendText(to: &text)
+        unsafe ReplicaID(bytes: try readBytes(count: 16)).appendText(to: &text)
         return text
     }
 }

@@ -4,31 +4,33 @@ import PowerSyncServiceCore
 /// Reads the operations of a segment, one after the other; see ``SegmentEncoder`` for the format.
 ///
 /// The bytes belong to the caller, and must stay while operations are read.
-struct SegmentReader {
+///
+/// `@safe`: each length is compared with what is left before bytes are taken.
+@safe struct SegmentReader {
     private var rest: Slice<UnsafeRawBufferPointer>
-    private var names: [UnsafeRawBufferPointer] = []
+    private var names: [UnsafeRawBufferPointer] = unsafe []
     private var lastOp: Int64 = 0
 
     /// Begins to read.
     ///
     /// - Throws: `Corruption` when the bytes are not those that were written.
     init(_ bytes: UnsafeRawBufferPointer) throws(StoredValues.Corruption) {
-        rest = bytes[...]
-        guard rest.popFirst() == SegmentEncoder.version else { throw StoredValues.Corruption() }
-        let checksum = try rest.readChecksum()
-        guard SegmentEncoder.checksum(of: rest) == checksum else { throw StoredValues.Corruption() }
-        for _ in 0..<(try rest.readNumber()) { names.append(try rest.readBytes()) }
+        unsafe rest = bytes[...]
+        guard unsafe rest.popFirst() == SegmentEncoder.version else { throw StoredValues.Corruption() }
+        let checksum = try unsafe rest.readChecksum()
+        guard unsafe SegmentEncoder.checksum(of: rest) == checksum else { throw StoredValues.Corruption() }
+        for _ in unsafe 0..<(try rest.readNumber()) { unsafe names.append(try rest.readBytes()) }
     }
 
     /// The next operation, `nil` at the end.
     ///
     /// - Throws: `Corruption` when the bytes are not a segment.
     mutating func next() throws(StoredValues.Corruption) -> StoredOperation? {
-        guard let letter = rest.popFirst() else { return nil }
-        let (opID, isTooLarge) = lastOp.addingReportingOverflow(Int64(truncatingIfNeeded: try rest.readNumber()))
+        guard let letter = unsafe rest.popFirst() else { return nil }
+        let (opID, isTooLarge) = unsafe lastOp.addingReportingOverflow(Int64(truncatingIfNeeded: try rest.readNumber()))
         guard !isTooLarge, opID > lastOp else { throw StoredValues.Corruption() }
         lastOp = opID
-        let checksum = Checksum(try rest.readChecksum())
+        let checksum = unsafe Checksum(try rest.readChecksum())
         let kind: SyncOperation.Kind
         switch letter {
         case UInt8(ascii: "P"): kind = .put
@@ -40,30 +42,30 @@ struct SegmentReader {
         var operation = StoredOperation(opID: opID, kind: kind, checksum: checksum, targetOp: nil)
         switch kind {
         case .put, .remove:
-            operation.sourceTable = try readName()
-            operation.sourceKey = try rest.readBytes(count: 16)
-            operation.table = try readName()
-            let idCount = try rest.readNumber()
-            let dataCount = kind == .put ? try rest.readNumber() : 0
-            operation.rowID = try rest.readBytes(count: idCount)
-            operation.data = try rest.readBytes(count: dataCount)
+            unsafe operation.sourceTable = try readName()
+            unsafe operation.sourceKey = try rest.readBytes(count: 16)
+            unsafe operation.table = try readName()
+            let idCount = try unsafe rest.readNumber()
+            let dataCount = unsafe kind == .put ? try rest.readNumber() : 0
+            unsafe operation.rowID = try rest.readBytes(count: idCount)
+            unsafe operation.data = try rest.readBytes(count: dataCount)
         case .move, .clear:
-            let target = Int64(truncatingIfNeeded: try rest.readNumber())
+            let target = unsafe Int64(truncatingIfNeeded: try rest.readNumber())
             operation.targetOp = target == 0 ? nil : target
         }
         return operation
     }
 
     private mutating func readName() throws(StoredValues.Corruption) -> UnsafeRawBufferPointer {
-        let index = try rest.readNumber()
-        guard index < UInt64(names.count) else { throw StoredValues.Corruption() }
-        return names[Int(index)]
+        let index = try unsafe rest.readNumber()
+        guard unsafe index < UInt64(names.count) else { throw StoredValues.Corruption() }
+        return unsafe names[Int(index)]
     }
 }
 
 extension Slice<UnsafeRawBufferPointer> {
     fileprivate mutating func readChecksum() throws(StoredValues.Corruption) -> UInt32 {
-        let bytes = try readBytes(count: 4)
-        return bytes.loadUnaligned(as: UInt32.self).littleEndian
+        let bytes = try unsafe readBytes(count: 4)
+        return unsafe bytes.loadUnaligned(as: UInt32.self).littleEndian
     }
 }
