@@ -3,7 +3,8 @@ package import NIOCore
 
 /// Ranges of IP addresses: those that a key set must not come from, or a database not have.
 ///
-/// A client that names a URL to a server can make the server ask services that only the server can reach; see `client_auth.jwks_reject_ip_ranges`.
+/// A client that names a URL to a server can make the server ask services that only the server can reach; see
+/// `client_auth.jwks_reject_ip_ranges`.
 package struct AddressRanges: Sendable, Hashable {
     private struct Range: Sendable, Hashable {
         var prefix: [UInt8]

@@ -53,9 +53,8 @@ final class DatabaseFiles: Sendable {
 
     /// Looks at the files.
     ///
-    /// Reads the heads of the frames that are new in `-wal`, and nothing of the other two: to close one of them would give up the locks that
-    /// SQLite has on it.
-    /// It waits for the disk: a running service calls it through `BlockingWork`.
+    /// Reads the heads of the frames that are new in `-wal`, and nothing of the other two: to close one of them would give up the
+    /// locks that SQLite has on it. It waits for the disk: a running service calls it through `BlockingWork`.
     ///
     /// - Throws: `FileProblem`.
     func check() throws(FileProblem) {
