@@ -22,24 +22,27 @@ let settings: [SwiftSetting] = [
 /// main actor when the protocol's module is built with this feature.
 let nonsending: SwiftSetting = .enableUpcomingFeature("NonisolatedNonsendingByDefault")
 
+/// In `Sources`, an expression that uses memory as the compiler cannot check it says `unsafe`.
+let memory: SwiftSetting = .strictMemorySafety()
+
 /// The SDK, as apps import it.
 func sdk(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+    .target(name: name, dependencies: dependencies, swiftSettings: settings + [memory])
 }
 
 /// A library in `Sources`.
-func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
-}
-
-/// A library that touches memory by pointers, its own or that of C: every unsafe use is marked.
-func marked(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending, .strictMemorySafety()])
+func module(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+    .target(
+        name: name,
+        dependencies: dependencies,
+        resources: resources,
+        swiftSettings: settings + [nonsending, memory]
+    )
 }
 
 /// A command in `Sources`.
 func executable(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending, memory])
 }
 
 /// The tests of one module, in `Tests`.
@@ -194,7 +197,7 @@ let package = Package(
     ],
     targets: [
         // Both ends of the wire.
-        marked("PowerSyncProtocol", [.nioCore]),
+        module("PowerSyncProtocol", [.nioCore]),
 
         // What apps upload and backends answer, for the public interface of both.
         module("PowerSyncUpload", ["PowerSyncProtocol", .nioCore]),
@@ -204,7 +207,7 @@ let package = Package(
 
         // zlib comes with every system, and NIO's HTTP compression links it already.
         .systemLibrary(name: "CZlib"),
-        marked("RSocket", ["CZlib", .nioConcurrencyHelpers, .nioCore, .nioWebSocket]),
+        module("RSocket", ["CZlib", .nioConcurrencyHelpers, .nioCore, .nioWebSocket]),
 
         // SQLite for both ends.
         module("PowerSyncSQLite", [.grdb, .grdbSQLite, .nioConcurrencyHelpers]),
@@ -293,7 +296,7 @@ let package = Package(
         ),
         // PostgreSQL's own client library: libpq-dev on Debian, libpq of Homebrew.
         .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
-        marked(
+        module(
             "PowerSyncServicePostgres",
             [
                 "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .crypto, .logging,
@@ -309,11 +312,7 @@ let package = Package(
             ]
         ),
         // The page that shows what a service does: files, of which the build makes a part of the program.
-        .target(
-            name: "PowerSyncDashboard",
-            resources: [.embedInCode("Page")],
-            swiftSettings: settings + [nonsending]
-        ),
+        module("PowerSyncDashboard", [], resources: [.embedInCode("Page")]),
         module(
             "PowerSyncService",
             [
