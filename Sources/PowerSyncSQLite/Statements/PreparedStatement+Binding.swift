@@ -98,6 +98,29 @@ extension PreparedStatement {
         return unsafe sqlite3_bind_blob64(handle, index, start, UInt64(blob.count), memory.destructor)
     }
 
+    /// Binds a copy of a text in UTF-8.
+    ///
+    /// - Returns: SQLite's result code.
+    @discardableResult
+    package func bind(text: [UInt8], at index: CInt) -> CInt {
+        unsafe text.withUnsafeBytes { unsafe bind(text: $0, at: index, .copied) }
+    }
+
+    /// Binds a copy of a text in UTF-8, and never NULL for one that is too long.
+    ///
+    /// - Throws: As ``bind(checkedText:at:_:)``.
+    package func bind(checkedText text: [UInt8], at index: CInt) throws {
+        try unsafe text.withUnsafeBytes { try unsafe bind(checkedText: $0, at: index, .copied) }
+    }
+
+    /// Binds a copy of a blob.
+    ///
+    /// - Returns: SQLite's result code.
+    @discardableResult
+    package func bind(blob: [UInt8], at index: CInt) -> CInt {
+        unsafe blob.withUnsafeBytes { unsafe bind(blob: $0, at: index, .copied) }
+    }
+
     /// Binds NULL.
     ///
     /// - Returns: SQLite's result code.

@@ -113,7 +113,7 @@ extension PreparedStatement {
         case .integer(let integer): bind(integer, at: index)
         case .real(let number): bind(number, at: index)
         case .text(let text): bind(text, at: index)
-        case .blob(let bytes): _ = unsafe bytes.withUnsafeBytes { unsafe bind(blob: $0, at: index, .copied) }
+        case .blob(let bytes): bind(blob: bytes, at: index)
         }
     }
 }

@@ -40,7 +40,7 @@ struct EmbeddedKey: Sendable {
             switch value {
             case .readable(let value): statement.bind(value, at: CInt(index + 1))
             case .text(let bytes):
-                _ = unsafe bytes.withUnsafeBytes { unsafe statement.bind(text: $0, at: CInt(index + 1), .copied) }
+                statement.bind(text: bytes, at: CInt(index + 1))
             }
         }
     }

@@ -97,26 +97,26 @@ package struct StoredRow: Equatable, Sendable {
 
     /// Reads the stored form.
     package init(_ bytes: UnsafeRawBufferPointer) throws(StoredValues.Corruption) {
-        var rest = unsafe bytes[...]
-        for _ in unsafe 0..<(try rest.readNumber()) {
-            let opID = try unsafe rest.readID()
-            let bucket = try unsafe rest.readID()
-            let table = try unsafe rest.readNumber()
+        var rest = unsafe StoredBytes(bytes)
+        for _ in 0..<(try rest.readNumber()) {
+            let opID = try rest.readID()
+            let bucket = try rest.readID()
+            let table = try rest.readNumber()
             var put: Put
             if table < 2 {
                 guard let previous = puts.last else { throw StoredValues.Corruption() }
                 put = previous
                 (put.opID, put.membership.bucket) = (opID, bucket)
-                if table == 1 { put.hash = try unsafe rest.readHash() }
+                if table == 1 { put.hash = try rest.readHash() }
             } else {
-                let id = try unsafe rest.readRowID()
+                let id = try rest.readRowID()
                 guard let name = Int64(exactly: table - 2) else { throw StoredValues.Corruption() }
                 let membership = Membership(bucket: bucket, table: name, id: id)
-                put = unsafe Put(opID: opID, membership: membership, hash: try rest.readHash())
+                put = Put(opID: opID, membership: membership, hash: try rest.readHash())
             }
             puts.append(put)
         }
-        while unsafe !rest.isEmpty { unsafe entries.append(Entry(opID: try rest.readID(), hash: try rest.readHash())) }
+        while !rest.isEmpty { entries.append(Entry(opID: try rest.readID(), hash: try rest.readHash())) }
     }
 }
 
@@ -137,23 +137,20 @@ extension [UInt8] {
     }
 }
 
-extension Slice<UnsafeRawBufferPointer> {
-    /// Takes a number of the storage off the beginning: none is negative.
+extension StoredBytes {
+    /// Takes a number of the storage: none is negative.
     fileprivate mutating func readID() throws(StoredValues.Corruption) -> Int64 {
-        guard let id = unsafe Int64(exactly: try readNumber()) else { throw StoredValues.Corruption() }
+        guard let id = Int64(exactly: try readNumber()) else { throw StoredValues.Corruption() }
         return id
     }
 
     fileprivate mutating func readHash() throws(StoredValues.Corruption) -> ContentHash {
-        let bytes = try unsafe readBytes(count: ContentHash.byteCount)
-        return unsafe ContentHash(
-            checksum: Checksum(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))),
-            keyed: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-        )
+        let keyed = try readInteger(as: UInt64.self)
+        return ContentHash(checksum: Checksum(try readInteger()), keyed: keyed)
     }
 
     fileprivate mutating func readRowID() throws(StoredValues.Corruption) -> [UInt8] {
-        let count = try unsafe readNumber()
+        let count = try readNumber()
         guard count == 0 else { return unsafe Array(try readBytes(count: count - 1)) }
         var text: [UInt8] = []
         unsafe ReplicaID(bytes: try readBytes(count: 16)).appendText(to: &text)

@@ -32,7 +32,7 @@ struct BucketSegments {
         insert.bind(bucket, at: 1)
         insert.bind(segment.firstOp, at: 2)
         insert.bind(segment.lastOp, at: 3)
-        _ = unsafe segment.encoded().withUnsafeBytes { unsafe insert.bind(blob: $0, at: 4, .copied) }
+        insert.bind(blob: segment.encoded(), at: 4)
         try insert.run()
     }
 

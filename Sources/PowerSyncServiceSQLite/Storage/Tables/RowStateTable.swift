@@ -36,7 +36,7 @@ struct RowStateTable {
     /// Replaces the state of a row.
     func store(_ state: StoredRow, of key: ReplicaID, of table: Int64) throws {
         bind(key, of: table, to: upsert)
-        _ = unsafe state.encoded.withUnsafeBytes { unsafe upsert.bind(blob: $0, at: 3, .copied) }
+        upsert.bind(blob: state.encoded, at: 3)
         try upsert.run()
     }
 

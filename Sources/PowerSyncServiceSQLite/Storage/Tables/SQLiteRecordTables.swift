@@ -109,7 +109,7 @@ struct SQLiteRecordTables: RecordTables {
         insertOperation.bind(row.table, at: 5)
         unsafe row.key.withBytes { unsafe insertOperation.bind(blob: $0, at: 6, .copied) }
         insertOperation.bind(membership.table, at: 7)
-        _ = unsafe membership.id.withUnsafeBytes { unsafe insertOperation.bind(text: $0, at: 8, .copied) }
+        insertOperation.bind(text: membership.id, at: 8)
         try insertOperation.run()
         try buckets.add(lastOp, checksum: checksum, to: membership.bucket)
         return lastOp
@@ -139,7 +139,7 @@ struct SQLiteRecordTables: RecordTables {
         insertEntry.bind(lookup, at: 2)
         insertEntry.bind(row.table, at: 3)
         unsafe row.key.withBytes { unsafe insertEntry.bind(blob: $0, at: 4, .copied) }
-        _ = unsafe StoredValues.encode(outputs).withUnsafeBytes { unsafe insertEntry.bind(blob: $0, at: 5, .copied) }
+        insertEntry.bind(blob: StoredValues.encode(outputs), at: 5)
         try insertEntry.run()
         return lastOp
     }
