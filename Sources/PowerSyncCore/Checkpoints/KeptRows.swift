@@ -68,8 +68,8 @@ struct KeptRows {
             sql: "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) VALUES (?1, ?2)"
         )
         for row in skipped {
-            try unsafe row.type.withUnsafeBytes { try unsafe mark.bind(checkedText: $0, at: 1, .copied) }
-            try unsafe row.id.withUnsafeBytes { try unsafe mark.bind(checkedText: $0, at: 2, .copied) }
+            try mark.bind(checkedText: row.type, at: 1)
+            try mark.bind(checkedText: row.id, at: 2)
             try mark.run()
         }
     }

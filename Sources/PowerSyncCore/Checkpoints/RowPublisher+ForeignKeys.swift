@@ -158,8 +158,8 @@ extension RowPublisher {
         guard !kept.contains(row) else { return false }
         let find = try PreparedStatement(db, sql: "SELECT 1 FROM ps_oplog WHERE row_type = ?1 AND row_id = ?2 LIMIT 1")
         defer { find.reset() }
-        try unsafe row.type.withUnsafeBytes { try unsafe find.bind(checkedText: $0, at: 1, .copied) }
-        try unsafe row.id.withUnsafeBytes { try unsafe find.bind(checkedText: $0, at: 2, .copied) }
+        try find.bind(checkedText: row.type, at: 1)
+        try find.bind(checkedText: row.id, at: 2)
         return try find.step()
     }
 

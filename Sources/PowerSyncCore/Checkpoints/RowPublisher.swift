@@ -183,8 +183,8 @@ struct RowPublisher {
     private mutating func evaluate(_ row: RowKey, _ schema: inout KnownSchema) throws -> Bool {
         let find = try PreparedStatement(db, sql: ChangedRows.publishedData)
         defer { find.reset() }
-        try unsafe row.type.withUnsafeBytes { try unsafe find.bind(checkedText: $0, at: 1, .copied) }
-        try unsafe row.id.withUnsafeBytes { try unsafe find.bind(checkedText: $0, at: 2, .copied) }
+        try find.bind(checkedText: row.type, at: 1)
+        try find.bind(checkedText: row.id, at: 2)
         if let covered = rows.covered {
             try find.bind(checkedText: "[\(covered.map(String.init).joined(separator: ","))]", at: 3)
         }

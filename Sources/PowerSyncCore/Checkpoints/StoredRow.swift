@@ -61,7 +61,7 @@ enum StoredRow {
         // Triggers of the app on the table may write to views: a part of the repair, and no local write.
         try Publishing.whilePublishing(db) {
             for (rowID, text) in repaired {
-                try unsafe text.withUnsafeBytes { try unsafe update.bind(checkedText: $0, at: 1, .copied) }
+                try update.bind(checkedText: text, at: 1)
                 update.bind(rowID, at: 2)
                 try update.run()
             }

@@ -23,7 +23,7 @@ struct RowsInTheWay {
         func exists(on connection: OpaquePointer) throws -> Bool {
             let statement = try unsafe PreparedStatement(preparing: Self.sql(table), on: connection)
             guard let statement else { return false }
-            try unsafe id.withUnsafeBytes { try unsafe statement.bind(checkedText: $0, at: 1, .copied) }
+            try statement.bind(checkedText: id, at: 1)
             return try statement.step()
         }
     }
