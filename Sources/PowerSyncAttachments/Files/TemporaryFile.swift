@@ -69,12 +69,12 @@ final class TemporaryFile: Sendable {
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
     func write(from source: OpenFile, upTo limit: Int) throws -> Int {
         let file = try open()
-        return try withUnsafeTemporaryAllocation(byteCount: FileWork.chunkSize, alignment: 1) { buffer in
+        return try unsafe withUnsafeTemporaryAllocation(byteCount: FileWork.chunkSize, alignment: 1) { buffer in
             var copied = 0
             while copied < limit {
-                let count = try source.read(into: buffer)
+                let count = try unsafe source.read(into: buffer)
                 guard count > 0 else { return copied }
-                try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                try unsafe file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 copied += count
             }
             return copied

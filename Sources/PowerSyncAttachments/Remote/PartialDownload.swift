@@ -96,9 +96,9 @@ struct PartialDownload {
     mutating func write(_ chunk: ByteBuffer) async throws {
         let (file, before) = (file, hasher)
         hasher = try await FileWork.run {
-            try chunk.withUnsafeReadableBytes { try file.write($0) }
+            try unsafe chunk.withUnsafeReadableBytes { try unsafe file.write($0) }
             guard var hasher = before else { return nil }
-            chunk.withUnsafeReadableBytes { hasher.update(bufferPointer: $0) }
+            unsafe chunk.withUnsafeReadableBytes { unsafe hasher.update(bufferPointer: $0) }
             return hasher
         }
         bytes += Int64(chunk.readableBytes)

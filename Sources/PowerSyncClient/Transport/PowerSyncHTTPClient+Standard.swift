@@ -31,7 +31,7 @@ extension PowerSyncHTTPClient {
     /// The exchange of `PowerSyncNIO`, which is linked and not imported: apps see the members of every module that is imported here.
     private static func linkedExchange() -> any HTTPExchange {
         guard
-            let exchange = Unmanaged<AnyObject>.fromOpaque(powersync_nio_exchange()).takeRetainedValue()
+            let exchange = unsafe Unmanaged<AnyObject>.fromOpaque(powersync_nio_exchange()).takeRetainedValue()
                 as? any HTTPExchange
         else { preconditionFailure("PowerSyncNIO gives something else than an exchange") }
         return exchange

@@ -65,6 +65,6 @@ package enum Announcement {
     }
 
     private static func state(of db: Database) -> ConnectionState? {
-        db.sqliteConnection.flatMap(ConnectionState.find)
+        unsafe db.sqliteConnection.flatMap(ConnectionState.find)
     }
 }

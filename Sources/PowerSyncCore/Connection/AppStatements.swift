@@ -21,7 +21,7 @@ package final class AppStatements {
 
     /// The statements of a connection, `nil` when it does not have our SQL functions.
     package static func of(_ db: Database) -> AppStatements? {
-        db.sqliteConnection.flatMap(ConnectionState.find)?.appStatements
+        unsafe db.sqliteConnection.flatMap(ConnectionState.find)?.appStatements
     }
 
     /// The statement of a text, prepared anew if it is not kept or is running.
@@ -43,7 +43,7 @@ package final class AppStatements {
             texts.insert(ExactText(sql))
         }
         let statement = try db.cachedStatement(sql: sql)
-        let isUsable = statement.isPrepared(from: sql) && sqlite3_stmt_busy(statement.sqliteStatement) == 0
+        let isUsable = unsafe statement.isPrepared(from: sql) && sqlite3_stmt_busy(statement.sqliteStatement) == 0
         return isUsable ? statement : try db.makeStatement(sql: sql)
     }
 }

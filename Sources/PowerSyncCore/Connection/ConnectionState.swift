@@ -11,7 +11,9 @@ import NIOConcurrencyHelpers
 ///
 /// `@unchecked Sendable`: SQLite calls us, and GRDB lends us `Database`, on one thread at a time per connection. That
 /// is what guards every property; only the registry is shared, behind its mutex.
-final class ConnectionState: @unchecked Sendable {
+///
+/// `@safe`: SQLite keeps the connection until the last reference to the instance is gone.
+@safe final class ConnectionState: @unchecked Sendable {
     /// The connection's handle.
     ///
     /// Valid as long as this instance lives.
@@ -56,9 +58,9 @@ final class ConnectionState: @unchecked Sendable {
     static let busyTimeout: Double = 30
 
     init(handle: OpaquePointer) {
-        self.handle = handle
-        doubleText = DoubleText(handle: handle)
-        recorder = LocalWriteRecorder(handle: handle)
+        unsafe self.handle = handle
+        doubleText = unsafe DoubleText(handle: handle)
+        recorder = unsafe LocalWriteRecorder(handle: handle)
         let key = UInt(bitPattern: handle)
         Self.registry.withLockedValue { $0[key] = WeakReference(state: self) }
     }
@@ -97,7 +99,7 @@ final class ConnectionState: @unchecked Sendable {
     }
 
     deinit {
-        let key = UInt(bitPattern: handle)
+        let key = unsafe UInt(bitPattern: handle)
         Self.registry.withLockedValue { $0[key] = nil }
     }
 
@@ -118,7 +120,7 @@ final class ConnectionState: @unchecked Sendable {
     ///
     /// - Throws: ``LocalDatabaseError`` when ``SQLFunctions/install(on:)`` was not called on it.
     static func of(_ db: Database) throws -> ConnectionState {
-        guard let handle = db.sqliteConnection, let state = find(handle) else {
+        guard let handle = unsafe db.sqliteConnection, let state = unsafe find(handle) else {
             throw LocalDatabaseError.invalidState(
                 "PowerSync's SQL functions are not installed on this connection; see ConnectionSetUp.prepare(_:)"
             )

@@ -9,7 +9,9 @@ package enum SyncStateReset {
     ///
     /// Ask after each commit; after a rollback, ask and ignore the answer.
     package static func take(_ db: Database) -> Bool {
-        guard let handle = db.sqliteConnection, let state = ConnectionState.find(handle) else { return false }
+        guard let handle = unsafe db.sqliteConnection, let state = unsafe ConnectionState.find(handle) else {
+            return false
+        }
         defer { state.didResetSyncState = false }
         return state.didResetSyncState
     }

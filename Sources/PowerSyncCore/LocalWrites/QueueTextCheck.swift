@@ -9,7 +9,7 @@ enum QueueTextCheck {
     ///
     /// - Throws: `JSONError` for what is wrong.
     static func check(_ text: UnsafeRawBufferPointer) throws(JSONError) {
-        var scanner = JSONScanner(text)
+        var scanner = unsafe JSONScanner(text)
         try scanner.beginObject()
         while try scanner.nextMember() != nil { try checkValue(&scanner) }
         try scanner.finish()

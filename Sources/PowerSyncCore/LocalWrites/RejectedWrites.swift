@@ -153,10 +153,10 @@ package enum RejectedWrites {
         while try rows.step() {
             let transaction = rows.storageClass(at: 0) == .integer ? rows.integer(at: 0) : nil
             let (isText, isNull) = (rows.storageClass(at: 1) == .text, rows.isNull(at: 1))
-            let bytes = rows.blob(at: 1)
-            let text = String(decoding: bytes, as: UTF8.self)
-            let isExact = isText && !bytes.contains(0) && text.utf8.elementsEqual(bytes)
-            let data = isNull ? .null : isExact ? text.databaseValue : Data(bytes).databaseValue
+            let bytes = unsafe rows.blob(at: 1)
+            let text = unsafe String(decoding: bytes, as: UTF8.self)
+            let isExact = unsafe isText && !bytes.contains(0) && text.utf8.elementsEqual(bytes)
+            let data = unsafe isNull ? .null : isExact ? text.databaseValue : Data(bytes).databaseValue
             writes.append(Kept(transaction: transaction, isText: isText, data: data))
         }
         return writes

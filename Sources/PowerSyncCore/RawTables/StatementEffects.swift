@@ -32,13 +32,15 @@ enum StatementEffects {
     /// ```
     static func triggers(of sql: String, _ db: Database) throws -> Set<String> {
         // Not a kept statement: EXPLAIN is not compiled anew when another connection has changed the schema.
-        guard let connection = db.sqliteConnection,
-            let steps = try PreparedStatement(preparing: "EXPLAIN \(sql)", on: connection)
+        guard let connection = unsafe db.sqliteConnection,
+            let steps = try unsafe PreparedStatement(preparing: "EXPLAIN \(sql)", on: unsafe connection)
         else { return [] }
         let mark = "-- TRIGGER "
         var triggers: Set<String> = []
         while try steps.step() {
-            guard let text = steps.text(at: 5).map({ String(decoding: $0, as: UTF8.self) }), text.hasPrefix(mark) else {
+            guard let text = unsafe steps.text(at: 5).map({ unsafe String(decoding: $0, as: UTF8.self) }),
+                text.hasPrefix(mark)
+            else {
                 continue
             }
             triggers.insert(String(text.dropFirst(mark.count)))

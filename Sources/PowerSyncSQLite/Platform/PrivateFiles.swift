@@ -17,14 +17,14 @@ package enum PrivateFiles {
     package static func createFile(at path: String) {
         #if os(Linux)
         // Without a descriptor: closing one loses the locks that SQLite has in this process on the same file.
-        guard mknod(path, S_IFREG | fileMode, 0) == 0 else { return }
+        guard unsafe mknod(path, S_IFREG | fileMode, 0) == 0 else { return }
         #else
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, fileMode)
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, fileMode)
         guard descriptor >= 0 else { return }
         close(descriptor)
         #endif
         // The umask may have taken bits away.
-        chmod(path, fileMode)
+        unsafe chmod(path, fileMode)
     }
 
     /// Makes a folder and those above it that are missing.
@@ -41,9 +41,9 @@ package enum PrivateFiles {
     ///
     /// - Returns: Whether the one above it is there.
     private static func makeFolder(_ path: String) throws -> Bool {
-        if mkdir(path, folderMode) == 0 {
+        if unsafe mkdir(path, folderMode) == 0 {
             // The umask may have taken bits away.
-            chmod(path, folderMode)
+            unsafe chmod(path, folderMode)
             return true
         }
         let code = errno
@@ -51,7 +51,7 @@ package enum PrivateFiles {
         case ENOENT: return false
         case EEXIST:
             var isFolder: ObjCBool = false
-            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
+            guard unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
                 throw POSIXError(.ENOTDIR)
             }
             return true

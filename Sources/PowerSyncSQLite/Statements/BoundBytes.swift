@@ -12,7 +12,7 @@ package enum BoundBytes {
     @inlinable
     package var destructor: sqlite3_destructor_type? {
         switch self {
-        case .copied: unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        case .copied: unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         case .inPlace: nil
         }
     }

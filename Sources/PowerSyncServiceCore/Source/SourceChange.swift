@@ -81,8 +81,8 @@ package enum SourceMessage: Sendable {
     case changes([SourceChange], relationID: String)
     /// Changes as in ``changes(_:relationID:)`` that the source does not know completely; all of one transaction.
     ///
-    /// Only of a source that has ``ReplicationSource/rowReading``. One of which such changes may never cease delivers a boundary before their transaction: when that is beyond what was
-    /// read of rows before, a checkpoint can be made there.
+    /// Only of a source that has ``ReplicationSource/rowReading``. One of which such changes may never cease delivers a boundary
+    /// before their transaction: when that is beyond what was read of rows before, a checkpoint can be made there.
     case partialUpdates([PartialUpdate], relationID: String)
     /// All rows of a table were removed at once.
     case truncate(relationID: String)

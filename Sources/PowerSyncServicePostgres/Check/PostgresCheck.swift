@@ -12,7 +12,11 @@ package import PowerSyncServiceCore
 /// let findings = try check.findings(
 ///     server: try await connection.query(PostgresCheck.serverQuery, ["powersync_"], activity: "…"),
 ///     publication: try await connection.query(PostgresCheck.publicationQuery, ["powersync"], activity: "…"),
-///     tables: try await connection.query(PostgresCheck.tablesQuery(serverVersion: connection.serverVersion), ["powersync"], activity: "…"),
+///     tables: try await connection.query(
+///         PostgresCheck.tablesQuery(serverVersion: connection.serverVersion),
+///         ["powersync"],
+///         activity: "…"
+///     ),
 ///     plan: plan
 /// )
 /// ```

@@ -57,7 +57,7 @@ extension SQLiteBucketStorage {
                 while try statement.step() {
                     let rows: [ParameterRow]
                     do {
-                        rows = try StoredValues.decodeParameterRows(statement.blob(at: 0))
+                        rows = try unsafe StoredValues.decodeParameterRows(statement.blob(at: 0))
                     } catch {
                         throw BucketStorageError(
                             .corrupted,

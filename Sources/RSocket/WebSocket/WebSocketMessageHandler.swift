@@ -13,8 +13,9 @@ package import NIOWebSocket
 /// ```
 ///
 /// If that was agreed on, messages that the peer has compressed are restored, and messages are compressed for it; while that takes
-/// more than a moment (``OutgoingMessages``), nothing is read, and closing waits. Text counts as bytes. A message that breaks the rules is an error downstream, ``WebSocketFailure`` or ``MessageInflater/Failure``, and closes the
-/// connection: to close it alone would look like a normal end. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
+/// more than a moment (``OutgoingMessages``), nothing is read, and closing waits. Text counts as bytes. A message that breaks the
+/// rules is an error downstream, ``WebSocketFailure`` or ``MessageInflater/Failure``, and closes the connection: to close it alone
+/// would look like a normal end. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
 /// socket has gone. ``BytesReceived`` is passed on when the bytes are part of a message that is not complete.
 package final class WebSocketMessageHandler: ChannelDuplexHandler {
     package typealias InboundIn = WebSocketFrame

@@ -18,12 +18,12 @@ import PowerSyncServiceCore
 ///   missing. `writer_epoch` is raised by every process that becomes the writer, and compared by each of its transactions.
 ///   `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16 random bytes,
 ///   `source_handle` what the source keeps the stream under.
-/// - `writers`: the processes that have become the writer of a stream, with a random id and the op id of the checkpoint that it began with: see
-///   ``StorageLineage``.
+/// - `writers`: the processes that have become the writer of a stream, with a random id and the op id of the checkpoint that it
+///   began with: see ``StorageLineage``.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one that
 ///   became visible before it. Not tied to a stream. `owner` is the SHA-256 of the user, who may have many clients.
-/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner` counts for
-///   all users.
+/// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner`
+///   counts for all users.
 /// - `source_tables`: see ``SourceTable``. `identity_columns` and `form` are JSON.
 ///
 /// The others hold what belongs to one stream, and are partitioned by `stream`:
