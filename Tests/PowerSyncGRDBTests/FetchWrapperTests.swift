@@ -119,8 +119,8 @@ import Testing
         await lists.wait(for: ["A"])
     }
 
-    @Test("statements as query builders write them: aliases, joins, WITH and RETURNING")
-    func statementsOfQueryBuilders() async throws {
+    @Test
+    func statementsAsQueryBuildersWriteThemAliasesJoinsWITHAndRETURNING() async throws {
         try await harness.database.waitForReady()
         let database = harness.pool as any DatabaseWriter
         try await database.write { db in

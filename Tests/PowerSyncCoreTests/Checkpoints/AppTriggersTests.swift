@@ -11,8 +11,8 @@ import Testing
         .ops("a", .put(opID, id, data: "{\"col\":\"\(text)\"}"))
     }
 
-    @Test("A full text index that three triggers keep has what the table has")
-    func fullText() throws {
+    @Test
+    func fullTextIndexThatThreeTriggersKeepHasWhatTheTableHas() throws {
         let scenario = try SyncScenario()
         try scenario.database.run(
             """
@@ -41,8 +41,8 @@ import Testing
         #expect(try found() == ["y|gamma"])
     }
 
-    @Test("Triggers keep their own conflict clauses", arguments: ["OR REPLACE", "OR IGNORE"])
-    func conflictClauses(_ clause: String) throws {
+    @Test(arguments: ["OR REPLACE", "OR IGNORE"])
+    func triggersKeepTheirOwnConflictClauses(_ clause: String) throws {
         let scenario = try SyncScenario()
         try scenario.database.run(
             """
@@ -62,8 +62,8 @@ import Testing
         #expect(scenario.status.setAside.isEmpty)
     }
 
-    @Test("Triggers of raw tables keep them, too", arguments: ["OR REPLACE", "OR IGNORE"])
-    func conflictClausesOfRawTables(_ clause: String) throws {
+    @Test(arguments: ["OR REPLACE", "OR IGNORE"])
+    func triggersOfRawTablesKeepThemToo(_ clause: String) throws {
         let users = ClientRawTable(name: "users", structure: .init(tableName: "local_users"))
         let scenario = try SyncScenario(rawTables: [users])
         try scenario.database.run(
@@ -89,8 +89,8 @@ import Testing
         #expect(scenario.status.setAside.isEmpty)
     }
 
-    @Test("With triggers for insertions only, an update is an insertion", arguments: [false, true])
-    func insertions(hasUniqueIndex: Bool) throws {
+    @Test(arguments: [false, true])
+    func withTriggersForInsertionsOnlyAnUpdateIsAnInsertion(hasUniqueIndex: Bool) throws {
         let scenario = try SyncScenario()
         try scenario.database.run(
             """

@@ -19,8 +19,8 @@ import Testing
         try scenario.database.rows("SELECT id FROM ps_data__lists ORDER BY id")
     }
 
-    @Test("Rows follow tables that appear and vanish while an iteration runs")
-    func tablesChange() throws {
+    @Test
+    func rowsFollowTablesThatAppearAndVanishWhileAnIterationRuns() throws {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(.cp(1, [.bucket("a")]), Self.row(1, "x"), .done)
@@ -35,7 +35,8 @@ import Testing
         #expect(try untyped(scenario) == ["x", "y", "z"])
     }
 
-    @Test("What a transaction that is rolled back has seen is forgotten, though SQLite gives its version number again")
+    /// What a transaction that is rolled back has seen is forgotten, though SQLite gives its version number again.
+    @Test
     func rollback() throws {
         struct Failure: Error {}
         let scenario = try SyncScenario()
@@ -60,8 +61,8 @@ import Testing
         #expect(try untyped(scenario) == ["x", "y"])
     }
 
+    /// Triggers that are created while an iteration runs are noticed: what they write is announced.
     @Test(
-        "Triggers that are created while an iteration runs are noticed: what they write is announced",
         arguments: ["TRIGGER", "TEMP TRIGGER"],
         ["ps_data__items", "PS_DATA__Items"]
     )

@@ -54,11 +54,10 @@ import Testing
     ]
 
     @Test(
-        "the iteration ends before its next event, and the one after it downloads everything",
         arguments: ["powersync_clear(0)", "powersync_clear(1)"],
         events.indices
     )
-    func iterationStartsOver(_ call: String, _ index: Int) throws {
+    func iterationEndsBeforeItsNextEventAndTheOneAfterItDownloadsEverything(_ call: String, _ index: Int) throws {
         let scenario = try synced()
         try scenario.database.write("SELECT \(call)")
         let actions = try scenario.send(Self.events[index], .line(.done))
@@ -68,8 +67,8 @@ import Testing
         try expectNewDownload(scenario)
     }
 
-    @Test("the same when another connection clears", arguments: [ClearOptions(), .localTables])
-    func anotherConnection(_ options: ClearOptions) throws {
+    @Test(arguments: [ClearOptions(), .localTables])
+    func sameWhenAnotherConnectionClears(_ options: ClearOptions) throws {
         let folder = try TemporaryFolder()
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
@@ -79,8 +78,8 @@ import Testing
         try expectNewDownload(scenario)
     }
 
-    @Test("what another connection has cleared softly is published by the next iteration")
-    func softClearByAnotherConnection() throws {
+    @Test
+    func whatAnotherConnectionHasClearedSoftlyIsPublishedByTheNextIteration() throws {
         let folder = try TemporaryFolder()
         let scenario = try synced(LocalTestDatabase(itemsIn: folder.path("shared.db")))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
@@ -93,8 +92,8 @@ import Testing
         #expect(scenario.status.hasSynced == true)
     }
 
-    @Test("what another connection writes beside the sync state does not end the iteration")
-    func otherWrites() throws {
+    @Test
+    func whatAnotherConnectionWritesBesideTheSyncStateDoesNotEndTheIteration() throws {
         let folder = try TemporaryFolder()
         let scenario = try synced(LocalTestDatabase(itemsIn: folder.path("shared.db")))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
@@ -103,8 +102,8 @@ import Testing
         #expect(scenario.engine.isActive)
     }
 
-    @Test("what another connection writes before there is any data does not end it either")
-    func otherWritesBeforeTheFirstData() throws {
+    @Test
+    func whatAnotherConnectionWritesBeforeThereIsAnyDataDoesNotEndItEither() throws {
         let folder = try TemporaryFolder()
         let scenario = SyncScenario(database: try LocalTestDatabase(itemsIn: folder.path("shared.db")))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
@@ -116,8 +115,8 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y"])
     }
 
-    @Test("a download that has just begun starts over")
-    func beforeTheFirstCheckpoint() throws {
+    @Test
+    func downloadThatHasJustBegunStartsOver() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(.cp(3, [.bucket("a", checksum: 3, count: 2), .bucket("b", checksum: 4, count: 1)]))
@@ -127,8 +126,8 @@ import Testing
         try expectNewDownload(scenario)
     }
 
-    @Test("a download of which nothing is stored yet starts over, too")
-    func beforeTheFirstData() throws {
+    @Test
+    func downloadOfWhichNothingIsStoredYetStartsOverToo() throws {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(.cp(3, buckets))
@@ -137,8 +136,8 @@ import Testing
         try expectNewDownload(scenario)
     }
 
-    @Test("a new iteration, or the end of one, is not an iteration to be ended")
-    func startAndStop() throws {
+    @Test
+    func newIterationOrTheEndOfOneIsNotAnIterationToBeEnded() throws {
         let scenario = try synced()
         try scenario.database.write("SELECT powersync_clear(0)")
         #expect(try scenario.start().buckets.isEmpty)
@@ -150,8 +149,8 @@ import Testing
         try expectNewDownload(scenario)
     }
 
-    @Test("clearing that is rolled back changes nothing")
-    func rollback() throws {
+    @Test
+    func clearingThatIsRolledBackChangesNothing() throws {
         struct Refusal: Error {}
         let scenario = try synced()
         #expect(throws: Refusal.self) {

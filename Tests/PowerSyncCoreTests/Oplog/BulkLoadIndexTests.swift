@@ -132,8 +132,8 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y", "z"])
     }
 
-    @Test("a process that ends between two indexes", arguments: 0...3)
-    func crash(afterIndexes count: Int) throws {
+    @Test(arguments: 0...3)
+    func processThatEndsBetweenTwoIndexes(afterIndexes count: Int) throws {
         let scenario = try downloaded()
         for _ in 0..<count { #expect(try scenario.submit([.line(.done)]).handledEvents == 0) }
         // A new process opens the file, which leaves the indexes to the engine.
@@ -150,8 +150,9 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y", "z"])
     }
 
-    @Test("a process that ends between two indexes, and more to download", arguments: 0...3, [1, 100] as [Int64])
-    func crash(afterIndexes count: Int, beforeMore threshold: Int64) throws {
+    @Test(arguments: 0...3, [1, 100] as [Int64])
+    func processThatEndsBetweenTwoIndexesAndMoreToDownload(afterIndexes count: Int, beforeMore threshold: Int64) throws
+    {
         let scenario = try downloaded()
         for _ in 0..<count { #expect(try scenario.submit([.line(.done)]).handledEvents == 0) }
         scenario.restart(bulkLoadThreshold: threshold)

@@ -94,8 +94,8 @@ import Testing
         }
     }
 
-    @Test("both ways to find the changed rows agree", arguments: (1...60 as ClosedRange<UInt64>).one(in: 3))
-    func sameRows(_ seed: UInt64) throws {
+    @Test(arguments: (1...60 as ClosedRange<UInt64>).one(in: 3))
+    func bothWaysToFindTheChangedRowsAgree(_ seed: UInt64) throws {
         var history = History(seed: seed)
         var random = SeededGenerator(seed: seed)
         let bulk = try SyncScenario(bulkLoadThreshold: 0)

@@ -59,11 +59,10 @@ import Testing
     }
 
     @Test(
-        "the tables are the same as without a bulk load",
         arguments: (1...20 as ClosedRange<UInt64>).one(in: 2),
         Delivery.allCases
     )
-    func sameTables(_ seed: UInt64, _ delivery: Delivery) throws {
+    func tablesAreTheSameAsWithoutABulkLoad(_ seed: UInt64, _ delivery: Delivery) throws {
         let (checkpoint, data) = randomHistory(seed: seed, lines: 10, operations: 8, rows: 16)
         let half = data.count / 2
         for completions in [[SyncLine.done], [.part(1), .done]] {
@@ -82,8 +81,8 @@ import Testing
         }
     }
 
-    @Test("both ways to find the rows of a first apply agree", arguments: 1...20 as ClosedRange<UInt64>)
-    func sameRows(_ seed: UInt64) throws {
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func bothWaysToFindTheRowsOfAFirstApplyAgree(_ seed: UInt64) throws {
         let (checkpoint, data) = randomHistory(seed: seed, lines: 10, operations: 20)
         let scenario = try SyncScenario(delivery: .batched)
         try scenario.start()
@@ -108,8 +107,8 @@ import Testing
         return rows
     }
 
-    @Test("a first download is continued as a bulk load after a restart")
-    func restart() throws {
+    @Test
+    func firstDownloadIsContinuedAsABulkLoadAfterARestart() throws {
         let (checkpoint, data) = randomHistory(seed: 1, lines: 12, operations: 15)
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
@@ -126,8 +125,8 @@ import Testing
         #expect(try scenario.snapshot == reference.snapshot)
     }
 
-    @Test("a download that is continued finds the rows from before")
-    func rowsFromBeforeARestart() throws {
+    @Test
+    func downloadThatIsContinuedFindsTheRowsFromBefore() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         let checkpoint = SyncLine.cp(9, [.bucket("a", checksum: 7, count: 9)])
         try scenario.start()
@@ -141,8 +140,8 @@ import Testing
         #expect(try scenario.itemIDs == ["y"])
     }
 
-    @Test("what another process stores meanwhile is found")
-    func rowsOfAnotherProcess() throws {
+    @Test
+    func whatAnotherProcessStoresMeanwhileIsFound() throws {
         let folder = try TemporaryFolder()
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
@@ -166,8 +165,8 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
-    @Test("what another process stores between two iterations is found")
-    func rowsOfAnotherProcessBetweenIterations() throws {
+    @Test
+    func whatAnotherProcessStoresBetweenTwoIterationsIsFound() throws {
         let folder = try TemporaryFolder()
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
@@ -189,8 +188,8 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
-    @Test("rows are found that have got other row ids")
-    func vacuum() throws {
+    @Test
+    func rowsAreFoundThatHaveGotOtherRowIds() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(
@@ -206,8 +205,8 @@ import Testing
     }
 
     /// A look takes as long as there are operations.
-    @Test("the operations are looked through again only when they may be others")
-    func looks() throws {
+    @Test
+    func operationsAreLookedThroughAgainOnlyWhenTheyMayBeOthers() throws {
         let folder = try TemporaryFolder()
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
@@ -232,8 +231,8 @@ import Testing
         #expect(second !== third)
     }
 
-    @Test("a row that comes again at the place where it was counts once")
-    func rowThatComesAgain() throws {
+    @Test
+    func rowThatComesAgainAtThePlaceWhereItWasCountsOnce() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(
@@ -245,8 +244,8 @@ import Testing
         #expect(try scenario.items == ["x|{}"])
     }
 
-    @Test("what a rolled-back transaction left in the directory of keys does no harm")
-    func rollback() throws {
+    @Test
+    func whatARolledBackTransactionLeftInTheDirectoryOfKeysDoesNoHarm() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(.cp(9, [.bucket("a", checksum: 7, count: 9)]), .ops("a", .put(1, "kept", 1)))
@@ -265,8 +264,8 @@ import Testing
         #expect(try scenario.itemIDs == ["lost", "x"])
     }
 
-    @Test("a bulk load begins only before the first sync, and only for much data")
-    func conditions() throws {
+    @Test
+    func bulkLoadBeginsOnlyBeforeTheFirstSyncAndOnlyForMuchData() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 10)
         try scenario.start()
         try scenario.receive(.cp(1, [.bucket("a", count: 9)]), .ops("a", .put(1, "x")))
@@ -275,8 +274,8 @@ import Testing
         #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
     }
 
-    @Test("the planner uses the intended indexes and sorts once")
-    func queryPlans() throws {
+    @Test
+    func plannerUsesTheIntendedIndexesAndSortsOnce() throws {
         let scenario = try SyncScenario()
         try scenario.write { db in
             let everything = try ChangedRows.everything.plan(db)

@@ -7,8 +7,8 @@ import Testing
 
 /// Which operations take each other's place: those with one key (docs/client-sync.md "Storing operations").
 @Suite struct OperationKeyTests {
-    @Test("subkeys tell operations of one row apart", arguments: Delivery.allCases)
-    func subkeysCoexist(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func subkeysTellOperationsOfOneRowApart(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .cp(2, [.bucket("a", checksum: 30)]),
@@ -24,15 +24,15 @@ import Testing
         #expect(try scenario.items == [#"a|{"v":2}"#])
     }
 
-    @Test("an absent subkey and the text null make the same key")
-    func absentSubkeyIsNull() throws {
+    @Test
+    func absentSubkeyAndTheTextNullMakeTheSameKey() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(1, "a"), .put(2, "a", subkey: "null")))
         #expect(try scenario.oplog == ["a|2|items/a/null|0"])
     }
 
-    @Test("keys are compared as a whole, so components may contain slashes")
-    func ambiguousComponents() throws {
+    @Test
+    func keysAreComparedAsAWholeSoComponentsMayContainSlashes() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
             .cp(2, [.bucket("a", checksum: 3)]),
@@ -44,7 +44,6 @@ import Testing
     }
 
     @Test(
-        "a row that is replaced by another one with the same key disappears",
         arguments: [
             (Operation.put(1, "s/t", 1, type: "r"), Operation.put(2, "t", 2, type: "r/s")),
             (.put(1, "t", 1, type: "r/s"), .put(2, "s", 2, type: "r", subkey: "t/null")),
@@ -53,7 +52,10 @@ import Testing
         ],
         [false, true]
     )
-    func rowsWithOneKey(_ operations: (Operation, Operation), _ isPublishedBetween: Bool) throws {
+    func rowThatIsReplacedByAnotherOneWithTheSameKeyDisappears(
+        _ operations: (Operation, Operation),
+        _ isPublishedBetween: Bool
+    ) throws {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", operations.0))
@@ -67,11 +69,10 @@ import Testing
 
     /// Nothing in the file forbids them, so other implementations may have left some.
     @Test(
-        "an operation takes the place of all rows that have its key",
         arguments: [Operation.put(3, "x", 4), .remove(3, "x", 4)],
         [1, .max] as [Int64]
     )
-    func severalRowsWithOneKey(_ operation: Operation, _ bulkLoadThreshold: Int64) throws {
+    func operationTakesThePlaceOfAllRowsThatHaveItsKey(_ operation: Operation, _ bulkLoadThreshold: Int64) throws {
         let scenario = try SyncScenario(bulkLoadThreshold: bulkLoadThreshold)
         try scenario.database.write(
             """

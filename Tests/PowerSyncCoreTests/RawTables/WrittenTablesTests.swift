@@ -88,14 +88,13 @@ import Testing
     }
 
     @Test(
-        "A statement that is not seen to write rows of tables may do anything",
         arguments: [
             "SELECT ?1", "COMMIT", "SAVEPOINT s", "PRAGMA user_version = 2", "CREATE TABLE x AS SELECT 1",
             "DROP TABLE t",
             "ALTER TABLE t ADD COLUMN x", "INSERT INTO view_of_t VALUES (?1)",
         ]
     )
-    func otherStatementsMayDoAnything(_ sql: String) throws {
+    func statementThatIsNotSeenToWriteRowsOfTablesMayDoAnything(_ sql: String) throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
         try database.run(
             """

@@ -10,8 +10,8 @@ import Testing
     private let optionalStream = StreamDescription(name: "s", isDefault: false)
     private let key = StreamKey(name: "s")
 
-    @Test("a subscription that was taken back waits for its data when it is made again")
-    func subscribingAgain() throws {
+    @Test
+    func subscriptionThatWasTakenBackWaitsForItsDataWhenItIsMadeAgain() throws {
         let first = StreamKey(name: "s", parameters: ["list": 1])
         let second = StreamKey(name: "s", parameters: ["list": 2])
         let buckets = [BucketDescription.bucket("a", .subscription(0)), .bucket("b", .subscription(1))]
@@ -44,8 +44,8 @@ import Testing
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
     }
 
-    @Test("a checkpoint does not answer parameters of a default stream that were not asked for")
-    func parametersAfterTheRequest() throws {
+    @Test
+    func checkpointDoesNotAnswerParametersOfADefaultStreamThatWereNotAskedFor() throws {
         let withParameters = StreamKey(name: "s", parameters: ["list": 1])
         let scenario = try SyncScenario()
         try scenario.start()
@@ -64,8 +64,8 @@ import Testing
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
     }
 
-    @Test("a default stream that was declined is synced only when it was asked for")
-    func declinedDefaultStream() throws {
+    @Test
+    func defaultStreamThatWasDeclinedIsSyncedOnlyWhenItWasAskedFor() throws {
         let withParameters = StreamKey(name: "s", parameters: ["list": 1])
         let scenario = try SyncScenario()
         try scenario.subscribe(withParameters)

@@ -31,8 +31,8 @@ import Testing
         engine = next
     }
 
-    @Test("Readers neither wait for a checkpoint that is being applied nor see a part of it")
-    func readersDuringTheApply() throws {
+    @Test
+    func readersNeitherWaitForACheckpointThatIsBeingAppliedNorSeeAPartOfIt() throws {
         let folder = try TemporaryFolder()
         var configuration = Configuration().forPowerSync()
         // A reader that would have to wait fails at once.

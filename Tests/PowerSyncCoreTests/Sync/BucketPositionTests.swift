@@ -8,10 +8,9 @@ import Testing
 /// Up to where buckets are downloaded and published: what shows with a second bucket, a restart, or in one transaction.
 @Suite struct BucketPositionTests {
     @Test(
-        "a partial completion takes covered buckets into account that have nothing new",
         arguments: Delivery.allCases
     )
-    func coveredBucketsWithoutChanges(_ delivery: Delivery) throws {
+    func partialCompletionTakesCoveredBucketsIntoAccountThatHaveNothingNew(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         try scenario.receive(.cp(5, [.bucket("a", priority: 1)]), .ops("a", .put(5, "x", data: "5")), .done)
@@ -22,8 +21,8 @@ import Testing
         #expect(try scenario.items == ["x|5"])
     }
 
-    @Test("what follows a CLEAR is published beside a bucket that was published before", arguments: Delivery.allCases)
-    func clearBesideAnotherBucket(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func whatFollowsACLEARIsPublishedBesideABucketThatWasPublishedBefore(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         try scenario.receive(
@@ -37,8 +36,8 @@ import Testing
         #expect(try scenario.itemIDs == ["y", "z"])
     }
 
-    @Test("a bucket that was held back is published after another one that has the same position")
-    func heldBackBucketBesideAPublishedOne() throws {
+    @Test
+    func bucketThatWasHeldBackIsPublishedAfterAnotherOneThatHasTheSamePosition() throws {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(.cp(5, [.bucket("a")]), .ops("a", .put(5, "x")), .done)
@@ -54,8 +53,8 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y"])
     }
 
-    @Test("buckets move to different positions although as much of them was published", arguments: Delivery.allCases)
-    func heldBackBucketsAtDifferentPositions(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func bucketsMoveToDifferentPositionsAlthoughAsMuchOfThemWasPublished(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         let checkpoint = SyncLine.cp(5, [.bucket("a", priority: 1), .bucket("b")])
@@ -67,8 +66,8 @@ import Testing
         #expect(try scenario.database.rows(positions) == ["a|5|8", "b|5|6"])
     }
 
-    @Test("a bucket that has no operations moves no other one when it is held back", arguments: Delivery.allCases)
-    func emptyBucketThatIsHeldBack(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func bucketThatHasNoOperationsMovesNoOtherOneWhenItIsHeldBack(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
         let buckets: [BucketDescription] = [
@@ -80,8 +79,8 @@ import Testing
         #expect(try scenario.database.rows(positions) == ["a|0|9", "b|0|2"])
     }
 
-    @Test("positions follow a checkpoint that goes back", arguments: Delivery.allCases)
-    func checkpointThatGoesBack(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func positionsFollowACheckpointThatGoesBack(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         try scenario.receive(.cp(10, [.bucket("a", priority: 1), .bucket("b")]), .ops("a", .put(1, "x")), .done)
@@ -95,10 +94,9 @@ import Testing
     }
 
     @Test(
-        "a partial completion moves the buckets that it covers, beside one that a diff removes",
         arguments: Delivery.allCases
     )
-    func removedBucketBesideAPartialCompletion(_ delivery: Delivery) throws {
+    func partialCompletionMovesTheBucketsThatItCoversBesideOneThatADiffRemoves(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         try scenario.receive(
@@ -125,8 +123,8 @@ import Testing
         #expect(try scenario.itemIDs == ["2", "3", "4"])
     }
 
-    @Test("a diff that removes a bucket may say something new about those that remain", arguments: Delivery.allCases)
-    func removedBucketBesideUpdatedOnes(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func diffThatRemovesABucketMaySaySomethingNewAboutThoseThatRemain(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         try scenario.receive(
@@ -146,8 +144,8 @@ import Testing
         #expect(scenario.status.progress == nil)
     }
 
-    @Test("an operation with exactly the id up to which everything was published", arguments: Delivery.allCases)
-    func lateOperation(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func operationWithExactlyTheIdUpToWhichEverythingWasPublished(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         try scenario.receive(.cp(7, [.bucket("a")]), .ops("a", .put(5, "x")), .done)
@@ -155,8 +153,8 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y"])
     }
 
-    @Test("a second checkpoint deletes the buckets that it lacks", arguments: Delivery.allCases)
-    func secondCheckpoint(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func secondCheckpointDeletesTheBucketsThatItLacks(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         try scenario.receive(
@@ -172,8 +170,8 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
-    @Test("a bucket that another process has deleted begins anew")
-    func bucketThatAnotherProcessHasDeleted() throws {
+    @Test
+    func bucketThatAnotherProcessHasDeletedBeginsAnew() throws {
         let folder = try TemporaryFolder()
         let scenario = SyncScenario(database: try LocalTestDatabase(itemsIn: folder.path("shared.db")))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
@@ -187,8 +185,8 @@ import Testing
         #expect(try scenario.oplog == ["a|1|items/x/null|0", "b|3|items/z/null|0"])
     }
 
-    @Test("what was stored in the transaction in which the next iteration starts is kept", arguments: Delivery.allCases)
-    func startAfterDataInOneTransaction(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func whatWasStoredInTheTransactionInWhichTheNextIterationStartsIsKept(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         let checkpoint = SyncLine.cp(2, [.bucket("a", checksum: 3)])

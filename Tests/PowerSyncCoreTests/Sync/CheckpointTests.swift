@@ -7,8 +7,8 @@ import Testing
 
 /// Tracking and completing checkpoints (docs/client-sync.md "Completing a checkpoint"), except for raw tables.
 @Suite struct CheckpointTests {
-    @Test("buckets of the request that the checkpoint lacks are deleted at once", arguments: Delivery.allCases)
-    func missingBucketsAreDeleted(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func bucketsOfTheRequestThatTheCheckpointLacksAreDeletedAtOnce(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let buckets = ["one", "two", "three"].map { BucketDescription.bucket($0) }
         try scenario.receive(
@@ -29,8 +29,8 @@ import Testing
         #expect(try scenario.itemIDs == ["a"])
     }
 
-    @Test("rows of a removed bucket go unless another bucket has them", arguments: Delivery.allCases)
-    func removedBucket(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func rowsOfARemovedBucketGoUnlessAnotherBucketHasThem(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .cp(4, [.bucket("a"), .bucket("b")]),
@@ -46,8 +46,8 @@ import Testing
         #expect(try scenario.items == ["shared|{}"])
     }
 
-    @Test("a bucket can be removed and added in one diff")
-    func removedAndUpdatedBucket() throws {
+    @Test
+    func bucketCanBeRemovedAndAddedInOneDiff() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a"), .bucket("b")]), .ops("a", .put(1, "x")), .done)
         try scenario.receive(.diff(2, [.bucket("a")], removed: ["a"]))
@@ -59,12 +59,11 @@ import Testing
     }
 
     @Test(
-        "nothing may be completed or changed before a checkpoint",
         arguments: [
             (SyncLine.diff(1), SyncEngineError.Code.protocol), (.done, .state), (.part(1), .state),
         ]
     )
-    func lineBeforeCheckpoint(_ line: SyncLine, _ code: SyncEngineError.Code) throws {
+    func nothingMayBeCompletedOrChangedBeforeACheckpoint(_ line: SyncLine, _ code: SyncEngineError.Code) throws {
         let scenario = try SyncScenario.started()
         let error = #expect(throws: SyncEngineError.self) { try scenario.receive(line) }
         #expect(error?.code == code)
@@ -75,8 +74,8 @@ import Testing
         #expect(try scenario.send(.stop).isEmpty)
     }
 
-    @Test("a wrong checksum deletes the bucket and ends the iteration", arguments: Delivery.allCases)
-    func checksumMismatch(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func wrongChecksumDeletesTheBucketAndEndsTheIteration(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(.cp(1, [.bucket("a", checksum: 1234)]), .ops("a", .put(1, "x", 4321)))
         let actions = try scenario.receive(.done)
@@ -91,8 +90,8 @@ import Testing
         #expect(try scenario.start().buckets.isEmpty)
     }
 
-    @Test("only buckets with wrong checksums are deleted, all of them at once")
-    func someMismatches() throws {
+    @Test
+    func onlyBucketsWithWrongChecksumsAreDeletedAllOfThemAtOnce() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
             .cp(3, [.bucket("a", checksum: 1), .bucket("b", checksum: 9), .bucket("c", checksum: 9)]),
@@ -109,8 +108,8 @@ import Testing
         #expect(request.buckets == [.init(name: BucketName("a"), after: OpID(1))])
     }
 
-    @Test("a bucket with checksum 0 that was never sent is valid")
-    func emptyBucketIsValid() throws {
+    @Test
+    func bucketWithChecksum0ThatWasNeverSentIsValid() throws {
         let scenario = try SyncScenario.started()
         let actions = try scenario.receive(.cp(1, [.bucket("a", count: 0)]), .done)
         #expect(actions.contains(.didCompleteSync))
@@ -118,8 +117,8 @@ import Testing
         #expect(try scenario.bucketNames.isEmpty)
     }
 
-    @Test("rows of unknown types wait in ps_untyped", arguments: Delivery.allCases)
-    func unknownType(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func rowsOfUnknownTypesWaitInPsUntyped(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .cp(2, [.bucket("a")]),
@@ -132,8 +131,8 @@ import Testing
         #expect(try scenario.database.rows(untyped) == ["it\"em's|y|{}"])
     }
 
-    @Test("a type whose name only looks like that of a raw table is an unknown one")
-    func typeThatLooksLikeARawTable() throws {
+    @Test
+    func typeWhoseNameOnlyLooksLikeThatOfARawTableIsAnUnknownOne() throws {
         let raw = ClientRawTable(name: "\u{e9}", structure: .init(tableName: "mine"))
         let scenario = try SyncScenario(rawTables: [raw])
         try scenario.database.run("CREATE TABLE mine (id TEXT PRIMARY KEY)")
@@ -147,16 +146,16 @@ import Testing
         #expect(try scenario.database.rows("SELECT id FROM mine") == ["y"])
     }
 
-    @Test("a local-only table never gets synced rows")
-    func localOnlyTable() throws {
+    @Test
+    func localOnlyTableNeverGetsSyncedRows() throws {
         let scenario = try SyncScenario.started(.oneByOne, .items(isLocalOnly: true))
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         #expect(try scenario.database.rows("SELECT type, id FROM ps_untyped") == ["items|x"])
         #expect(try scenario.database.rows("SELECT * FROM ps_data_local__items").isEmpty)
     }
 
-    @Test("a second completion of the same checkpoint")
-    func secondCompletion() throws {
+    @Test
+    func secondCompletionOfTheSameCheckpoint() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.write("DELETE FROM ps_data__items")
@@ -167,8 +166,8 @@ import Testing
         #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
     }
 
-    @Test("where the next request continues", arguments: Delivery.allCases)
-    func positionsOfTheNextRequest(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func whereTheNextRequestContinues(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .cp(10, [.bucket("a", priority: 0), .bucket("b", priority: 3)]),
@@ -185,8 +184,8 @@ import Testing
         )
     }
 
-    @Test("a new checkpoint supersedes one that was not completed")
-    func newCheckpoint() throws {
+    @Test
+    func newCheckpointSupersedesOneThatWasNotCompleted() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", .put(1, "x", 1)))
         try scenario.receive(.cp(2, [.bucket("a", checksum: 3)]), .ops("a", .put(2, "y", 2)))
@@ -196,8 +195,8 @@ import Testing
         #expect(try scenario.bucket("last_applied_op") == 2)
     }
 
-    @Test("triggers of the user see the operation flag")
-    func userTriggerSeesFlag() throws {
+    @Test
+    func triggersOfTheUserSeeTheOperationFlag() throws {
         let scenario = try SyncScenario.started()
         try scenario.database.write(
             """
@@ -219,8 +218,8 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
-    @Test("a completion with nothing new")
-    func nothingNew() throws {
+    @Test
+    func completionWithNothingNew() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         scenario.now = scenario.now.adding(seconds: 5)
@@ -230,8 +229,8 @@ import Testing
         #expect(scenario.status.lastSyncedAt == scenario.now)
     }
 
-    @Test("a soft clear publishes everything again")
-    func softClear() throws {
+    @Test
+    func softClearPublishesEverythingAgain() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "x"), .put(2, "y", data: nil)), .done)
         try scenario.send(.stop)
@@ -244,8 +243,8 @@ import Testing
     }
 
     /// An app may run ANALYZE once, when there is next to nothing.
-    @Test("statistics of an operation log that has grown since do not make anybody read all of it")
-    func outdatedStatistics() throws {
+    @Test
+    func statisticsOfAnOperationLogThatHasGrownSinceDoNotMakeAnybodyReadAllOfIt() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.run("ANALYZE")
@@ -264,8 +263,8 @@ import Testing
         }
     }
 
-    @Test("the position of many buckets moves with one statement", arguments: [5, 40])
-    func manyBuckets(_ count: Int) throws {
+    @Test(arguments: [5, 40])
+    func positionOfManyBucketsMovesWithOneStatement(_ count: Int) throws {
         let scenario = try SyncScenario.started(.batched)
         let buckets = (0..<count).map { BucketDescription.bucket("\($0)", count: 1) }
         try scenario.send(
@@ -286,8 +285,8 @@ import Testing
     }
 
     /// Most checkpoints change few of many buckets.
-    @Test("a completion looks into those buckets only that have got operations since the last one")
-    func bucketsWithoutOperations() throws {
+    @Test
+    func completionLooksIntoThoseBucketsOnlyThatHaveGotOperationsSinceTheLastOne() throws {
         let scenario = try SyncScenario.started()
         #expect(scenario.engine.file.buckets.unappliedBucketIDs == nil)
         try scenario.receive(

@@ -35,8 +35,8 @@ import Testing
 
     private let row = SyncLine.ops("a", .put(1, "remote"))
 
-    @Test("a local write holds a complete checkpoint back")
-    func localWriteHoldsBack() throws {
+    @Test
+    func localWriteHoldsACompleteCheckpointBack() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try scenario.receive(.cp(1, [.bucket("a", count: 1)]), row)
@@ -51,8 +51,8 @@ import Testing
         #expect(try scenario.bucket("last_applied_op") == 0)
     }
 
-    @Test("priority 0 leaves local writes of rows alone about which it says nothing new", arguments: [Int64.max, 1])
-    func priorityZeroKeepsLocalWrites(_ bulkLoadThreshold: Int64) throws {
+    @Test(arguments: [Int64.max, 1])
+    func priority0LeavesLocalWritesOfRowsAloneAboutWhichItSaysNothingNew(_ bulkLoadThreshold: Int64) throws {
         let scenario = try SyncScenario(bulkLoadThreshold: bulkLoadThreshold)
         try scenario.start()
         let rest = BucketDescription.bucket("b", count: 9)
@@ -66,15 +66,16 @@ import Testing
         #expect(try scenario.database.rows("SELECT id, col FROM items ORDER BY id") == ["other|theirs", "remote|mine"])
     }
 
-    @Test("priority 0 is published next to a local write")
-    func priorityZeroIsPublished() throws {
+    @Test
+    func priority0IsPublishedNextToALocalWrite() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try scenario.receive(.cp(1, [.bucket("a", priority: 0), .bucket("b")]), row, .part(0))
         #expect(try scenario.itemIDs == ["local", "remote"])
     }
 
-    @Test("Operations below what priority 0 has published are not lost while a local write holds the rest back")
+    /// Operations below what priority 0 has published are not lost while a local write holds the rest back.
+    @Test
     func operationsBelowTheAppliedOne() throws {
         let scenario = try SyncScenario(delivery: .batched)
         try scenario.start()
@@ -97,8 +98,8 @@ import Testing
         #expect(try scenario.itemIDs == ["remote", "second", "third"])
     }
 
-    @Test("other partial checkpoints wait without a word")
-    func priorityOneWaits() throws {
+    @Test
+    func otherPartialCheckpointsWaitWithoutAWord() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try scenario.receive(.cp(1, [.bucket("a", priority: 1), .bucket("b")]), row)
@@ -107,8 +108,8 @@ import Testing
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test("a checkpoint that was held back is applied after the upload")
-    func appliedAfterUpload() throws {
+    @Test
+    func checkpointThatWasHeldBackIsAppliedAfterTheUpload() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
@@ -123,8 +124,8 @@ import Testing
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test("a checkpoint that was held back may cover more than is awaited")
-    func newerThanTheTarget() throws {
+    @Test
+    func checkpointThatWasHeldBackMayCoverMoreThanIsAwaited() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
@@ -135,8 +136,8 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a checkpoint that is completed once more after the upload waits no longer")
-    func completedOnceMore() throws {
+    @Test
+    func checkpointThatIsCompletedOnceMoreAfterTheUploadWaitsNoLonger() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
@@ -148,8 +149,8 @@ import Testing
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
     }
 
-    @Test("a checkpoint after the upload is applied at once")
-    func checkpointAfterUpload() throws {
+    @Test
+    func checkpointAfterTheUploadIsAppliedAtOnce() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
@@ -159,8 +160,8 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a checkpoint without write checkpoint is not the awaited one")
-    func checkpointWithoutWriteCheckpoint() throws {
+    @Test
+    func checkpointWithoutWriteCheckpointIsNotTheAwaitedOne() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
@@ -172,8 +173,8 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a second local write keeps the checkpoint back, with a warning")
-    func secondLocalWrite() throws {
+    @Test
+    func secondLocalWriteKeepsTheCheckpointBackWithAWarning() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
@@ -187,8 +188,8 @@ import Testing
         #expect(scenario.engine.isActive)
     }
 
-    @Test("a local write raises the target, so the checkpoint is not even tried")
-    func secondLocalWriteRaisesTarget() throws {
+    @Test
+    func localWriteRaisesTheTargetSoTheCheckpointIsNotEvenTried() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
@@ -204,8 +205,8 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a newer checkpoint supersedes the one that was held back")
-    func newerCheckpointSupersedes() throws {
+    @Test
+    func newerCheckpointSupersedesTheOneThatWasHeldBack() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
@@ -217,8 +218,8 @@ import Testing
         #expect(try scenario.itemIDs == ["local"])
     }
 
-    @Test("ids seen before a local write do not acknowledge it")
-    func localWriteForgetsSeenCheckpoints() throws {
+    @Test
+    func idsSeenBeforeALocalWriteDoNotAcknowledgeIt() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
         #expect(try keyValue(.lastSeenWriteCheckpoint, scenario) == 5)
@@ -235,8 +236,8 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("the write checkpoint is remembered when a later checkpoint has none")
-    func absentWriteCheckpointChangesNothing() throws {
+    @Test
+    func writeCheckpointIsRememberedWhenALaterCheckpointHasNone() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), .done)
         #expect(scenario.status.lastApplied == WriteCheckpoint(5))
@@ -248,8 +249,8 @@ import Testing
         #expect(scenario.status.lastApplied == nil)
     }
 
-    @Test("a partial completion says nothing about write checkpoints")
-    func partialCompletionKeepsWriteCheckpoints() throws {
+    @Test
+    func partialCompletionSaysNothingAboutWriteCheckpoints() throws {
         let scenario = try started()
         try scenario.receive(.cp(1, [.bucket("a", priority: 1)], writeCheckpoint: 5), row, .part(1))
         #expect(try scenario.itemIDs == ["remote"])
@@ -258,8 +259,8 @@ import Testing
         #expect(scenario.status.lastApplied == nil)
     }
 
-    @Test("a custom write checkpoint counts only when the queue is empty")
-    func customWriteCheckpoint() throws {
+    @Test
+    func customWriteCheckpointCountsOnlyWhenTheQueueIsEmpty() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario, writeCheckpoint: 7)
@@ -290,8 +291,8 @@ import Testing
         return scenario
     }
 
-    @Test("insert-only writes hold back until they are uploaded, and need no write checkpoint")
-    func insertOnlyWrites() throws {
+    @Test
+    func insertOnlyWritesHoldBackUntilTheyAreUploadedAndNeedNoWriteCheckpoint() throws {
         let scenario = try heldBackByInsertOnlyWrite()
         try emptyQueue(scenario)
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == nil)
@@ -300,8 +301,8 @@ import Testing
     }
 
     /// Nothing would make the service send another checkpoint.
-    @Test("a checkpoint waits for as many uploads of insert-only writes as it takes")
-    func insertOnlyWritesAfterTheUpload() throws {
+    @Test
+    func checkpointWaitsForAsManyUploadsOfInsertOnlyWritesAsItTakes() throws {
         let scenario = try heldBackByInsertOnlyWrite()
         for id in 2...3 {
             try emptyQueue(scenario)
@@ -318,8 +319,8 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a checkpoint that is held back is tried again in the same iteration only")
-    func heldBackCheckpointEndsWithTheIteration() throws {
+    @Test
+    func checkpointThatIsHeldBackIsTriedAgainInTheSameIterationOnly() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
@@ -329,8 +330,8 @@ import Testing
         #expect(throws: SyncEngineError.self) { try scenario.send(.uploadCompleted) }
     }
 
-    @Test("a partial checkpoint does not make anybody forget the one that is held back")
-    func partialCheckpointAfterOneThatIsHeldBack() throws {
+    @Test
+    func partialCheckpointDoesNotMakeAnybodyForgetTheOneThatIsHeldBack() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try scenario.receive(

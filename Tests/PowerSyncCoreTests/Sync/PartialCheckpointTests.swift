@@ -7,8 +7,8 @@ import Testing
 
 /// Completing checkpoints up to a priority (docs/client-sync.md "Completing a checkpoint"), except for raw tables.
 @Suite struct PartialCheckpointTests {
-    @Test("a partial completion looks at the buckets it covers only")
-    func partialCompletionIgnoresOthers() throws {
+    @Test
+    func partialCompletionLooksAtTheBucketsItCoversOnly() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
             .cp(2, [.bucket("a", priority: 1), .bucket("b", checksum: 9)]),
@@ -21,8 +21,8 @@ import Testing
         #expect(try scenario.receive(.done).last == .closeStream(hideDisconnect: false))
     }
 
-    @Test("priorities become visible one after the other", arguments: Delivery.allCases)
-    func priorities(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func prioritiesBecomeVisibleOneAfterTheOther(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let buckets = (0...3).map { BucketDescription.bucket("\($0)", priority: Int32($0)) }
         try scenario.receive(.cp(4, buckets))
@@ -39,8 +39,8 @@ import Testing
         #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
     }
 
-    @Test("a partial completion after a complete one")
-    func partialAfterComplete() throws {
+    @Test
+    func partialCompletionAfterACompleteOne() throws {
         let scenario = try SyncScenario.started()
         let first = scenario.now
         try scenario.receive(.cp(1, [.bucket("a", priority: 2)]), .done)
@@ -59,8 +59,8 @@ import Testing
         #expect(scenario.status.priorities == expected)
     }
 
-    @Test("a newer version in a bucket of lower priority is not used by a partial apply")
-    func newerVersionInLowerPriority() throws {
+    @Test
+    func newerVersionInABucketOfLowerPriorityIsNotUsedByAPartialApply() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
             .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
@@ -73,8 +73,8 @@ import Testing
         #expect(try scenario.items == ["x|12"])
     }
 
-    @Test("an older version in a bucket of lower priority is never used")
-    func olderVersionInLowerPriority() throws {
+    @Test
+    func olderVersionInABucketOfLowerPriorityIsNeverUsed() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
             .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
@@ -87,8 +87,8 @@ import Testing
         #expect(try scenario.items == ["x|12"])
     }
 
+    /// A partial completion does not go back behind what a bucket has published that it does not cover.
     @Test(
-        "a partial completion does not go back behind what a bucket has published that it does not cover",
         arguments: Delivery.allCases
     )
     func olderVersionInNewBucket(_ delivery: Delivery) throws {
@@ -106,8 +106,8 @@ import Testing
         #expect(try scenario.items == ["x|10", "y|20"])
     }
 
-    @Test("a bulk load does not go back either, after a new process and with another priority")
-    func olderVersionInNewBucketOfABulkLoad() throws {
+    @Test
+    func bulkLoadDoesNotGoBackEitherAfterANewProcessAndWithAnotherPriority() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         func checkpoint(_ priority: Int32) -> SyncLine {
@@ -152,8 +152,8 @@ import Testing
         }
     }
 
+    /// A partial completion does not go back behind what was published and is not stored any more.
     @Test(
-        "a partial completion does not go back behind what was published and is not stored any more",
         arguments: LostOperation.allCases,
         Delivery.allCases
     )
@@ -193,8 +193,8 @@ import Testing
         }
     }
 
-    @Test("nor does it when everything is to be published again", arguments: [true, false])
-    func olderVersionAfterAResync(_ isForgettingProgress: Bool) throws {
+    @Test(arguments: [true, false])
+    func norDoesItWhenEverythingIsToBePublishedAgain(_ isForgettingProgress: Bool) throws {
         for threshold in isForgettingProgress ? [Int64.max, 1] : [.max] {
             let scenario = try SyncScenario(bulkLoadThreshold: threshold)
             try scenario.start()
@@ -218,8 +218,8 @@ import Testing
         }
     }
 
-    @Test("a partial completion shows what is newer than everything published", arguments: LostOperation.allCases)
-    func newerVersionThanALostOne(_ lost: LostOperation) throws {
+    @Test(arguments: LostOperation.allCases)
+    func partialCompletionShowsWhatIsNewerThanEverythingPublished(_ lost: LostOperation) throws {
         let scenario = try SyncScenario.started()
         let all = BucketDescription.bucket("all", priority: 3)
         try scenario.receive(.cp(20, [all]), .ops("all", .put(10, "x", data: #"{"col":"10"}"#)), .done)
@@ -230,8 +230,8 @@ import Testing
         #expect(try scenario.items == [#"x|{"col":"21"}"#])
     }
 
-    @Test("a row that is removed from one bucket remains because of the other", arguments: Delivery.allCases)
-    func removedFromOneOfTwoBuckets(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func rowThatIsRemovedFromOneBucketRemainsBecauseOfTheOther(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .cp(3, [.bucket("a"), .bucket("b")]),
@@ -247,7 +247,6 @@ import Testing
     /// Found by recorded random scenarios: the position after the first checkpoint was only in memory when the partial completion of
     /// the same transaction looked for what to publish.
     @Test(
-        "a partial completion does not go back to what an earlier checkpoint of its transaction has published",
         arguments: Delivery.allCases
     )
     func partialCompletionAfterCompleteOne(_ delivery: Delivery) throws {
@@ -268,8 +267,8 @@ import Testing
         #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}", "z|{}"])
     }
 
+    /// Data of a bucket that no checkpoint names counts as published with the next complete one.
     @Test(
-        "data of a bucket that no checkpoint names counts as published with the next complete one",
         arguments: Delivery.allCases
     )
     func untrackedBucketIsPublishedOnce(_ delivery: Delivery) throws {
@@ -289,8 +288,8 @@ import Testing
         #expect(try scenario.items == [#"x|{"of":"a"}"#])
     }
 
-    @Test("a new operation does not hide an applied one with a higher op id in another bucket")
-    func appliedOperationWins() throws {
+    @Test
+    func newOperationDoesNotHideAnAppliedOneWithAHigherOpIdInAnotherBucket() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.cp(10, [.bucket("a")]), .ops("a", .put(10, "x", data: "10")), .done)
         // As after subscribing to another stream: its bucket comes with older operations.
@@ -298,8 +297,8 @@ import Testing
         #expect(try scenario.items == ["x|10"])
     }
 
-    @Test("deletions wait for the complete checkpoint", arguments: Delivery.allCases)
-    func deletionsWait(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func deletionsWaitForTheCompleteCheckpoint(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let bucket = BucketDescription.bucket("a", priority: 1)
         try scenario.receive(.cp(1, [bucket]), .ops("a", .put(1, "x")), .done)

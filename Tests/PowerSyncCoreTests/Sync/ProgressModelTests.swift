@@ -24,8 +24,8 @@ import Testing
         var downloaded: Int64 { min(total, countSinceLast) }
     }
 
-    @Test("random compactions", arguments: (1...120 as ClosedRange<UInt64>).one(in: 3), [Delivery.oneByOne, .bson])
-    func compactions(_ seed: UInt64, _ delivery: Delivery) throws {
+    @Test(arguments: (1...120 as ClosedRange<UInt64>).one(in: 3), [Delivery.oneByOne, .bson])
+    func randomCompactions(_ seed: UInt64, _ delivery: Delivery) throws {
         var random = SeededGenerator(seed: seed)
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()

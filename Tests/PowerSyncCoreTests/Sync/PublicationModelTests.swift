@@ -14,8 +14,8 @@ import Testing
 /// - A complete checkpoint that is applied shows exactly what the service has.
 /// - How lines are divided into transactions changes nothing, nor does the way in which operations are found.
 @Suite struct PublicationModelTests {
-    @Test("random histories", arguments: (1...240 as ClosedRange<UInt64>).one(in: 8))
-    func histories(_ seed: UInt64) throws {
+    @Test(arguments: (1...240 as ClosedRange<UInt64>).one(in: 8))
+    func randomHistories(_ seed: UInt64) throws {
         var history = ModelHistory(seed: seed)
         let client = try ModelClient(.oneByOne, bulkLoadThreshold: .max)
         for _ in 0..<12 {

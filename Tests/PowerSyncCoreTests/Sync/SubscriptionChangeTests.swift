@@ -54,7 +54,7 @@ import Testing
         return ending == .partial ? lines : lines + [.done]
     }
 
-    @Test("subscribing again", arguments: Kind.allCases, Ending.allCases)
+    @Test(arguments: Kind.allCases, Ending.allCases)
     func subscribingAgain(_ kind: Kind, _ ending: Ending) throws {
         let last = lines(kind, ending, 1).count
         for news in News.allCases {

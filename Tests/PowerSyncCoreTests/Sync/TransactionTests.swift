@@ -40,8 +40,8 @@ import Testing
         return scenario
     }
 
-    @Test("batching and encoding do not change any table", arguments: 0...history.count)
-    func deliveryDoesNotMatter(_ length: Int) throws {
+    @Test(arguments: 0...history.count)
+    func batchingAndEncodingDoNotChangeAnyTable(_ length: Int) throws {
         let lines = Array(Self.history.prefix(length))
         let one = try scenario(lines, .oneByOne)
         for delivery in Delivery.allCases.dropFirst() {
@@ -51,8 +51,8 @@ import Testing
         }
     }
 
-    @Test("a transaction that is rolled back after any line can be repeated", arguments: 1...history.count)
-    func rollback(_ length: Int) throws {
+    @Test(arguments: 1...history.count)
+    func transactionThatIsRolledBackAfterAnyLineCanBeRepeated(_ length: Int) throws {
         let scenario = try scenario([], .batched)
         let reference = try self.scenario(Self.history, .batched)
         let events = Self.history.map { SyncEvent.line($0) }
@@ -70,8 +70,8 @@ import Testing
         #expect(scenario.status == reference.status)
     }
 
-    @Test("a process that ends after any line continues from there", arguments: 1..<history.count)
-    func crash(_ length: Int) throws {
+    @Test(arguments: 1..<history.count)
+    func processThatEndsAfterAnyLineContinuesFromThere(_ length: Int) throws {
         let scenario = try scenario(Array(Self.history.prefix(length)), .oneByOne)
         let reference = try self.scenario(Self.history, .oneByOne)
         // A new process: the service describes its newest checkpoint, and sends what comes after our positions.
@@ -98,8 +98,8 @@ import Testing
         #expect(scenario.status.hasSynced == true)
     }
 
-    @Test("events beyond the time limit are left to the next transaction")
-    func timeLimit() throws {
+    @Test
+    func eventsBeyondTheTimeLimitAreLeftToTheNextTransaction() throws {
         let scenario = try scenario([], .batched)
         let events = Self.history.map { SyncEvent.line($0) }
         var checks = 0
@@ -113,8 +113,8 @@ import Testing
         #expect(step.handledEvents == 3)
     }
 
-    @Test("at least one event is handled, however late it is")
-    func timeLimitFromTheStart() throws {
+    @Test
+    func atLeastOneEventIsHandledHoweverLateItIs() throws {
         let scenario = try scenario([], .batched)
         let step = try scenario.write { db in
             var next = scenario.engine
@@ -123,8 +123,8 @@ import Testing
         #expect(step.handledEvents == 1)
     }
 
-    @Test("a lock of another connection is an error that can be retried")
-    func busy() throws {
+    @Test
+    func lockOfAnotherConnectionIsAnErrorThatCanBeRetried() throws {
         let folder = try TemporaryFolder()
         var configuration = Configuration().forPowerSync()
         configuration.busyMode = .immediateError
@@ -162,17 +162,16 @@ import Testing
     }
 
     @Test(
-        "locks of every kind can be waited for, and nothing else",
         arguments: [(5, true), (517, true), (6, true), (262, true), (13, false), (9, false)] as [(Int32, Bool)]
     )
-    func retriableErrors(code: Int32, isRetriable: Bool) {
+    func locksOfEveryKindCanBeWaitedForAndNothingElse(code: Int32, isRetriable: Bool) {
         let cause = DatabaseError(resultCode: ResultCode(rawValue: code))
         #expect(SyncEngineError(wrapping: cause).isRetriable == isRetriable)
         #expect(SyncEngineError.isRetriable(cause) == isRetriable)
     }
 
-    @Test("what another process does to ps_buckets is noticed")
-    func otherProcess() throws {
+    @Test
+    func whatAnotherProcessDoesToPsBucketsIsNoticed() throws {
         let folder = try TemporaryFolder()
         let configuration = Configuration().forPowerSync()
         let queue = try DatabaseQueue(path: folder.path("shared.db"), configuration: configuration)

@@ -57,8 +57,8 @@ import Testing
         return Dictionary(uniqueKeysWithValues: request.buckets.map { ($0.name, $0.after) })
     }
 
-    @Test("A to D on one connection", arguments: Delivery.allCases)
-    func initialSyncAndUpdates(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func toDOnOneConnection(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("A-initial-sync", lines: 1...3, scenario)
         #expect(try rows("lists", scenario) == ["l1|Groceries", "l2|Work"])
@@ -88,8 +88,8 @@ import Testing
         #expect(try positions(scenario) == [lists: OpID(7)])
     }
 
-    @Test("A, interrupted", arguments: [(3, 0), (4, 5), (5, 5)])
-    func interruptedInitialSync(_ lines: Int, _ todosPosition: Int64) throws {
+    @Test(arguments: [(3, 0), (4, 5), (5, 5)])
+    func interrupted(_ lines: Int, _ todosPosition: Int64) throws {
         let scenario = try started(.oneByOne)
         try receive("A-initial-sync", lines: 1...lines, scenario)
         let positions = try positions(scenario)
@@ -97,8 +97,8 @@ import Testing
         #expect(positions[todos] == (todosPosition == 0 ? nil : OpID(todosPosition)))
     }
 
-    @Test("E: a chunked bucket", arguments: Delivery.allCases)
-    func chunkedBucket(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func eAChunkedBucket(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("E-chunked-bucket", lines: 1...2, scenario)
         #expect(try ids("todos", scenario).isEmpty)
@@ -106,15 +106,15 @@ import Testing
         #expect(try ids("todos", scenario) == ["t2"])
     }
 
-    @Test("E, interrupted after its first chunk")
-    func interruptedChunk() throws {
+    @Test
+    func eInterruptedAfterItsFirstChunk() throws {
         let scenario = try started(.oneByOne)
         try receive("E-chunked-bucket", lines: 1...2, scenario)
         #expect(try positions(scenario) == [todos: OpID(4)])
     }
 
-    @Test("F: a checkpoint that compaction made invalid", arguments: Delivery.allCases)
-    func invalidatedCheckpoint(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func fACheckpointThatCompactionMadeInvalid(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("F-invalidated-by-compaction", lines: 1...4, scenario)
         #expect(try ids("notes", scenario).isEmpty)
@@ -122,8 +122,8 @@ import Testing
         #expect(try ids("notes", scenario) == ["n1", "n2"])
     }
 
-    @Test("G: reconnecting with nothing new", arguments: Delivery.allCases)
-    func nothingNew(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func gReconnectingWithNothingNew(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("A-initial-sync", scenario)
         let before = try scenario.oplog
@@ -136,8 +136,8 @@ import Testing
         #expect(scenario.status.lastSyncedAt == scenario.now)
     }
 
-    @Test("H: a wrong checksum", arguments: Delivery.allCases)
-    func wrongChecksum(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func hAWrongChecksum(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         let actions = try receive("H-checksum-mismatch", scenario)
         #expect(actions.last == .closeStream(hideDisconnect: false))
@@ -145,8 +145,8 @@ import Testing
         #expect(try positions(scenario).isEmpty)
     }
 
-    @Test("J: errors of streams")
-    func streamErrors() throws {
+    @Test
+    func jErrorsOfStreams() throws {
         let scenario = try started(.oneByOne)
         try receive("A-initial-sync", lines: 1...3, scenario)
         let warnings = try receive("J-stream-errors", scenario).messages(.warning)
@@ -155,8 +155,8 @@ import Testing
         #expect(scenario.status.hasSynced == true)
     }
 
-    @Test("P: a local write waits for its upload")
-    func pendingLocalWrite() throws {
+    @Test
+    func pALocalWriteWaitsForItsUpload() throws {
         let scenario = try started(.oneByOne)
         try scenario.database.write("INSERT INTO lists (id, name) VALUES ('mine', 'Mine')")
         try receive("A-initial-sync", scenario)
@@ -171,8 +171,8 @@ import Testing
         #expect(try ids("todos", scenario) == ["t2"])
     }
 
-    @Test("Q: an interrupted low priority", arguments: Delivery.allCases)
-    func interruptedLowPriority(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func qAnInterruptedLowPriority(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("Q-interrupted-low-priority", lines: 1...3, scenario)
         #expect(try rows("lists", scenario) == ["l1|Groceries", "l2|Work"])

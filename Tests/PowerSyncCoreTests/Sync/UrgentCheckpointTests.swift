@@ -65,8 +65,8 @@ import Testing
         )
     }
 
-    @Test("what is shown of a checkpoint", arguments: Gate.allCases, Delivery.allCases)
-    func shown(_ gate: Gate, _ delivery: Delivery) throws {
+    @Test(arguments: Gate.allCases, Delivery.allCases)
+    func whatIsShownOfACheckpoint(_ gate: Gate, _ delivery: Delivery) throws {
         for priorities in [[0], [0, 0], [0, 3], [1], [3], [1, 3]] as [[Int32]] {
             for completion in [nil, 0, 1] as [Int32?] where completion.map({ priorities.contains($0) }) ?? true {
                 try check(gate, priorities, completion, delivery)
@@ -126,8 +126,8 @@ import Testing
         #expect(try scenario.updatedRows.isEmpty, "\(context)")
     }
 
-    @Test("a checkpoint of priority 0 that was held back is complete when the gate opens", arguments: Delivery.allCases)
-    func completedAfterUpload(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func checkpointOfPriority0ThatWasHeldBackIsCompleteWhenTheGateOpens(_ delivery: Delivery) throws {
         let scenario = try started(.closedByQueue, [0], delivery)
         let first = scenario.now
         scenario.now = first.adding(seconds: 60)
@@ -153,8 +153,8 @@ import Testing
         #expect(scenario.status.lastSyncedAt == scenario.now)
     }
 
-    @Test("priority 0 says when its streams were published")
-    func streamsOfPriorityZero() throws {
+    @Test
+    func priority0SaysWhenItsStreamsWerePublished() throws {
         let key = StreamKey(name: "s")
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
@@ -176,8 +176,8 @@ import Testing
         #expect(stored == ["\(scenario.now.rawValue)"])
     }
 
-    @Test("a checkpoint without buckets says nothing of priority 0")
-    func withoutBuckets() throws {
+    @Test
+    func checkpointWithoutBucketsSaysNothingOfPriority0() throws {
         let scenario = try SyncScenario.started()
         try scenario.database.write("INSERT INTO items (id, col) VALUES ('local', 'mine')")
         try scenario.receive(.cp(1, []), .done)
@@ -186,8 +186,8 @@ import Testing
     }
 
     /// An application may keep rows in a raw table that it uploads by itself, and that are not synced.
-    @Test("only rows that were left out are looked at again")
-    func rowsOfInsertOnlyWrites() throws {
+    @Test
+    func onlyRowsThatWereLeftOutAreLookedAtAgain() throws {
         let scenario = try started(.closedByInsertOnlyWrite, [0], .oneByOne)
         try scenario.receive(.cp(3, [.bucket("0", priority: 0)]), .ops("0", .put(2, "new")), .done)
         #expect(try scenario.updatedRows.isEmpty)

@@ -137,10 +137,9 @@ import Testing
     }
 
     @Test(
-        "the more urgent priority counts, whichever comes last",
         arguments: [[nil, 1], [2, 1], [1, 2], [1, nil]]
     )
-    func theMoreUrgentPriorityWins(_ priorities: [Int32?]) async throws {
+    func moreUrgentPriorityCountsWhicheverComesLast(_ priorities: [Int32?]) async throws {
         var subscriptions: [any SyncStreamSubscription] = []
         for priority in priorities {
             subscriptions.append(try await stream().subscribe(ttl: nil, priority: priority.map { BucketPriority($0) }))
@@ -187,8 +186,8 @@ import Testing
         #expect(try await harness.service.nextStream().request.streams.subscriptions.isEmpty)
     }
 
-    @Test("a handle from before the end of its subscription keeps no later one", arguments: [false, true])
-    func oldHandle(isCleared: Bool) async throws {
+    @Test(arguments: [false, true])
+    func handleFromBeforeTheEndOfItsSubscriptionKeepsNoLaterOne(isCleared: Bool) async throws {
         let old = try await stream().subscribe(ttl: 0, priority: nil)
         if isCleared {
             try await harness.database.disconnectAndClear()

@@ -68,7 +68,6 @@ import Testing
     }
 
     @Test(
-        "Lines arrive whatever the format and the chunks",
         arguments: HTTPStack.allCases,
         [
             Case(format: .bson, chunkSize: .max),
@@ -81,7 +80,7 @@ import Testing
             Case(format: .bson, contentType: "application/vnd.powersync.bson-stream;a=b", chunkSize: 100),
         ]
     )
-    func linesArriveInEveryFormat(_ stack: HTTPStack, _ testCase: Case) async throws {
+    func linesArriveWhateverTheFormatAndTheChunks(_ stack: HTTPStack, _ testCase: Case) async throws {
         try await LoopbackServer.run { _ in
             Self.response(testCase.format, contentType: testCase.contentType, chunkSize: testCase.chunkSize)
         } _: { server in
@@ -153,7 +152,6 @@ import Testing
     }
 
     @Test(
-        "errors of the service",
         arguments: HTTPStack.allCases,
         [
             (401, #"{"error":{"code":"PSYNC_S2101","status":401}}"#, true),
@@ -162,7 +160,7 @@ import Testing
             (429, "", false),
         ]
     )
-    func errorStatusIsTyped(
+    func errorsOfTheService(
         _ stack: HTTPStack,
         _ answer: (status: Int, body: String, isUnauthorized: Bool)
     ) async throws {

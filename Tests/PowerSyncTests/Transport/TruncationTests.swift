@@ -8,18 +8,20 @@ import Testing
 @testable import PowerSyncClient
 
 /// Responses that end after each of their bytes, over real connections.
-@Suite("A truncated response", .timeLimit(.minutes(1))) struct TruncationTests {
+@Suite(.timeLimit(.minutes(1))) struct TruncationTests {
     private static let lines: [SyncLine] = [
         .checkpoint(2, [.bucket("ä", 1, count: 2)], writeCheckpoint: 1), .put("ä", 1...2), .done(1),
         .keepalive(tokenExpiresIn: 3600), .done,
     ]
 
     @Test(
-        "gives the lines before its end, and an error if there is half a line",
         arguments: HTTPStack.allCases,
         [SyncLineFormat.bson, .ndjson]
     )
-    func everyByte(_ stack: HTTPStack, _ format: SyncLineFormat) async throws {
+    func givesTheLinesBeforeItsEndAndAnErrorIfThereIsHalfALine(
+        _ stack: HTTPStack,
+        _ format: SyncLineFormat
+    ) async throws {
         var body = ByteBuffer()
         // Where a response may end without loss, and how many lines there are up to there.
         var ends = [0: 0]
