@@ -346,7 +346,7 @@ import Testing
             let stream = try await harness.acceptNext()
             stream.send(.checkpoint(1))
             try await harness.service.nextWriteCheckpoint().respond(1)
-            try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+            try await harness.waitForUploadPass()
             let rejected = try await harness.database.rejectedWrites()
             #expect(rejected.map(\.entry.id) == ["bad"] && rejected.map(\.reason) == ["no"])
             #expect(try await harness.database.getUploadQueueStats().count == 0)
