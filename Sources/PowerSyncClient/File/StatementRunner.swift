@@ -140,7 +140,7 @@ struct StatementRunner {
     private func keptStatement(_ sql: String) throws -> Statement {
         guard !StatementRunner.mayHoldSeveralStatements(sql) else { return try onlyStatement(of: sql) }
         return try reportingErrors(of: sql) {
-            try AppStatements.of(db)?.statement(sql: sql, db) ?? db.makeStatement(sql: sql)
+            try AppStatements.of(db)?.statement(db, sql: sql) ?? db.makeStatement(sql: sql)
         }
     }
 

@@ -394,7 +394,7 @@ extension RowPublisher {
                     let statement = try PreparedStatement(db, sql: sql)
                     try row.id.withUnsafeBytes { try statement.bind(checkedText: $0, at: 1, .inPlace) }
                     try statement.run()
-                    if surrendered.insert(sql).inserted { written.formUnion(try WrittenTables(of: sql, db)) }
+                    if surrendered.insert(sql).inserted { written.formUnion(try WrittenTables(db, of: sql)) }
                     return
                 } catch let error as DatabaseError
                     where db.isInsideTransaction && [.SQLITE_CONSTRAINT, .SQLITE_ERROR].contains(error.resultCode)

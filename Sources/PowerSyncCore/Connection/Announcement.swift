@@ -23,12 +23,12 @@ package enum Announcement {
     /// Adds an observer to a connection, which does not keep it alive.
     ///
     /// Does nothing on a connection without our SQL functions: there the engine never writes.
-    package static func add(_ observer: any AnnouncementObserver, _ db: Database) {
+    package static func add(_ db: Database, _ observer: any AnnouncementObserver) {
         state(of: db)?.announcements.add(observer)
     }
 
     /// Removes an observer from a connection.
-    package static func remove(_ observer: any AnnouncementObserver, _ db: Database) {
+    package static func remove(_ db: Database, _ observer: any AnnouncementObserver) {
         state(of: db)?.announcements.remove(observer)
     }
 
@@ -39,7 +39,7 @@ package enum Announcement {
     ///   - region: The same for GRDB.
     ///   - db: The writer, inside a transaction.
     /// - Throws: GRDB's `DatabaseError`.
-    package static func tell(_ tables: [String]?, in region: DatabaseRegion, _ db: Database) throws {
+    package static func tell(_ db: Database, _ tables: [String]?, in region: DatabaseRegion) throws {
         guard let state = state(of: db) else { return try db.notifyChanges(in: region) }
         try state.announcements.tell(db, tables: tables, region: region)
     }
@@ -60,7 +60,7 @@ package enum Announcement {
     ///   - table: Its name.
     ///   - db: The writer, inside a transaction.
     /// - Throws: GRDB's `DatabaseError`.
-    static func note(_ table: String, _ db: Database) throws {
+    static func note(_ db: Database, _ table: String) throws {
         try state(of: db)?.announcements.note(db, tables: [table])
     }
 

@@ -33,7 +33,7 @@ package final class AppStatements {
     ///   - db: The connection.
     /// - Returns: The statement. Hold it as long as it runs.
     /// - Throws: GRDB's `DatabaseError` when SQLite does not understand the text.
-    package func statement(sql: String, _ db: Database) throws -> Statement {
+    package func statement(_ db: Database, sql: String) throws -> Statement {
         guard sql.utf8.count <= Self.longestText else { return try db.makeStatement(sql: sql) }
         if !texts.contains(ExactText(sql)) {
             if texts.count >= Self.limit {

@@ -43,7 +43,7 @@ enum ParkedWrites {
     /// - Returns: How many later writes went with them.
     /// - Throws: `DatabaseError` of SQLite.
     /// - Complexity: O(length of the queue).
-    static func park(_ writes: [QueuedWrite], _ db: Database) throws -> Int {
+    static func park(_ db: Database, _ writes: [QueuedWrite]) throws -> Int {
         try create(db)
         // What the app has deleted from the table that it is shown holds nothing back.
         try db.execute(sql: "DELETE FROM \(table) WHERE id NOT IN (SELECT id FROM \(RejectedWrites.table))")
@@ -95,7 +95,7 @@ enum ParkedWrites {
     }
 
     /// The parked writes of the rows that these writes belong to.
-    static func companions(of ids: [Int64], _ db: Database) throws -> [Int64] {
+    static func companions(_ db: Database, of ids: [Int64]) throws -> [Int64] {
         guard try db.hasTable(table) else { return [] }
         return try Int64.fetchAll(
             db,
@@ -126,7 +126,7 @@ enum ParkedWrites {
     ///   - db: The writer, inside a transaction.
     /// - Returns: Whether any of them was parked.
     /// - Throws: `DatabaseError` of SQLite.
-    static func remove(_ list: String, _ db: Database) throws -> Bool {
+    static func remove(_ db: Database, _ list: String) throws -> Bool {
         guard try db.hasTable(table) else { return false }
         try markRows(db)
         try db.execute(

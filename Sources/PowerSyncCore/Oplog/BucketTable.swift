@@ -183,7 +183,7 @@ struct BucketTable: Sendable {
                 downloadedSize: columns.stored(8, "ps_buckets.downloaded_size")
             )
         }
-        storedPublishedOp = OpID(try KeyValueStore.integer(.publishedOp, db) ?? 0)
+        storedPublishedOp = OpID(try KeyValueStore.integer(db, .publishedOp) ?? 0)
         publishedOp = max(storedPublishedOp, highestAppliedOp)
     }
 

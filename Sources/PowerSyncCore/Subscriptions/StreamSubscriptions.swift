@@ -27,11 +27,11 @@ package enum StreamSubscriptions {
     ///   - db: The writer, inside a transaction.
     /// - Throws: ``SyncEngineError`` when `timeToLive` is negative.
     package static func subscribe(
+        _ db: Database,
         _ key: StreamKey,
         timeToLive: Int64? = nil,
         priority: Priority? = nil,
-        now: SyncInstant,
-        _ db: Database
+        now: SyncInstant
     ) throws {
         let timeToLive = timeToLive ?? defaultTimeToLive
         guard timeToLive >= 0 else {
@@ -62,7 +62,7 @@ package enum StreamSubscriptions {
     /// What a status tells of a subscription; `nil` when there is none.
     ///
     /// - Complexity: O(log n), where n is the number of subscriptions.
-    package static func status(of key: StreamKey, _ db: Database) throws -> StreamStatus? {
+    package static func status(_ db: Database, of key: StreamKey) throws -> StreamStatus? {
         try StreamSubscription.fetchOne(
             db.cachedStatement(
                 sql: """
@@ -77,7 +77,7 @@ package enum StreamSubscriptions {
     /// Takes back all explicit subscriptions of a stream with these parameters.
     ///
     /// The row stays while the service lists the stream, because it may be a default one.
-    package static func unsubscribeAll(_ key: StreamKey, _ db: Database) throws {
+    package static func unsubscribeAll(_ db: Database, _ key: StreamKey) throws {
         try db.cachedStatement(
             sql: "UPDATE ps_stream_subscriptions SET ttl = NULL WHERE stream_name = ? AND local_params = ?"
         ).execute(arguments: [key.name, key.parametersText])

@@ -85,7 +85,7 @@ package struct TableDiffRecording: Sendable {
     ///   - position: The last one to forget; all before it go too.
     ///   - db: The writer.
     /// - Throws: GRDB's `DatabaseError`.
-    package func remove(through position: Int64, _ db: Database) throws {
+    package func remove(_ db: Database, through position: Int64) throws {
         try db.cachedStatement(sql: "DELETE FROM temp.\(destination) WHERE operation_id <= ?")
             .execute(arguments: [position])
     }

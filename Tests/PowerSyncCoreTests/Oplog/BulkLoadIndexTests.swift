@@ -120,7 +120,7 @@ import Testing
         // After the upload the rest is created, and the checkpoint published.
         try scenario.write { db in
             let last = try #require(try UploadQueue.sequence(db))
-            try UploadQueue.complete(through: last, writeCheckpoint: WriteCheckpoint(1), db)
+            try UploadQueue.complete(db, through: last, writeCheckpoint: WriteCheckpoint(1))
         }
         for count in 2...3 {
             #expect(try scenario.submit([.uploadCompleted]).handledEvents == 0)

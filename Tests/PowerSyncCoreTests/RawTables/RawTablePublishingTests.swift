@@ -254,7 +254,7 @@ import Testing
         try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), put(1, "kept", #"{"name":"c"}"#), .done)
         #expect(try scenario.database.rows("SELECT id, name FROM local_users ORDER BY id") == ["kept|a", "refused|b"])
         try scenario.database.write("DELETE FROM ps_crud")
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(1), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(1)) }
         try scenario.send(.uploadCompleted)
         #expect(try scenario.database.rows("SELECT id, name FROM local_users") == ["kept|c"])
         #expect(try scenario.database.entries().isEmpty)

@@ -22,7 +22,7 @@ import Testing
         try scenario.receive(.cp(1, buckets, streams: [optionalStream]), .done)
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
 
-        try scenario.write { try StreamSubscriptions.unsubscribeAll(first, $0) }
+        try scenario.write { try StreamSubscriptions.unsubscribeAll($0, first) }
         try scenario.send(.subscriptionsChanged(live: [second]))
         try scenario.start()
         // The row stays, since the stream is listed. Its bucket goes.

@@ -47,7 +47,7 @@ import Testing
         let positions = "SELECT name, last_applied_op, last_op FROM ps_buckets ORDER BY name"
         #expect(try scenario.database.rows(positions) == ["a|5|6", "b|0|6"])
         scenario.restart()
-        try scenario.write { try UploadQueue.complete(through: 1, writeCheckpoint: WriteCheckpoint(1), $0) }
+        try scenario.write { try UploadQueue.complete($0, through: 1, writeCheckpoint: WriteCheckpoint(1)) }
         try scenario.start()
         try scenario.receive(.cp(6, [.bucket("a"), .bucket("b")], writeCheckpoint: 1), .done)
         #expect(try scenario.itemIDs == ["x", "y"])

@@ -21,16 +21,16 @@ import Testing
     private func emptyQueue(_ scenario: SyncScenario, writeCheckpoint: Int64? = nil) throws {
         try scenario.write { db in
             let last = try #require(try UploadQueue.sequence(db))
-            try UploadQueue.complete(through: last, writeCheckpoint: writeCheckpoint.map { WriteCheckpoint($0) }, db)
+            try UploadQueue.complete(db, through: last, writeCheckpoint: writeCheckpoint.map { WriteCheckpoint($0) })
         }
     }
 
     private func setTarget(_ target: Int64, _ scenario: SyncScenario) throws {
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(target), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(target)) }
     }
 
     private func keyValue(_ key: KeyValueStore.Key, _ scenario: SyncScenario) throws -> Int64? {
-        try scenario.write { try KeyValueStore.integer(key, $0) }
+        try scenario.write { try KeyValueStore.integer($0, key) }
     }
 
     private let row = SyncLine.ops("a", .put(1, "remote"))
@@ -272,7 +272,7 @@ import Testing
         try writeLocally(scenario, "2")
         try scenario.write { db in
             let first = try #require(try UploadQueue.firstID(db))
-            try UploadQueue.complete(through: first, writeCheckpoint: WriteCheckpoint(8), db)
+            try UploadQueue.complete(db, through: first, writeCheckpoint: WriteCheckpoint(8))
         }
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == .max)
     }

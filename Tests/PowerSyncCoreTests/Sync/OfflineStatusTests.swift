@@ -45,7 +45,7 @@ import Testing
         let scenario = try SyncScenario()
         let key = StreamKey(name: "s", parameters: ["a": 1])
         try scenario.write { db in
-            try StreamSubscriptions.subscribe(key, timeToLive: 60, priority: Priority(1), now: scenario.now, db)
+            try StreamSubscriptions.subscribe(db, key, timeToLive: 60, priority: Priority(1), now: scenario.now)
         }
         let stream = try #require(try offline(scenario).streams?.first)
         #expect(stream.key == key)
@@ -61,7 +61,7 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.write { db in
             for stream in streams {
-                try StreamSubscriptions.subscribe(StreamKey(name: stream.name), now: scenario.now, db)
+                try StreamSubscriptions.subscribe(db, StreamKey(name: stream.name), now: scenario.now)
             }
         }
         try scenario.start()

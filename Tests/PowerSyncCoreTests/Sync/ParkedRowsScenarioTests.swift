@@ -13,8 +13,8 @@ import Testing
         try scenario.start()
         try scenario.database.write("INSERT INTO items (id, col) VALUES ('x', 'mine')")
         try scenario.write { db in
-            _ = try RejectedWrites.setAside(.head(reason: "no"), .park, at: scenario.now, db)
-            try LocalWriteGate.setTarget(WriteCheckpoint(1), db)
+            _ = try RejectedWrites.setAside(db, .head(reason: "no"), .park, at: scenario.now)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(1))
         }
         return scenario
     }
@@ -26,8 +26,8 @@ import Testing
     /// Forgets all parked writes, and expects a write checkpoint.
     private func removeParkedWrites(_ scenario: SyncScenario, target: Int64) throws {
         try scenario.write { db in
-            #expect(try RejectedWrites.remove(RejectedWrites.all(db).map(\.write.id), db) == 1)
-            try LocalWriteGate.setTarget(WriteCheckpoint(target), db)
+            #expect(try RejectedWrites.remove(db, RejectedWrites.all(db).map(\.write.id)) == 1)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(target))
         }
     }
 
@@ -74,7 +74,7 @@ import Testing
         #expect(try items(scenario) == ["x|mine", "y|theirs"])
         try scenario.write { db in
             let last = try #require(try UploadQueue.sequence(db))
-            try UploadQueue.complete(through: last, writeCheckpoint: WriteCheckpoint(2), db)
+            try UploadQueue.complete(db, through: last, writeCheckpoint: WriteCheckpoint(2))
         }
         let row = SyncLine.ops("a", .put(3, "x", data: #"{"col":"mine, accepted"}"#))
         try scenario.receive(.diff(3, [.bucket("a", count: 3)], writeCheckpoint: 2), row, .done)

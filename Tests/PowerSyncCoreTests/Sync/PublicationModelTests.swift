@@ -262,9 +262,9 @@ private final class ModelClient {
         case .upload(let writeCheckpoint):
             try scenario.write { db in
                 try UploadQueue.complete(
+                    db,
                     through: UploadQueue.sequence(db) ?? 0,
-                    writeCheckpoint: WriteCheckpoint(writeCheckpoint),
-                    db
+                    writeCheckpoint: WriteCheckpoint(writeCheckpoint)
                 )
             }
             return try scenario.send(.uploadCompleted)

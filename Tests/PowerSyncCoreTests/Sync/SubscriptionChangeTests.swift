@@ -88,7 +88,7 @@ import Testing
         let first = lines(kind, ending, 1)
         for point in 0...first.count {
             if points[0] == point {
-                try scenario.write { try StreamSubscriptions.unsubscribeAll(kind.key, $0) }
+                try scenario.write { try StreamSubscriptions.unsubscribeAll($0, kind.key) }
                 if news == .eventAfterEach { try tell() }
             }
             if points[1] == point {
@@ -117,8 +117,8 @@ import Testing
         guard ending == .heldBack, kind != .unknownStream else { return }
         // What was held back counts for the subscription, too.
         try scenario.write { db in
-            try UploadQueue.complete(through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil, db)
-            try KeyValueStore.remove(.targetWriteCheckpoint, db)
+            try UploadQueue.complete(db, through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil)
+            try KeyValueStore.remove(db, .targetWriteCheckpoint)
         }
         try scenario.send(.uploadCompleted)
         #expect(scenario.status.streams?.first { $0.key == kind.key }?.lastSyncedAt == scenario.now, "\(context)")

@@ -99,7 +99,7 @@ import Testing
         let scenario = try SyncScenario()
         try visit(1..<1_003, scenario)
         #expect(try pages(scenario.start()).count == 1_000)
-        try scenario.write { try StreamSubscriptions.unsubscribeAll(key(1_002), $0) }
+        try scenario.write { try StreamSubscriptions.unsubscribeAll($0, key(1_002)) }
         #expect(try scenario.send(.subscriptionsChanged(live: [])).last == .closeStream(hideDisconnect: true))
         #expect(try pages(scenario.start()).suffix(2) == [3, 2])
         #expect(leftOut(scenario) == [1])
@@ -269,8 +269,8 @@ import Testing
         func steps(_ page: Int) throws -> Int {
             try scenario.database.queue.write { db in
                 try db.countingSteps {
-                    try StreamSubscriptions.subscribe(key(page), now: scenario.now, db)
-                    #expect(try StreamSubscriptions.status(of: key(page), db)?.key == key(page))
+                    try StreamSubscriptions.subscribe(db, key(page), now: scenario.now)
+                    #expect(try StreamSubscriptions.status(db, of: key(page))?.key == key(page))
                 }
             }
         }

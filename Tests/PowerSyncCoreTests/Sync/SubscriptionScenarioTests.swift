@@ -78,7 +78,7 @@ import Testing
         try scenario.start()
         let streams = [StreamDescription(name: "s", isDefault: false)]
         try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: streams))
-        let stored = try #require(try scenario.database.queue.read { try StreamSubscriptions.status(of: key, $0) })
+        let stored = try #require(try scenario.database.queue.read { try StreamSubscriptions.status($0, of: key) })
         try scenario.receive(.done)
         #expect(scenario.status.streams?.first?.lastSyncedAt == scenario.now)
         _ = try scenario.send(.subscriptionStored(stored))
@@ -91,7 +91,7 @@ import Testing
         try scenario.subscribe(key)
         #expect(try scenario.start().streams.subscriptions.map(\.stream) == ["s"])
         try scenario.receive(.cp(1, [], streams: [optionalStream]))
-        try scenario.write { try StreamSubscriptions.unsubscribeAll(key, $0) }
+        try scenario.write { try StreamSubscriptions.unsubscribeAll($0, key) }
         #expect(try scenario.send(.subscriptionsChanged(live: [])).last == .closeStream(hideDisconnect: true))
         #expect(try rows(scenario) == ["s|null|1|0|"])
         #expect(try scenario.start().streams.subscriptions.isEmpty)

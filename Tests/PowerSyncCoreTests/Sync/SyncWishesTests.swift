@@ -104,8 +104,8 @@ import Testing
             try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
         case .upload(let checkpoint):
             try scenario.write { db in
-                try UploadQueue.complete(through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil, db)
-                try LocalWriteGate.setTarget(WriteCheckpoint(checkpoint), db)
+                try UploadQueue.complete(db, through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil)
+                try LocalWriteGate.setTarget(db, WriteCheckpoint(checkpoint))
             }
         }
         return []

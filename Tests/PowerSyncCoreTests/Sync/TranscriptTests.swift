@@ -20,7 +20,7 @@ import Testing
     /// A client with subscription 0 = `todos {"list_id":"l1"}`, whose stream is open.
     private func started(_ delivery: Delivery) throws -> SyncScenario {
         let scenario = try SyncScenario(table("lists"), table("todos"), table("notes"), delivery: delivery)
-        try scenario.write { try StreamSubscriptions.subscribe(todosOfList, now: scenario.now, $0) }
+        try scenario.write { try StreamSubscriptions.subscribe($0, todosOfList, now: scenario.now) }
         try scenario.start(live: [todosOfList])
         return scenario
     }
@@ -68,12 +68,12 @@ import Testing
         #expect(scenario.status.hasSynced == true)
         #expect(scenario.status.streams?.map(\.key.name).sorted() == ["lists", "todos"])
 
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(1), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(1)) }
         try receive("B-update-and-write-checkpoint", scenario)
         #expect(try rows("lists", scenario) == ["l1|Groceries (weekly)", "l2|Work"])
         #expect(try scenario.write { try LocalWriteGate.isOpen($0) })
 
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(2), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(2)) }
         try receive("C-write-checkpoint-only", lines: 1...1, scenario)
         #expect(try !scenario.write { try LocalWriteGate.isOpen($0) })
         let actions = try receive("C-write-checkpoint-only", lines: 2...2, scenario)
@@ -162,7 +162,7 @@ import Testing
         try receive("A-initial-sync", scenario)
         #expect(try ids("lists", scenario) == ["mine"])
         try scenario.write { db in
-            try UploadQueue.complete(through: .max, writeCheckpoint: WriteCheckpoint(1), db)
+            try UploadQueue.complete(db, through: .max, writeCheckpoint: WriteCheckpoint(1))
         }
         try scenario.send(.uploadCompleted)
         #expect(try ids("lists", scenario) == ["mine"])

@@ -87,7 +87,7 @@ import Testing
         let scenario = try point.scenario()
         let key = StreamKey(name: "s")
         if differs {
-            try scenario.write { try StreamSubscriptions.subscribe(key, now: scenario.now, $0) }
+            try scenario.write { try StreamSubscriptions.subscribe($0, key, now: scenario.now) }
         }
         let actions = try scenario.send(.subscriptionsChanged(live: [key]))
         #expect(actions.kinds == (differs ? ["close(true)"] : []))
@@ -104,7 +104,7 @@ import Testing
     @Test
     func heldBackCompletedUploadOlderThanTheTarget() throws {
         let scenario = try StartingPoint.heldBack.scenario()
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(6), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(6)) }
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
         #expect(!scenario.engine.hasPendingCheckpoint)
         #expect(scenario.engine.machine.trackedCheckpoint != nil)
@@ -121,7 +121,7 @@ import Testing
     func heldBackCompletedUploadNoTargetAppliedOrKept(applies: Bool) throws {
         let scenario = try StartingPoint.heldBack.scenario()
         try scenario.write { db in
-            try LocalWriteGate.setTarget(WriteCheckpoint(0), db)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(0))
             if applies { try db.execute(sql: "DELETE FROM ps_crud") }
         }
         let actions = try scenario.send(.uploadCompleted)

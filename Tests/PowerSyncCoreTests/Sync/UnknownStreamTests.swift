@@ -12,7 +12,7 @@ import Testing
     private let streams = ["todo_lists", "users"].map { StreamDescription(name: $0, isDefault: $0 == "users") }
 
     private func subscribe(_ key: StreamKey, _ scenario: SyncScenario) throws {
-        try scenario.write { try StreamSubscriptions.subscribe(key, now: scenario.now, $0) }
+        try scenario.write { try StreamSubscriptions.subscribe($0, key, now: scenario.now) }
     }
 
     private func status(of key: StreamKey, _ scenario: SyncScenario) -> StreamStatus? {

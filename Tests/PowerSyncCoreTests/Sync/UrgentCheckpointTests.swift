@@ -46,9 +46,9 @@ import Testing
             try scenario.database.write("INSERT INTO items (id, col) VALUES ('local', 'mine')")
             try scenario.write { db in
                 _ = try UploadQueue.complete(
+                    db,
                     through: UploadQueue.sequence(db) ?? 0,
-                    writeCheckpoint: WriteCheckpoint(7),
-                    db
+                    writeCheckpoint: WriteCheckpoint(7)
                 )
             }
         case .closedByInsertOnlyWrite:
@@ -117,8 +117,8 @@ import Testing
 
         // The gate opens, and everything is as the service has it.
         try scenario.write { db in
-            try UploadQueue.complete(through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: WriteCheckpoint(8), db)
-            try LocalWriteGate.setTarget(WriteCheckpoint(8), db)
+            try UploadQueue.complete(db, through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: WriteCheckpoint(8))
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(8))
         }
         try scenario.receive(.cp(10, buckets, writeCheckpoint: 8), .done)
         let all = priorities.indices.map { "new\($0)|theirs" } + ["old|newer"]
@@ -142,8 +142,8 @@ import Testing
         #expect(scenario.status.lastApplied == nil)
         #expect(try scenario.write { try LocalWriteGate.lastApplied($0) } == nil)
         try scenario.write { db in
-            try UploadQueue.complete(through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil, db)
-            try LocalWriteGate.setTarget(WriteCheckpoint(7), db)
+            try UploadQueue.complete(db, through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(7))
         }
         scenario.now = first.adding(seconds: 120)
         let applied = try scenario.send(.uploadCompleted)

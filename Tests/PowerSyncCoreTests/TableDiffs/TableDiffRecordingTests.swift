@@ -219,9 +219,9 @@ import Testing
         #expect(try database.queue.read { try recording.lastOperationID($0) } == nil)
         try database.write("INSERT INTO items (id) VALUES ('1'), ('2')")
         #expect(try database.queue.read { try recording.lastOperationID($0) } == 2)
-        try database.queue.write { try recording.remove(through: 1, $0) }
+        try database.queue.write { try recording.remove($0, through: 1) }
         #expect(try database.texts("SELECT id FROM temp.ps_diff_1") == ["2"])
-        try database.queue.write { try recording.remove(through: 2, $0) }
+        try database.queue.write { try recording.remove($0, through: 2) }
         try database.write("INSERT INTO items (id) VALUES ('3')")
         // Positions are not used again.
         #expect(try database.queue.read { try recording.lastOperationID($0) } == 3)

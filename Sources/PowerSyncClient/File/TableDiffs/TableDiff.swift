@@ -216,7 +216,7 @@ public final class TableDiff: Sendable {
                         extracted: recording.extractedChanges(through: last)
                     )
                     try handler(handed)
-                    try recording.remove(through: last, db)
+                    try recording.remove(db, through: last)
                 }
             }
         } catch {

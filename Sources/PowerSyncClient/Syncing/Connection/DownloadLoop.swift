@@ -124,7 +124,7 @@ final class DownloadLoop: Sendable {
         let showing = Task { [context] in
             try await context.database.write { db in
                 for stream in streams {
-                    try StreamSubscriptions.status(of: stream, db).map(context.progress.subscriptionStored)
+                    try StreamSubscriptions.status(db, of: stream).map(context.progress.subscriptionStored)
                 }
             }
         }

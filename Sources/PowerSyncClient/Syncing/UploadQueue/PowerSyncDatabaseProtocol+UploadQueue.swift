@@ -14,7 +14,7 @@ extension PowerSyncDatabaseProtocol {
     /// Reads from the database of ours.
     public func getCrudBatch(limit: Int32) async throws -> CrudBatch? {
         let batch = try await readFromEngine { db in
-            try UploadQueue.batch(limit: Int(limit), db)
+            try UploadQueue.batch(db, limit: Int(limit))
         }
         guard let batch, let last = batch.writes.last else { return nil }
         return CrudBatch(
