@@ -199,7 +199,7 @@ struct StatementRunner {
         }
     }
 
-    /// A statement is kept for longer than anybody needs the values that it ran with.
+    /// A statement is kept for longer than the values that it ran with are needed.
     private func letGoOfValues(_ statement: Statement) {
         sqlite3_clear_bindings(statement.sqliteStatement)
     }

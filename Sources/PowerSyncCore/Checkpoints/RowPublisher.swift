@@ -359,7 +359,7 @@ extension RowPublisher {
                 }
                 refused = first
                 try exchange(hopeful.map(\.key), &schema)
-                // Deleting has not helped, for example because a trigger refuses it: then nobody gives up anything.
+                // Deleting has not helped, for example because a trigger refuses it: then no row gives up anything.
                 if !Set(refused.rows.map(\.key)).isDisjoint(with: hopeful.map(\.key)) {
                     try savepoint.undo()
                     refused = first

@@ -3,7 +3,7 @@ package import GRDB
 /// Learns the names of tables that the engine has written to where GRDB cannot see it.
 ///
 /// GRDB's observers are told of such writes by `notifyChanges(in:)`, and all that reaches them is that something of
-/// interest to them has changed. Who needs the names registers here as well.
+/// interest to them has changed. Observers that need the names register here as well.
 package protocol AnnouncementObserver: AnyObject {
     /// The engine has written to tables, and GRDB's observers are told next.
     ///
@@ -35,9 +35,9 @@ package enum Announcement {
     /// Tells all observers of a connection, GRDB's included, that tables were written to.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - tables: Their names in SQLite; `nil` when any table may have been written to.
     ///   - region: The same for GRDB.
-    ///   - db: The writer, inside a transaction.
     /// - Throws: GRDB's `DatabaseError`.
     package static func tell(_ db: Database, _ tables: [String]?, in region: DatabaseRegion) throws {
         guard let state = state(of: db) else { return try db.notifyChanges(in: region) }
@@ -57,8 +57,8 @@ package enum Announcement {
     /// Observers are not told: these tables change with every line of the service.
     ///
     /// - Parameters:
-    ///   - table: Its name.
     ///   - db: The writer, inside a transaction.
+    ///   - table: Its name.
     /// - Throws: GRDB's `DatabaseError`.
     static func note(_ db: Database, _ table: String) throws {
         try state(of: db)?.announcements.note(db, tables: [table])

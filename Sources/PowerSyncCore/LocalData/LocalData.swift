@@ -66,7 +66,7 @@ package enum LocalData {
     private static func clearDataTables(_ db: Database, _ options: ClearOptions) throws {
         for table in try DataTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
             let name = SQLText.identifier(table.internalName)
-            // SQLite truncates the table if nobody observes deletions, which GRDB knows.
+            // SQLite truncates the table if deletions have no observer, which GRDB knows.
             try db.execute(sql: "DELETE FROM \(name)")
         }
     }

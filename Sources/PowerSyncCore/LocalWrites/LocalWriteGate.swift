@@ -91,9 +91,9 @@ package enum LocalWriteGate {
     /// Makes the service's write checkpoint the target, unless something was written since.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - checkpoint: What the service returned.
     ///   - sequence: The queue's sequence from before the service was asked.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: Whether the target was set. If not, ask again after the next round of uploads.
     /// - Throws: `DatabaseError` of SQLite.
     package static func acknowledge(
@@ -125,9 +125,9 @@ package enum LocalWriteGate {
     /// A service whose storage was lost, or has lost its last moments, does not know the number that it returned.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - checkpoint: What is waited for.
     ///   - later: What the service has returned since. A larger one says nothing: the first one will come.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: Whether the other one is waited for now.
     /// - Throws: `DatabaseError` of SQLite.
     package static func replace(

@@ -13,8 +13,8 @@ package enum QueueOwner {
     /// Whether the queue is a user's already, so that ``claim(for:_:)`` would change nothing.
     ///
     /// - Parameters:
-    ///   - user: A text that is the same for the same user of this file.
     ///   - db: Any connection.
+    ///   - user: A text that is the same for the same user of this file.
     /// - Returns: Whether it is.
     /// - Throws: `DatabaseError` of SQLite.
     package static func isOwned(_ db: Database, by user: String) throws -> Bool {
@@ -24,8 +24,8 @@ package enum QueueOwner {
     /// Makes a user the owner of the queue, unless writes of another user wait in it.
     ///
     /// - Parameters:
-    ///   - user: A text that is the same for the same user of this file.
     ///   - db: The writer, inside a transaction.
+    ///   - user: A text that is the same for the same user of this file.
     /// - Returns: About how many writes wait in another user's queue; 0 when the queue is this user's now.
     /// - Throws: `DatabaseError` of SQLite.
     package static func claim(_ db: Database, for user: String) throws -> Int {

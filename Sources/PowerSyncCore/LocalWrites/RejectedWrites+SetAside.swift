@@ -30,10 +30,10 @@ extension RejectedWrites {
     /// The write gate stays as it is: closed until the service acknowledges what was uploaded before.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - rejection: Which writes are rejected.
     ///   - treatment: What happens to them.
     ///   - now: The time to record.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: What was taken out; nothing when the writes have left the queue already.
     /// - Throws: `DatabaseError` of SQLite.
     package static func setAside(

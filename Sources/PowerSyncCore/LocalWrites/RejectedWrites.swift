@@ -109,8 +109,8 @@ package enum RejectedWrites {
     /// tables do not change.
     ///
     /// - Parameters:
-    ///   - ids: The ids that the writes had; others are ignored.
     ///   - db: The writer, inside a transaction.
+    ///   - ids: The ids that the writes had; others are ignored.
     /// - Throws: `DatabaseError` of SQLite.
     package static func restore(_ db: Database, _ ids: [Int64]) throws {
         guard try db.hasTable(table) else { return }
@@ -168,8 +168,8 @@ package enum RejectedWrites {
     /// gate closes, so that one is asked for.
     ///
     /// - Parameters:
-    ///   - ids: The ids that the writes had; others are ignored.
     ///   - db: The writer, inside a transaction.
+    ///   - ids: The ids that the writes had; others are ignored.
     /// - Returns: How many there were.
     /// - Throws: `DatabaseError` of SQLite.
     @discardableResult

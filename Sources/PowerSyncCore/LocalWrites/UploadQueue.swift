@@ -44,7 +44,7 @@ package enum UploadQueue {
         return (try sequence(db) ?? 0).addingSaturating(1)
     }
 
-    /// The query of ``count(_:)``, for those who watch it.
+    /// The query of ``count(_:)``, for watches of it.
     package static let countSQL = "SELECT count(*) FROM ps_crud"
 
     /// The number of entries.
@@ -94,8 +94,8 @@ package enum UploadQueue {
     /// of its middle. An entry without transaction id stands alone.
     ///
     /// - Parameters:
-    ///   - position: The id of the last entry of the transaction before, `nil` for the head of the queue.
     ///   - db: Any connection.
+    ///   - position: The id of the last entry of the transaction before, `nil` for the head of the queue.
     /// - Returns: The writes in their order.
     /// - Throws: `DatabaseError` of SQLite.
     /// - Complexity: O(entries of the transaction). There is no index on the transaction id, so ids are followed one
@@ -133,10 +133,10 @@ package enum UploadQueue {
     /// Call it inside a write transaction. When there is nothing to remove, the gate stays: the same entries were completed before.
     ///
     /// - Parameters:
+    ///   - db: The writer.
     ///   - id: The last entry to remove. Everything before it goes too.
     ///   - writeCheckpoint: A write checkpoint that the application's own service made, if it does that. It counts
     ///     only when the queue is empty afterwards.
-    ///   - db: The writer.
     /// - Throws: ``LocalDatabaseError`` when the write checkpoint is negative.
     package static func complete(_ db: Database, through id: Int64, writeCheckpoint: WriteCheckpoint?) throws {
         try db.cachedStatement(sql: "DELETE FROM ps_crud WHERE id <= ?").execute(arguments: [id])

@@ -5,7 +5,7 @@ import PowerSyncSQLite
 enum WrittenTables: Equatable {
     /// These.
     case tables(Set<ExactText>)
-    /// Nobody knows.
+    /// It is not known.
     case anything
 
     /// None.

@@ -20,11 +20,11 @@ package enum StreamSubscriptions {
     /// parameters comes all the same.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - key: The stream and its parameters.
     ///   - timeToLive: The lifetime in seconds after the last renewal; at most ``maximumTimeToLive`` is used.
     ///   - priority: Replaces the priority of the stream.
     ///   - now: The current time.
-    ///   - db: The writer, inside a transaction.
     /// - Throws: ``SyncEngineError`` when `timeToLive` is negative.
     package static func subscribe(
         _ db: Database,
@@ -110,7 +110,7 @@ extension StreamSubscriptions {
         }
     }
 
-    /// Deletes what expired and what nobody wants any more, and returns the explicit subscriptions by id.
+    /// Deletes what expired and what has no subscriber any more, and returns the explicit subscriptions by id.
     static func collect(_ db: Database, now: SyncInstant) throws -> [StreamSubscription] {
         try db.cachedStatement(
             sql: "DELETE FROM ps_stream_subscriptions WHERE expires_at < ? OR (ttl IS NULL AND NOT active)"

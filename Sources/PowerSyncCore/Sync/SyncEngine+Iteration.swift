@@ -62,7 +62,7 @@ extension SyncEngine {
         if isActive {
             try endIteration(db, hideDisconnect: false, actions: &actions)
         } else {
-            // After a failure, nobody else could tell the connection.
+            // After a failure, nothing else would tell the connection.
             try SyncActivity.setActive(db, false)
         }
     }

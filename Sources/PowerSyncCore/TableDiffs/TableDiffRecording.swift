@@ -82,8 +82,8 @@ package struct TableDiffRecording: Sendable {
     /// Forgets recorded changes.
     ///
     /// - Parameters:
-    ///   - position: The last one to forget; all before it go too.
     ///   - db: The writer.
+    ///   - position: The last one to forget; all before it go too.
     /// - Throws: GRDB's `DatabaseError`.
     package func remove(_ db: Database, through position: Int64) throws {
         try db.cachedStatement(sql: "DELETE FROM temp.\(destination) WHERE operation_id <= ?")

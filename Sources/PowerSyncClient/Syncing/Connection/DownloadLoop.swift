@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncProtocol
 
-/// Keeps one connection's sync stream open: one iteration after another, with a delay after those that ended on their
+/// Keeps one connection's lines coming: one iteration after another, with a delay after those that ended on their
 /// own or failed (docs/client-sync.md "Connections").
 final class DownloadLoop: Sendable {
     private let context: SyncContext
