@@ -475,7 +475,8 @@ let package = Package(
         tests(
             "PowerSyncGRDBTests",
             [
-                "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncTesting", .grdb,
+                "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncProtocol", "PowerSyncTesting",
+                .grdb,
                 .nioConcurrencyHelpers,
             ]
         ),

@@ -30,7 +30,12 @@ import Testing
         )
         try scenario.start()
         func found() throws -> [String] { try scenario.database.rows("SELECT id, col FROM search ORDER BY id") }
-        try scenario.receive(.cp(2, [.bucket("a")]), Self.put(1, "x", "alpha"), Self.put(2, "y", "alpha"), .done)
+        try scenario.receive(
+            .checkpoint(2, [.bucket("a")]),
+            Self.put(1, "x", "alpha"),
+            Self.put(2, "y", "alpha"),
+            .done
+        )
         #expect(try found() == ["x|alpha", "y|alpha"])
         try scenario.receive(.diff(3), Self.put(3, "x", "beta"), .done)
         #expect(try found() == ["x|beta", "y|alpha"])
@@ -56,7 +61,12 @@ import Testing
             """
         )
         try scenario.start()
-        try scenario.receive(.cp(2, [.bucket("a")]), Self.put(1, "x", "alpha"), Self.put(2, "y", "alpha"), .done)
+        try scenario.receive(
+            .checkpoint(2, [.bucket("a")]),
+            Self.put(1, "x", "alpha"),
+            Self.put(2, "y", "alpha"),
+            .done
+        )
         try scenario.receive(.diff(4), Self.put(3, "x", "beta"), Self.put(4, "y", "beta"), .done)
         #expect(try scenario.database.rows("SELECT word FROM words ORDER BY word") == ["alpha", "beta"])
         #expect(scenario.status.setAside.isEmpty)
@@ -82,7 +92,7 @@ import Testing
         func put(_ opID: Int64, _ id: String, _ name: String) -> SyncLine {
             .ops("a", .put(opID, id, type: "users", data: "{\"name\":\"\(name)\"}"))
         }
-        try scenario.receive(.cp(2, [.bucket("a")]), put(1, "x", "alpha"), put(2, "y", "alpha"), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), put(1, "x", "alpha"), put(2, "y", "alpha"), .done)
         try scenario.receive(.diff(4), put(3, "x", "beta"), put(4, "y", "beta"), .done)
         #expect(try scenario.database.rows("SELECT * FROM local_users ORDER BY id") == ["x|beta", "y|beta"])
         #expect(try scenario.database.rows("SELECT word FROM words ORDER BY word") == ["alpha", "beta"])
@@ -103,7 +113,7 @@ import Testing
         )
         if hasUniqueIndex { try scenario.database.run("CREATE UNIQUE INDEX one ON ps_data__items (data ->> 'col')") }
         try scenario.start()
-        try scenario.receive(.cp(2, [.bucket("a")]), Self.put(1, "x", "alpha"), Self.put(2, "y", "beta"), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), Self.put(1, "x", "alpha"), Self.put(2, "y", "beta"), .done)
         try scenario.receive(.diff(3), Self.put(3, "x", "gamma"), .done)
         #expect(try scenario.database.rows("SELECT col FROM log") == ["alpha", "beta", "gamma"])
         guard hasUniqueIndex else { return }

@@ -55,7 +55,7 @@ import Testing
         let (parents, children) = names
         let scenario = try scenario(parents: parents, children: children, action: action)
         try scenario.receive(
-            .cp(5, [.bucket("a")]),
+            .checkpoint(5, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "c1", type: children, data: #"{"parent":"p"}"#),
@@ -91,7 +91,7 @@ import Testing
     func rowsThatGoWithTheirParentComeBackWithIt(action: String) throws {
         let scenario = try scenario(parents: "a_parents", children: "b_children", action: action)
         try scenario.receive(
-            .cp(3, [.bucket("a")]),
+            .checkpoint(3, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#),
@@ -122,7 +122,7 @@ import Testing
     func rowMovedToAParentThatIsNotThereStaysWhereItWasANewOneIsNotShown() throws {
         let scenario = try scenario(parents: "a_parents", children: "b_children", action: "NO ACTION")
         try scenario.receive(
-            .cp(3, [.bucket("a")]),
+            .checkpoint(3, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#),
@@ -145,7 +145,7 @@ import Testing
         let scenario = try scenario(parents: "a_parents", children: "b_children")
         try scenario.database.run("CREATE TABLE notes (parent TEXT REFERENCES local_parents (id))")
         try scenario.receive(
-            .cp(1, [.bucket("a")]),
+            .checkpoint(1, [.bucket("a")]),
             .ops("a", .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#)),
             .done
         )
@@ -192,7 +192,7 @@ import Testing
         let scenario = try scenario(parents: "a_parents", children: "b_children")
         try scenario.database.run("CREATE UNIQUE INDEX one_name ON local_parents (name)")
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#),

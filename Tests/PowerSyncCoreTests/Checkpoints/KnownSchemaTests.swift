@@ -23,7 +23,7 @@ import Testing
     func rowsFollowTablesThatAppearAndVanishWhileAnIterationRuns() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), Self.row(1, "x"), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), Self.row(1, "x"), .done)
         #expect(try untyped(scenario) == ["x"])
         try scenario.database.apply(.items(), ClientTable(name: "lists", columns: []))
         #expect(try lists(scenario) == ["x"])
@@ -41,7 +41,7 @@ import Testing
         struct Failure: Error {}
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), Self.row(1, "x"), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), Self.row(1, "x"), .done)
         let lines = [SyncLine.diff(2), Self.row(2, "y"), .done].map { SyncEvent.line($0) }
         var version: Int64?
         #expect(throws: Failure.self) {
@@ -69,7 +69,7 @@ import Testing
     func triggers(kind: String, table: String) throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.run("CREATE TABLE mirror (id TEXT)")
         let observer = ChangeCounter(tables: ["mirror"])
         scenario.database.queue.add(transactionObserver: observer)

@@ -52,7 +52,7 @@ import Testing
         )
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "1", type: "things", data: #"{"title":"x"}"#),

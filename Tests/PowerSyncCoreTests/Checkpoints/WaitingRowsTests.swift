@@ -35,7 +35,7 @@ private enum UsersTable: CaseIterable {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(
-            .cp(3, [.bucket("a")]),
+            .checkpoint(3, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "1", type: "users", data: #"{"name":"Ada"}"#),
@@ -65,7 +65,7 @@ private enum UsersTable: CaseIterable {
         #expect(try untyped(scenario) == ["others|3"])
         #expect(try scenario.updatedRows.isEmpty)
         try scenario.start()
-        try scenario.receive(.cp(4, [.bucket("a")]), .ops("a", .remove(4, "1", type: "users")), .done)
+        try scenario.receive(.checkpoint(4, [.bucket("a")]), .ops("a", .remove(4, "1", type: "users")), .done)
         #expect(try users(scenario) == ["2|Bob"])
     }
 
@@ -108,7 +108,7 @@ private enum UsersTable: CaseIterable {
         #expect(scenario.status.setAside.rows.map(\.id) == ["2"])
         #expect(try scenario.updatedRows == ["users|2"])
         try scenario.receive(
-            .cp(4, [.bucket("a")]),
+            .checkpoint(4, [.bucket("a")]),
             .ops("a", .put(4, "2", type: "users", data: #"{"name":"Abe"}"#)),
             .done
         )
@@ -136,7 +136,7 @@ private enum UsersTable: CaseIterable {
         try scenario.start()
         #expect(try users(scenario) == ["1|Ada", "2|changed", "4|mine", "5|old"])
         #expect(try untyped(scenario) == ["others|3"])
-        try scenario.receive(.cp(3, [.bucket("a")]), .done)
+        try scenario.receive(.checkpoint(3, [.bucket("a")]), .done)
         #expect(try users(scenario) == ["1|Ada", "2|Bob", "4|mine"])
     }
 }

@@ -14,7 +14,7 @@ import Testing
     private func synced(_ database: LocalTestDatabase? = nil) throws -> SyncScenario {
         let scenario = try database.map { SyncScenario(database: $0) } ?? SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         try receiveOperations(scenario)
         try scenario.receive(.done)
         #expect(try scenario.itemIDs == ["x", "y"])
@@ -31,7 +31,7 @@ import Testing
         #expect(try scenario.write { try SyncActivity.isActive($0) } == false)
         #expect(try scenario.start().buckets.isEmpty)
         #expect(scenario.status.hasSynced == false)
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         // Other ids than before, so that operations of dead buckets would show.
         try scenario.receive(.ops("b", .put(3, "x", 4)), .ops("a", .put(1, "x", 1), .put(2, "y", 2)))
         try scenario.receive(.done)
@@ -48,7 +48,7 @@ import Testing
     }
 
     private static let events: [SyncEvent] = [
-        .line(.ops("a", .put(4, "z"))), .line(.done), .line(.part(0)), .line(.diff(4)), .line(.cp(4, [])),
+        .line(.ops("a", .put(4, "z"))), .line(.done), .line(.done(0)), .line(.diff(4)), .line(.checkpoint(4, [])),
         .line(.tokenExpires(in: 4000)), .uploadCompleted, .keepaliveAnswered, .subscriptionsChanged(live: []),
         .streamEnded,
     ]
@@ -87,7 +87,7 @@ import Testing
         #expect(try scenario.receive(.tokenExpires(in: 4000)).kinds == ["log info", "close(true)"])
         #expect(try scenario.start().buckets.count == 2)
         #expect(scenario.status.hasSynced == false)
-        try scenario.receive(.cp(3, buckets), .done)
+        try scenario.receive(.checkpoint(3, buckets), .done)
         #expect(try scenario.itemIDs == ["x", "y"])
         #expect(scenario.status.hasSynced == true)
     }
@@ -108,7 +108,7 @@ import Testing
         let scenario = SyncScenario(database: try LocalTestDatabase(itemsIn: folder.path("shared.db")))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         try scenario.start()
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         try other.write("CREATE TABLE own (x)")
         try receiveOperations(scenario)
         try scenario.receive(.done)
@@ -119,7 +119,9 @@ import Testing
     func downloadThatHasJustBegunStartsOver() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(3, [.bucket("a", checksum: 3, count: 2), .bucket("b", checksum: 4, count: 1)]))
+        try scenario.receive(
+            .checkpoint(3, [.bucket("a", checksum: 3, count: 2), .bucket("b", checksum: 4, count: 1)])
+        )
         try scenario.receive(.ops("a", .put(1, "x", 1)))
         try scenario.database.write("SELECT powersync_clear(0)")
         #expect(try scenario.receive(.ops("a", .put(2, "y", 2))).kinds == ["log info", "close(true)"])
@@ -130,7 +132,7 @@ import Testing
     func downloadOfWhichNothingIsStoredYetStartsOverToo() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         try scenario.database.write("SELECT powersync_clear(0)")
         #expect(try scenario.receive(.ops("a", .put(1, "x", 1))).kinds == ["log info", "close(true)"])
         try expectNewDownload(scenario)
@@ -141,7 +143,7 @@ import Testing
         let scenario = try synced()
         try scenario.database.write("SELECT powersync_clear(0)")
         #expect(try scenario.start().buckets.isEmpty)
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         #expect(scenario.engine.isActive)
         try scenario.database.write("SELECT powersync_clear(0)")
         #expect(try scenario.send(.stop).last == .closeStream(hideDisconnect: false))

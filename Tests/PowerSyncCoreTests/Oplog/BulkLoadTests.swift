@@ -55,7 +55,7 @@ import Testing
                 priority: $0 == "a" ? 1 : 3
             )
         }
-        return (.cp(opID, buckets), data)
+        return (.checkpoint(opID, buckets), data)
     }
 
     @Test(
@@ -65,7 +65,7 @@ import Testing
     func tablesAreTheSameAsWithoutABulkLoad(_ seed: UInt64, _ delivery: Delivery) throws {
         let (checkpoint, data) = randomHistory(seed: seed, lines: 10, operations: 8, rows: 16)
         let half = data.count / 2
-        for completions in [[SyncLine.done], [.part(1), .done]] {
+        for completions in [[SyncLine.done], [.done(1), .done]] {
             let snapshots = try ([1, .max] as [Int64]).map { threshold -> [String: [String]] in
                 let scenario = try SyncScenario(delivery: delivery, bulkLoadThreshold: threshold)
                 try scenario.start()
@@ -128,7 +128,7 @@ import Testing
     @Test
     func downloadThatIsContinuedFindsTheRowsFromBefore() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
-        let checkpoint = SyncLine.cp(9, [.bucket("a", checksum: 7, count: 9)])
+        let checkpoint = SyncLine.checkpoint(9, [.bucket("a", checksum: 7, count: 9)])
         try scenario.start()
         try scenario.receive(checkpoint, .ops("a", .put(1, "x", 1), .put(2, "y", 2)))
         scenario.restart()
@@ -146,7 +146,7 @@ import Testing
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(9, [.bucket("a", checksum: 15, count: 9)]), .ops("a", .put(1, "x", 1)))
+        try scenario.receive(.checkpoint(9, [.bucket("a", checksum: 15, count: 9)]), .ops("a", .put(1, "x", 1)))
         #expect(try scenario.oplogIndexes.isEmpty)
         let other = try DatabaseQueue(path: folder.path("shared.db"), configuration: Configuration().forPowerSync())
         try other.write { db in
@@ -170,7 +170,7 @@ import Testing
         let folder = try TemporaryFolder()
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
-        let checkpoint = SyncLine.cp(9, [.bucket("a", checksum: 15, count: 9)])
+        let checkpoint = SyncLine.checkpoint(9, [.bucket("a", checksum: 15, count: 9)])
         try scenario.start()
         try scenario.receive(checkpoint, .ops("a", .put(1, "x", 1)))
         try scenario.send(.streamEnded)
@@ -193,7 +193,7 @@ import Testing
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(
-            .cp(4, [.bucket("a", count: 4)]),
+            .checkpoint(4, [.bucket("a", count: 4)]),
             .ops("a", .put(1, "x"), .put(2, "y"), .remove(3, "x"))
         )
         try scenario.database.run("VACUUM")
@@ -211,7 +211,7 @@ import Testing
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(100, [.bucket("a", count: 100)]))
+        try scenario.receive(.checkpoint(100, [.bucket("a", count: 100)]))
         /// What is known after two more lines, of which the second one finds nothing changed.
         func keys(from opID: Int64) throws -> KeyDirectory {
             try scenario.receive(.ops("a", .put(opID, "\(opID)")))
@@ -236,7 +236,7 @@ import Testing
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(
-            .cp(9, [.bucket("a", checksum: 15, count: 9)]),
+            .checkpoint(9, [.bucket("a", checksum: 15, count: 9)]),
             .ops("a", .put(1, "x", 1), .remove(2, "x", 2), .put(3, "x", 4), .put(4, "x", 8))
         )
         #expect(try scenario.checksums() == "7|8")
@@ -248,7 +248,7 @@ import Testing
     func whatARolledBackTransactionLeftInTheDirectoryOfKeysDoesNoHarm() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(9, [.bucket("a", checksum: 7, count: 9)]), .ops("a", .put(1, "kept", 1)))
+        try scenario.receive(.checkpoint(9, [.bucket("a", checksum: 7, count: 9)]), .ops("a", .put(1, "kept", 1)))
         struct Crash: Error {}
         #expect(throws: Crash.self) {
             try scenario.write { db in
@@ -268,7 +268,7 @@ import Testing
     func bulkLoadBeginsOnlyBeforeTheFirstSyncAndOnlyForMuchData() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 10)
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", count: 9)]), .ops("a", .put(1, "x")))
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 9)]), .ops("a", .put(1, "x")))
         #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
         try scenario.receive(.done, .diff(2, [.bucket("a", count: 100)]), .ops("a", .put(2, "y")))
         #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)

@@ -11,7 +11,7 @@ import Testing
     func subkeysTellOperationsOfOneRowApart(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(2, [.bucket("a", checksum: 30)]),
+            .checkpoint(2, [.bucket("a", checksum: 30)]),
             .ops(
                 "a",
                 .put(1, "a", 10, subkey: "x", data: #"{"v":1}"#),
@@ -35,7 +35,7 @@ import Testing
     func keysAreComparedAsAWholeSoComponentsMayContainSlashes() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
-            .cp(2, [.bucket("a", checksum: 3)]),
+            .checkpoint(2, [.bucket("a", checksum: 3)]),
             .ops("a", .put(1, "b/c", 1, type: "a", subkey: "d"), .put(2, "c", 2, type: "a/b", subkey: "d")),
             .done
         )
@@ -58,7 +58,7 @@ import Testing
     ) throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", operations.0))
+        try scenario.receive(.checkpoint(1, [.bucket("a", checksum: 1)]), .ops("a", operations.0))
         if isPublishedBetween { try scenario.receive(.done) }
         try scenario.receive(.diff(2, [.bucket("a", checksum: 3)]), .ops("a", operations.1), .done)
         let second = operations.1
@@ -82,7 +82,7 @@ import Testing
             """
         )
         try scenario.start()
-        try scenario.receive(.cp(3, [.bucket("a", checksum: 7, count: 9)]), .ops("a", operation))
+        try scenario.receive(.checkpoint(3, [.bucket("a", checksum: 7, count: 9)]), .ops("a", operation))
         let isPut = operation.kind == .put
         #expect(try scenario.oplog == (isPut ? ["a|3|items/x/null|4"] : []))
         #expect(try scenario.checksums() == (isPut ? "3|4" : "7|0"))

@@ -19,14 +19,14 @@ import Testing
         try scenario.subscribe(first)
         try scenario.subscribe(second)
         try scenario.start()
-        try scenario.receive(.cp(1, buckets, streams: [optionalStream]), .done)
+        try scenario.receive(.checkpoint(1, buckets, streams: [optionalStream]), .done)
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
 
         try scenario.write { try StreamSubscriptions.unsubscribeAll($0, first) }
         try scenario.send(.subscriptionsChanged(live: [second]))
         try scenario.start()
         // The row stays, since the stream is listed. Its bucket goes.
-        try scenario.receive(.cp(2, [.bucket("b", .subscription(0))], streams: [optionalStream]), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("b", .subscription(0))], streams: [optionalStream]), .done)
         #expect(scenario.status.streams?.map(\.key) == [first, second])
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [nil, scenario.now])
 
@@ -40,7 +40,7 @@ import Testing
         try scenario.send(.subscriptionsChanged(live: [first, second]))
         try scenario.start()
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [nil, scenario.now])
-        try scenario.receive(.cp(3, buckets, streams: [optionalStream]), .done)
+        try scenario.receive(.checkpoint(3, buckets, streams: [optionalStream]), .done)
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
     }
 
@@ -49,7 +49,7 @@ import Testing
         let withParameters = StreamKey(name: "s", parameters: ["list": 1])
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", .defaultStream(0))], streams: [defaultStream]))
+        try scenario.receive(.checkpoint(1, [.bucket("a", .defaultStream(0))], streams: [defaultStream]))
         try scenario.subscribe(withParameters)
         try scenario.receive(.diff(2), .done)
         #expect(scenario.status.streams?.map(\.key) == [key, withParameters])
@@ -58,7 +58,11 @@ import Testing
         try scenario.send(.subscriptionsChanged(live: [withParameters]))
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket("a", .defaultStream(0)), .bucket("b", .subscription(0))], streams: [defaultStream]),
+            .checkpoint(
+                2,
+                [.bucket("a", .defaultStream(0)), .bucket("b", .subscription(0))],
+                streams: [defaultStream]
+            ),
             .done
         )
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
@@ -71,7 +75,7 @@ import Testing
         try scenario.subscribe(withParameters)
         try scenario.start(includeDefaultStreams: false)
         try scenario.subscribe(key)
-        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: [defaultStream]), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a", .subscription(0))], streams: [defaultStream]), .done)
         #expect(scenario.status.streams?.map(\.key) == [withParameters, key])
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, nil])
     }

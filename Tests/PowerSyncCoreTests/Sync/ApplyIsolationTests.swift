@@ -48,7 +48,7 @@ import Testing
         let buckets = [BucketDescription.bucket("a", count: Int64(2 * rows))]
         let start = SyncStart(includeDefaultStreams: true, liveStreams: [])
         try handle(&engine, [.start(start), .streamOpened], on: pool) { _ in }
-        let lines: [SyncLine] = [.cp(Int64(2 * rows), buckets), line(from: 1), line(from: rows + 1), .done]
+        let lines: [SyncLine] = [.checkpoint(Int64(2 * rows), buckets), line(from: 1), line(from: rows + 1), .done]
         try handle(&engine, lines.map { .line($0) }, on: pool) { db in
             let written = try count(db)
             // More than one, and one after the other: new reads begin.

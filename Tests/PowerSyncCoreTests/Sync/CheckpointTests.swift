@@ -12,7 +12,7 @@ import Testing
         let scenario = try SyncScenario.started(delivery)
         let buckets = ["one", "two", "three"].map { BucketDescription.bucket($0) }
         try scenario.receive(
-            .cp(3, buckets),
+            .checkpoint(3, buckets),
             .ops("one", .put(1, "a")),
             .ops("two", .put(2, "b")),
             .ops("three", .put(3, "c")),
@@ -21,7 +21,7 @@ import Testing
         scenario.restart()
         let request = try scenario.start()
         #expect(request.buckets.map(\.name) == ["one", "two", "three"].map { BucketName($0) })
-        try scenario.receive(.cp(3, [.bucket("one")]))
+        try scenario.receive(.checkpoint(3, [.bucket("one")]))
         #expect(try scenario.bucketNames == ["one"])
         #expect(try scenario.updatedRows == ["items|b", "items|c"])
         #expect(try scenario.itemIDs == ["a", "b", "c"])
@@ -33,7 +33,7 @@ import Testing
     func rowsOfARemovedBucketGoUnlessAnotherBucketHasThem(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(4, [.bucket("a"), .bucket("b")]),
+            .checkpoint(4, [.bucket("a"), .bucket("b")]),
             .ops("a", .put(1, "shared")),
             .ops("b", .put(2, "shared", data: #"{"of":"b"}"#), .put(3, "only b")),
             .done
@@ -49,7 +49,7 @@ import Testing
     @Test
     func bucketCanBeRemovedAndAddedInOneDiff() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a"), .bucket("b")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a"), .bucket("b")]), .ops("a", .put(1, "x")), .done)
         try scenario.receive(.diff(2, [.bucket("a")], removed: ["a"]))
         #expect(try scenario.bucketNames.isEmpty)
         try scenario.receive(.ops("a", .put(1, "x", data: #"{"v":2}"#)), .done)
@@ -60,7 +60,7 @@ import Testing
 
     @Test(
         arguments: [
-            (SyncLine.diff(1), SyncEngineError.Code.protocol), (.done, .state), (.part(1), .state),
+            (SyncLine.diff(1), SyncEngineError.Code.protocol), (.done, .state), (.done(1), .state),
         ]
     )
     func nothingMayBeCompletedOrChangedBeforeACheckpoint(_ line: SyncLine, _ code: SyncEngineError.Code) throws {
@@ -77,7 +77,7 @@ import Testing
     @Test(arguments: Delivery.allCases)
     func wrongChecksumDeletesTheBucketAndEndsTheIteration(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
-        try scenario.receive(.cp(1, [.bucket("a", checksum: 1234)]), .ops("a", .put(1, "x", 4321)))
+        try scenario.receive(.checkpoint(1, [.bucket("a", checksum: 1234)]), .ops("a", .put(1, "x", 4321)))
         let actions = try scenario.receive(.done)
         #expect(actions.kinds == ["log warning", "status", "close(false)"])
         let expected = "a (expected 0x000004d2, got 0x000010e1 = 0x000010e1 (op) + 0x00000000 (add))"
@@ -94,7 +94,7 @@ import Testing
     func onlyBucketsWithWrongChecksumsAreDeletedAllOfThemAtOnce() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
-            .cp(3, [.bucket("a", checksum: 1), .bucket("b", checksum: 9), .bucket("c", checksum: 9)]),
+            .checkpoint(3, [.bucket("a", checksum: 1), .bucket("b", checksum: 9), .bucket("c", checksum: 9)]),
             .ops("a", .put(1, "x", 1)),
             .ops("b", .put(2, "y", 2)),
             .ops("c", .put(3, "z", 3))
@@ -111,7 +111,7 @@ import Testing
     @Test
     func bucketWithChecksum0ThatWasNeverSentIsValid() throws {
         let scenario = try SyncScenario.started()
-        let actions = try scenario.receive(.cp(1, [.bucket("a", count: 0)]), .done)
+        let actions = try scenario.receive(.checkpoint(1, [.bucket("a", count: 0)]), .done)
         #expect(actions.contains(.didCompleteSync))
         #expect(scenario.status.lastApplied == nil)
         #expect(try scenario.bucketNames.isEmpty)
@@ -121,7 +121,7 @@ import Testing
     func rowsOfUnknownTypesWaitInPsUntyped(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops("a", .put(1, "x", type: "other"), .put(2, "y", type: "it\"em's")),
             .done
         )
@@ -138,7 +138,7 @@ import Testing
         try scenario.database.run("CREATE TABLE mine (id TEXT PRIMARY KEY)")
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops("a", .put(1, "x", type: "e\u{301}"), .put(2, "y", type: "\u{e9}")),
             .done
         )
@@ -149,7 +149,7 @@ import Testing
     @Test
     func localOnlyTableNeverGetsSyncedRows() throws {
         let scenario = try SyncScenario.started(.oneByOne, .items(isLocalOnly: true))
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         #expect(try scenario.database.rows("SELECT type, id FROM ps_untyped") == ["items|x"])
         #expect(try scenario.database.rows("SELECT * FROM ps_data_local__items").isEmpty)
     }
@@ -157,7 +157,7 @@ import Testing
     @Test
     func secondCompletionOfTheSameCheckpoint() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.write("DELETE FROM ps_data__items")
         scenario.now = scenario.now.adding(seconds: 1)
         let actions = try scenario.receive(.done)
@@ -170,9 +170,9 @@ import Testing
     func whereTheNextRequestContinues(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(10, [.bucket("a", priority: 0), .bucket("b", priority: 3)]),
+            .checkpoint(10, [.bucket("a", priority: 0), .bucket("b", priority: 3)]),
             .ops("a", .put(3, "x"), .put(5, "y")),
-            .part(0),
+            .done(0),
             .ops("b", .put(6, "z"))
         )
         scenario.restart()
@@ -187,8 +187,8 @@ import Testing
     @Test
     func newCheckpointSupersedesOneThatWasNotCompleted() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", .put(1, "x", 1)))
-        try scenario.receive(.cp(2, [.bucket("a", checksum: 3)]), .ops("a", .put(2, "y", 2)))
+        try scenario.receive(.checkpoint(1, [.bucket("a", checksum: 1)]), .ops("a", .put(1, "x", 1)))
+        try scenario.receive(.checkpoint(2, [.bucket("a", checksum: 3)]), .ops("a", .put(2, "y", 2)))
         #expect(try scenario.items.isEmpty)
         try scenario.receive(.done)
         #expect(try scenario.itemIDs == ["x", "y"])
@@ -205,7 +205,7 @@ import Testing
             BEGIN INSERT INTO seen VALUES (powersync_in_sync_operation()); END;
             """
         )
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         #expect(try scenario.database.rows("SELECT flag FROM seen") == ["1"])
         #expect(try scenario.database.integer("SELECT powersync_in_sync_operation()") == 0)
 
@@ -221,7 +221,7 @@ import Testing
     @Test
     func completionWithNothingNew() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         scenario.now = scenario.now.adding(seconds: 5)
         let actions = try scenario.receive(.diff(1), .done)
         #expect(actions.contains(.didCompleteSync))
@@ -232,13 +232,13 @@ import Testing
     @Test
     func softClearPublishesEverythingAgain() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "x"), .put(2, "y", data: nil)), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), .ops("a", .put(1, "x"), .put(2, "y", data: nil)), .done)
         try scenario.send(.stop)
         try scenario.write { try LocalData.clear($0, .soft) }
         #expect(try scenario.items.isEmpty)
         let request = try scenario.start()
         #expect(request.buckets == [.init(name: BucketName("a"), after: OpID(2))])
-        try scenario.receive(.cp(2, [.bucket("a")]), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), .done)
         #expect(try scenario.itemIDs == ["x"])
     }
 
@@ -246,7 +246,7 @@ import Testing
     @Test
     func statisticsOfAnOperationLogThatHasGrownSinceDoNotMakeAnybodyReadAllOfIt() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.run("ANALYZE")
         try scenario.write { db in
             for rows in [
@@ -268,7 +268,7 @@ import Testing
         let scenario = try SyncScenario.started(.batched)
         let buckets = (0..<count).map { BucketDescription.bucket("\($0)", count: 1) }
         try scenario.send(
-            [.line(.cp(50, buckets))] + (0..<count).map { .line(.ops("\($0)", .put(Int64($0) + 1, "\($0)"))) }
+            [.line(.checkpoint(50, buckets))] + (0..<count).map { .line(.ops("\($0)", .put(Int64($0) + 1, "\($0)"))) }
                 + [.line(.done)]
         )
         #expect(try scenario.database.integer("SELECT count(*) FROM ps_buckets WHERE last_op = 50") == Int64(count))
@@ -290,7 +290,7 @@ import Testing
         let scenario = try SyncScenario.started()
         #expect(scenario.engine.file.buckets.unappliedBucketIDs == nil)
         try scenario.receive(
-            .cp(2, [.bucket("a"), .bucket("b"), .bucket("c")]),
+            .checkpoint(2, [.bucket("a"), .bucket("b"), .bucket("c")]),
             .ops("a", .put(1, "x")),
             .ops("b", .put(2, "y")),
             .done

@@ -51,7 +51,7 @@ import Testing
     @Test(arguments: Delivery.allCases)
     func removedRowStaysVisibleUntilTheNextCompleteCheckpoint(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
         try scenario.receive(.diff(2, [.bucket("a")]), .ops("a", .remove(2, "a")))
         #expect(try scenario.oplog.isEmpty)
         #expect(try scenario.updatedRows == ["items|a"])
@@ -80,7 +80,10 @@ import Testing
     @Test
     func putAndREMOVEInTheFirstLineOfANewBucket() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(2, [.bucket("a", checksum: 7)]), .ops("a", .put(1, "a", 3), .remove(2, "a", 4)))
+        try scenario.receive(
+            .checkpoint(2, [.bucket("a", checksum: 7)]),
+            .ops("a", .put(1, "a", 3), .remove(2, "a", 4))
+        )
         #expect(try scenario.oplog.isEmpty)
         #expect(try scenario.checksums() == "7|0")
         try scenario.receive(.done)
@@ -90,7 +93,7 @@ import Testing
     @Test(arguments: Delivery.allCases)
     func clearOfAnAppliedBucket(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
-        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
         #expect(try scenario.bucket("last_applied_op") == 2)
         try scenario.receive(
             .diff(4, [.bucket("a", checksum: 5)]),
@@ -106,7 +109,7 @@ import Testing
     @Test
     func clearAndCompletionInOneTransaction() throws {
         let scenario = try SyncScenario.started(.batched)
-        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
         // `b` comes back with an op id that was applied before: only last_applied_op = 0 makes it due.
         try scenario.receive(
             .diff(3, [.bucket("a", checksum: 5)]),
@@ -136,7 +139,7 @@ import Testing
     func lineThatArrivesTwiceMakesTheChecksumWrong(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let line = SyncLine.ops("a", .put(1, "a", 10))
-        try scenario.receive(.cp(1, [.bucket("a", checksum: 10)]), line, line)
+        try scenario.receive(.checkpoint(1, [.bucket("a", checksum: 10)]), line, line)
         #expect(try scenario.checksums() == "10|10")
         let actions = try scenario.receive(.done)
         #expect(actions.last == .closeStream(hideDisconnect: false))
@@ -157,7 +160,7 @@ import Testing
     func operationsBelowWhatWasAppliedArePublishedByTheNextCompleteCheckpoint() throws {
         let scenario = try SyncScenario.started()
         // Nothing but a mistake of the service announces an op id that its operations have not reached.
-        try scenario.receive(.cp(.max, [.bucket("a")]), .ops("a", .put(5, "a")), .done)
+        try scenario.receive(.checkpoint(.max, [.bucket("a")]), .ops("a", .put(5, "a")), .done)
         try scenario.receive(.diff(8, [.bucket("a")]), .ops("a", .put(6, "a"), .put(7, "b")), .done)
         #expect(try scenario.itemIDs == ["a", "b"])
         try scenario.receive(.diff(9, [.bucket("a")]), .ops("a", .remove(9, "b")), .done)
@@ -176,7 +179,7 @@ import Testing
     @Test
     func dataOfABucketThatIsNotTrackedIsStored() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a", count: 3)]))
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 3)]))
         let before = scenario.status
         #expect(try scenario.receive(.ops("other", .put(1, "a"))).kinds.isEmpty)
         #expect(scenario.status == before)
@@ -205,7 +208,7 @@ import Testing
     @Test(arguments: Delivery.allCases)
     func putWithoutDataDeletesTheRow(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
         #expect(try scenario.itemIDs == ["a"])
         try scenario.receive(.diff(2, [.bucket("a")]), .ops("a", .put(2, "a", data: nil)), .done)
         #expect(try scenario.itemIDs.isEmpty)
@@ -216,7 +219,7 @@ import Testing
     func putWithoutRowIdCountsAndIsNeverShown(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(3, [.bucket("a", checksum: 7)]),
+            .checkpoint(3, [.bucket("a", checksum: 7)]),
             .ops("a", .put(1, nil, 3), .put(2, "a", 4, type: nil), .put(3, "b")),
             .done
         )
@@ -274,7 +277,7 @@ import Testing
         let scenario = SyncScenario(database: database, bulkLoadThreshold: isBulkLoad ? 1 : nil)
         try scenario.start()
         try scenario.receive(
-            .cp(4, [.bucket("a", count: 4)]),
+            .checkpoint(4, [.bucket("a", count: 4)]),
             .ops("a", .put(1, "é", data: #"{"col":"old"}"#), .put(2, "麵", data: #"{"col":"🥖"}"#)),
             .ops("a", .put(3, "é", data: #"{"col":"Brød"}"#), .put(4, "y"))
         )

@@ -39,7 +39,7 @@ import Testing
     func localWriteHoldsACompleteCheckpointBack() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a", count: 1)]), row)
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 1)]), row)
         let actions = try scenario.receive(.done)
         #expect(actions.kinds == ["log info"])
         #expect(actions.messages(.info)[0].hasPrefix("Could not apply checkpoint due to local data"))
@@ -56,12 +56,12 @@ import Testing
         let scenario = try SyncScenario(bulkLoadThreshold: bulkLoadThreshold)
         try scenario.start()
         let rest = BucketDescription.bucket("b", count: 9)
-        try scenario.receive(.cp(1, [.bucket("a", count: 1, priority: 0), rest]), row, .part(0))
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 1, priority: 0), rest]), row, .done(0))
         try scenario.database.write("UPDATE items SET col = 'mine' WHERE id = 'remote'")
         try scenario.receive(
             .diff(2, [.bucket("a", count: 2, priority: 0)]),
             .ops("a", .put(2, "other", data: #"{"col":"theirs"}"#)),
-            .part(0)
+            .done(0)
         )
         #expect(try scenario.database.rows("SELECT id, col FROM items ORDER BY id") == ["other|theirs", "remote|mine"])
     }
@@ -70,7 +70,7 @@ import Testing
     func priority0IsPublishedNextToALocalWrite() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a", priority: 0), .bucket("b")]), row, .part(0))
+        try scenario.receive(.checkpoint(1, [.bucket("a", priority: 0), .bucket("b")]), row, .done(0))
         #expect(try scenario.itemIDs == ["local", "remote"])
     }
 
@@ -81,20 +81,20 @@ import Testing
         try scenario.start()
         try writeLocally(scenario)
         let buckets = [BucketDescription.bucket("a", priority: 0), .bucket("b")]
-        try scenario.receive(.cp(.max, buckets), row, .part(0), .done)
+        try scenario.receive(.checkpoint(.max, buckets), row, .done(0), .done)
         try scenario.receive(
             .diff(8, buckets),
             .ops("a", .put(7, "second")),
-            .part(0),
+            .done(0),
             .diff(12, buckets),
             .ops("a", .put(10, "third")),
-            .part(0),
+            .done(0),
             .done
         )
         // What was applied is 8 by then, so the third row needs no complete checkpoint.
         #expect(try scenario.itemIDs == ["local", "remote", "third"])
         try emptyQueue(scenario, writeCheckpoint: 1)
-        try scenario.receive(.diff(13, buckets, writeCheckpoint: 1), .part(0), .done)
+        try scenario.receive(.diff(13, buckets, writeCheckpoint: 1), .done(0), .done)
         #expect(try scenario.itemIDs == ["remote", "second", "third"])
     }
 
@@ -102,8 +102,8 @@ import Testing
     func otherPartialCheckpointsWaitWithoutAWord() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a", priority: 1), .bucket("b")]), row)
-        #expect(try scenario.receive(.part(1)).kinds.isEmpty)
+        try scenario.receive(.checkpoint(1, [.bucket("a", priority: 1), .bucket("b")]), row)
+        #expect(try scenario.receive(.done(1)).kinds.isEmpty)
         #expect(try scenario.itemIDs == ["local"])
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
@@ -113,7 +113,7 @@ import Testing
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         #expect(try scenario.itemIDs == ["local"])
         try setTarget(1, scenario)
         let actions = try scenario.send(.uploadCompleted)
@@ -129,7 +129,7 @@ import Testing
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
         try setTarget(3, scenario)
         #expect(try scenario.send(.uploadCompleted).contains(.didCompleteSync))
         #expect(scenario.status.lastApplied == WriteCheckpoint(5))
@@ -140,7 +140,7 @@ import Testing
     func checkpointThatIsCompletedOnceMoreAfterTheUploadWaitsNoLonger() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         try emptyQueue(scenario, writeCheckpoint: 1)
         #expect(scenario.engine.hasPendingCheckpoint)
         try scenario.receive(.done)
@@ -156,7 +156,7 @@ import Testing
         try emptyQueue(scenario)
         try setTarget(1, scenario)
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         #expect(try scenario.itemIDs == ["remote"])
     }
 
@@ -165,11 +165,11 @@ import Testing
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), row, .done)
         try setTarget(1, scenario)
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
         #expect(try scenario.itemIDs == ["local"])
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), .done)
         #expect(try scenario.itemIDs == ["remote"])
     }
 
@@ -178,7 +178,7 @@ import Testing
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         try setTarget(1, scenario)
         try scenario.database.write("INSERT INTO ps_crud (data) VALUES ('{}')")
         let actions = try scenario.send(.uploadCompleted)
@@ -193,7 +193,7 @@ import Testing
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         try setTarget(1, scenario)
         try writeLocally(scenario, "local 2")
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
@@ -210,7 +210,7 @@ import Testing
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         try scenario.receive(.diff(2, [], writeCheckpoint: 1))
         try setTarget(1, scenario)
         #expect(!scenario.engine.hasPendingCheckpoint)
@@ -221,7 +221,7 @@ import Testing
     @Test
     func idsSeenBeforeALocalWriteDoNotAcknowledgeIt() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
         #expect(try keyValue(.lastSeenWriteCheckpoint, scenario) == 5)
         #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == 5)
         try writeLocally(scenario)
@@ -230,7 +230,7 @@ import Testing
         #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == nil)
         try emptyQueue(scenario)
         try setTarget(6, scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 5), .done)
         #expect(try scenario.itemIDs == ["local", "remote"])
         try scenario.receive(.diff(1, [], writeCheckpoint: 6), .done)
         #expect(try scenario.itemIDs == ["remote"])
@@ -239,7 +239,7 @@ import Testing
     @Test
     func writeCheckpointIsRememberedWhenALaterCheckpointHasNone() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 5), .done)
         #expect(scenario.status.lastApplied == WriteCheckpoint(5))
         let actions = try scenario.receive(.diff(2), .done)
         #expect(actions.contains(.didCompleteSync))
@@ -252,7 +252,7 @@ import Testing
     @Test
     func partialCompletionSaysNothingAboutWriteCheckpoints() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, [.bucket("a", priority: 1)], writeCheckpoint: 5), row, .part(1))
+        try scenario.receive(.checkpoint(1, [.bucket("a", priority: 1)], writeCheckpoint: 5), row, .done(1))
         #expect(try scenario.itemIDs == ["remote"])
         #expect(try keyValue(.lastSeenWriteCheckpoint, scenario) == nil)
         #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == nil)
@@ -265,7 +265,7 @@ import Testing
         try writeLocally(scenario)
         try emptyQueue(scenario, writeCheckpoint: 7)
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == 7)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 7), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 7), row, .done)
         #expect(try scenario.itemIDs == ["remote"])
 
         try writeLocally(scenario, "1")
@@ -286,7 +286,7 @@ import Testing
         try scenario.start()
         try scenario.database.write("INSERT INTO logs (id, text) VALUES ('1', 'hello')")
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == nil)
-        try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), row, .done)
         #expect(try scenario.items.isEmpty)
         return scenario
     }
@@ -323,7 +323,7 @@ import Testing
     func checkpointThatIsHeldBackIsTriedAgainInTheSameIterationOnly() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), row, .done)
         #expect(scenario.engine.hasPendingCheckpoint)
         try scenario.send(.stop)
         #expect(!scenario.engine.hasPendingCheckpoint)
@@ -335,11 +335,11 @@ import Testing
         let scenario = try started()
         try writeLocally(scenario)
         try scenario.receive(
-            .cp(2, [.bucket("a", count: 1, priority: 0), .bucket("b", count: 1)], writeCheckpoint: 1),
+            .checkpoint(2, [.bucket("a", count: 1, priority: 0), .bucket("b", count: 1)], writeCheckpoint: 1),
             row,
             .ops("b", .put(2, "other")),
             .done,
-            .part(0)
+            .done(0)
         )
         #expect(try scenario.itemIDs == ["local", "remote"])
         #expect(scenario.engine.hasPendingCheckpoint)

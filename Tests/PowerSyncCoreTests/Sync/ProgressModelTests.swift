@@ -67,7 +67,7 @@ import Testing
             let descriptions = buckets.map { bucket in
                 BucketDescription.bucket(bucket.name, count: bucket.count, priority: bucket.priority, .defaultStream(0))
             }
-            try scenario.receive(.cp(opID + 1_000, descriptions, streams: [Self.stream]))
+            try scenario.receive(.checkpoint(opID + 1_000, descriptions, streams: [Self.stream]))
             for index in buckets.indices
             where buckets[index].count < buckets[index].countAtLast + buckets[index].countSinceLast {
                 (buckets[index].countAtLast, buckets[index].countSinceLast) = (0, 0)

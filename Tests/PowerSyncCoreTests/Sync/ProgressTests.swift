@@ -26,7 +26,7 @@ import Testing
     @Test
     func progressCountsFromOneCompleteCheckpointToTheNext() throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 10)]))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10)]))
         #expect(overall(scenario) == "0/10")
         try scenario.receive(moves("a", 10))
         #expect(overall(scenario) == "10/10")
@@ -45,11 +45,11 @@ import Testing
     )
     func progressAfterARestart(_ count: Int64, _ expected: String, _ stored: Int64) throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 10)]), moves("a", 5))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10)]), moves("a", 5))
         scenario.restart()
         try scenario.start()
         #expect(overall(scenario) == nil)
-        try scenario.receive(.cp(10, [.bucket("a", count: count)]))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: count)]))
         #expect(overall(scenario) == expected)
         #expect(try scenario.bucket("count_since_last") == stored)
     }
@@ -57,8 +57,8 @@ import Testing
     @Test
     func bucketThatHoldsNoMoreThanAtTheLastCompleteCheckpointHasNotShrunk() throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
-        try scenario.receive(.cp(10, [.bucket("a", count: 10), .bucket("b", count: 1)]))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10), .bucket("b", count: 1)]))
         #expect(overall(scenario) == "0/1")
         #expect(try scenario.bucket("count_at_last") == 10)
     }
@@ -68,7 +68,7 @@ import Testing
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         let large = BucketDescription.bucket("a", count: 14_800)
-        try scenario.receive(.cp(10, [large, .bucket("b", count: 10)]), moves("a", 1), moves("b", 10), .done)
+        try scenario.receive(.checkpoint(10, [large, .bucket("b", count: 10)]), moves("a", 1), moves("b", 10), .done)
         // Compacted, with two new operations.
         try scenario.receive(.diff(12, [.bucket("a", count: 14_802), .bucket("b", count: 4)]))
         #expect(overall(scenario) == "0/6")
@@ -83,7 +83,7 @@ import Testing
     func bucketThatIsSentAnewStartsAgainAndNoOther() throws {
         let scenario = try started()
         let buckets = [BucketDescription.bucket("a", count: 5), .bucket("b", count: 5)]
-        try scenario.receive(.cp(10, buckets), moves("a", 5), moves("b", 5), .done)
+        try scenario.receive(.checkpoint(10, buckets), moves("a", 5), moves("b", 5), .done)
         try scenario.receive(.diff(16, [.bucket("a", count: 8), .bucket("b", count: 6)]), moves("b", 1, from: 11))
         #expect(overall(scenario) == "1/4")
         try scenario.receive(.ops("a", .clear(12), .move(13)))
@@ -96,7 +96,10 @@ import Testing
     @Test
     func moreOperationsThanWereAnnouncedDoNotCount() throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]), moves("a", 3))
+        try scenario.receive(
+            .checkpoint(10, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]),
+            moves("a", 3)
+        )
         #expect(overall(scenario) == "2/4")
         #expect(scenario.status.progress?.untilPriority(Priority(1)) == OperationCounts(total: 2, downloaded: 2))
     }
@@ -104,8 +107,8 @@ import Testing
     @Test
     func progressCountsFromACompleteCheckpointForWhichThereWasNothingToDownload() throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
-        try scenario.receive(.cp(10, [.bucket("a", count: 4)]))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 4)]))
         #expect(overall(scenario) == "0/4")
         try scenario.receive(.done, .diff(12, [.bucket("a", count: 6)]))
         #expect(overall(scenario) == "0/2")
@@ -119,13 +122,17 @@ import Testing
             let counts = [progress.untilPriority(.highest), progress.overall]
             #expect(counts.map { "\($0.downloaded)/\($0.total)" } == [highest, overall], sourceLocation: location)
         }
-        try scenario.receive(.cp(10, [.bucket("a", count: 5, priority: 0), .bucket("b", count: 5, priority: 2)]))
+        try scenario.receive(
+            .checkpoint(10, [.bucket("a", count: 5, priority: 0), .bucket("b", count: 5, priority: 2)])
+        )
         try expect("0/5", "0/10")
         try scenario.receive(moves("a", 5))
         try expect("5/5", "5/10")
         try scenario.receive(moves("b", 2))
         try expect("5/5", "7/10")
-        try scenario.receive(.cp(14, [.bucket("a", count: 8, priority: 0), .bucket("b", count: 6, priority: 2)]))
+        try scenario.receive(
+            .checkpoint(14, [.bucket("a", count: 8, priority: 0), .bucket("b", count: 6, priority: 2)])
+        )
         try expect("5/8", "7/14")
         try scenario.receive(moves("a", 3, from: 6))
         try expect("8/8", "10/14")
@@ -136,9 +143,12 @@ import Testing
     @Test
     func partialCompletionDoesNotChangeTheNumbers() throws {
         let scenario = try started()
-        try scenario.receive(.cp(4, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]), moves("a", 2))
+        try scenario.receive(
+            .checkpoint(4, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]),
+            moves("a", 2)
+        )
         let before = scenario.status.progress
-        try scenario.receive(.part(1))
+        try scenario.receive(.done(1))
         #expect(scenario.status.progress == before)
         #expect(overall(scenario) == "2/4")
     }
@@ -146,7 +156,7 @@ import Testing
     @Test
     func bucketWithoutCount() throws {
         let scenario = try started()
-        try scenario.receive(.cp(4, [.bucket("a")]), moves("a", 2))
+        try scenario.receive(.checkpoint(4, [.bucket("a")]), moves("a", 2))
         #expect(scenario.status.progress?.overall.total == 0)
         #expect(scenario.status.progress?.overall.fraction == 0)
         try scenario.receive(.done)
@@ -186,7 +196,7 @@ import Testing
     @Test
     func startNeverShowsAnEmptyOfflineState() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, []), .done)
+        try scenario.receive(.checkpoint(1, []), .done)
         scenario.restart()
         let statuses = try scenario.send(.start(SyncStart())).statuses
         #expect(statuses.map(\.hasSynced) == [true])
@@ -197,16 +207,18 @@ import Testing
         let scenario = try started()
         #expect(try scenario.receive(.tokenExpires(in: 4000)).kinds.isEmpty)
         #expect(try scenario.send(.streamOpened).isEmpty)
-        try scenario.receive(.cp(1, [.bucket("a", count: 1)]))
-        #expect(try scenario.receive(.cp(1, [.bucket("a", count: 1)])).kinds.isEmpty)
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 1)]))
+        #expect(try scenario.receive(.checkpoint(1, [.bucket("a", count: 1)])).kinds.isEmpty)
     }
 
     @Test
     func numbersOfAHostileServiceSaturate() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, [.bucket("a", count: .max), .bucket("b", count: .max), .bucket("c", count: .min)]))
+        try scenario.receive(
+            .checkpoint(1, [.bucket("a", count: .max), .bucket("b", count: .max), .bucket("c", count: .min)])
+        )
         #expect(scenario.status.progress != nil)
-        try scenario.receive(.cp(1, [.bucket("a", count: .max), .bucket("b", count: .max)]), moves("a", 1))
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: .max), .bucket("b", count: .max)]), moves("a", 1))
         #expect(overall(scenario) == "1/\(Int64.max)")
     }
 
@@ -215,7 +227,7 @@ import Testing
         let scenario = try SyncScenario(delivery: .batched)
         try scenario.start()
         let actions = try scenario.receive(
-            .cp(4, [.bucket("a", count: 4)]),
+            .checkpoint(4, [.bucket("a", count: 4)]),
             moves("a", 1),
             moves("a", 1, from: 2),
             moves("a", 2, from: 3),

@@ -182,11 +182,11 @@ private struct ModelHistory {
                     lines.append(.data(.line(bucket.name, Array(part))))
                 }
             }
-            if selected.contains(where: { $0.priority > priority }) { lines.append(.part(priority)) }
+            if selected.contains(where: { $0.priority > priority }) { lines.append(.done(priority)) }
         }
         lines.append(.done)
         if isInterrupted { lines.removeLast(1 + random.number(below: lines.count)) }
-        return [.cp(opID, descriptions, writeCheckpoint: writeCheckpoint)] + lines
+        return [.checkpoint(opID, descriptions, writeCheckpoint: writeCheckpoint)] + lines
     }
 }
 

@@ -48,9 +48,9 @@ import Testing
 
     /// The lines of a connection, between which subscriptions change.
     private func lines(_ kind: Kind, _ ending: Ending, _ number: Int64) -> [SyncLine] {
-        var lines: [SyncLine] = [.cp(number, kind.buckets, streams: kind.streams)]
+        var lines: [SyncLine] = [.checkpoint(number, kind.buckets, streams: kind.streams)]
         if kind != .unknownStream { lines.append(.ops("a", .put(number, "x"))) }
-        if ending != .complete { lines.append(.part(1)) }
+        if ending != .complete { lines.append(.done(1)) }
         return ending == .partial ? lines : lines + [.done]
     }
 

@@ -27,7 +27,7 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(
-            .cp(1, [.bucket("a", count: 1, priority: 1, .defaultStream(0))], streams: [defaultStream])
+            .checkpoint(1, [.bucket("a", count: 1, priority: 1, .defaultStream(0))], streams: [defaultStream])
         )
         var expected = StreamStatus(
             key: key,
@@ -38,7 +38,7 @@ import Testing
         )
         #expect(scenario.status.streams == [expected])
         #expect(try rows(scenario) == ["s|null|1|1|"])
-        try scenario.receive(.part(1))
+        try scenario.receive(.done(1))
         expected.lastSyncedAt = scenario.now
         #expect(scenario.status.streams == [expected])
         let stored = try scenario.database.integer("SELECT last_synced_at FROM ps_stream_subscriptions")
@@ -49,8 +49,8 @@ import Testing
     func defaultStreamThatIsNoLongerListedDisappears() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [], streams: [defaultStream]))
-        try scenario.receive(.cp(1, [], streams: [StreamDescription(name: "s2", isDefault: true)]))
+        try scenario.receive(.checkpoint(1, [], streams: [defaultStream]))
+        try scenario.receive(.checkpoint(1, [], streams: [StreamDescription(name: "s2", isDefault: true)]))
         #expect(try rows(scenario) == ["s2|null|1|1|"])
         // A diff does not change the list.
         try scenario.receive(.diff(2))
@@ -61,10 +61,10 @@ import Testing
     func subscribingToADefaultStream() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [], streams: [defaultStream]))
+        try scenario.receive(.checkpoint(1, [], streams: [defaultStream]))
         try scenario.subscribe(key, timeToLive: 60)
         #expect(try rows(scenario) == ["s|null|1|1|60"])
-        try scenario.receive(.cp(1, []))
+        try scenario.receive(.checkpoint(1, []))
         #expect(try rows(scenario) == ["s|null|0|0|60"])
         #expect(scenario.status.streams?[0].isActive == false)
         #expect(scenario.status.streams?[0].hasExplicitSubscription == true)
@@ -77,7 +77,7 @@ import Testing
         try scenario.subscribe(key, timeToLive: 60)
         try scenario.start()
         let streams = [StreamDescription(name: "s", isDefault: false)]
-        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: streams))
+        try scenario.receive(.checkpoint(1, [.bucket("a", .subscription(0))], streams: streams))
         let stored = try #require(try scenario.database.queue.read { try StreamSubscriptions.status($0, of: key) })
         try scenario.receive(.done)
         #expect(scenario.status.streams?.first?.lastSyncedAt == scenario.now)
@@ -90,12 +90,12 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
         #expect(try scenario.start().streams.subscriptions.map(\.stream) == ["s"])
-        try scenario.receive(.cp(1, [], streams: [optionalStream]))
+        try scenario.receive(.checkpoint(1, [], streams: [optionalStream]))
         try scenario.write { try StreamSubscriptions.unsubscribeAll($0, key) }
         #expect(try scenario.send(.subscriptionsChanged(live: [])).last == .closeStream(hideDisconnect: true))
         #expect(try rows(scenario) == ["s|null|1|0|"])
         #expect(try scenario.start().streams.subscriptions.isEmpty)
-        try scenario.receive(.cp(1, []))
+        try scenario.receive(.checkpoint(1, []))
         #expect(try rows(scenario).isEmpty)
     }
 
@@ -182,7 +182,7 @@ import Testing
         try scenario.subscribe(key)
         try scenario.start()
         let buckets = priorities.map { BucketDescription.bucket("b\($0)", priority: $0, .subscription(0)) }
-        try scenario.receive(.cp(2, buckets, streams: [optionalStream]), .part(1))
+        try scenario.receive(.checkpoint(2, buckets, streams: [optionalStream]), .done(1))
         #expect(scenario.status.streams?[0].priority == Priority(3))
         #expect(scenario.status.streams?[0].lastSyncedAt == nil)
         #expect(scenario.status.streams?[0].progress == OperationCounts())
@@ -196,7 +196,7 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", priority: 1)], streams: [optionalStream]), .part(1))
+        try scenario.receive(.checkpoint(1, [.bucket("a", priority: 1)], streams: [optionalStream]), .done(1))
         #expect(scenario.status.streams?[0].lastSyncedAt == nil)
         try scenario.receive(.done)
         #expect(scenario.status.streams?[0].lastSyncedAt == scenario.now)
@@ -223,7 +223,7 @@ import Testing
                 errors: [StreamError(subject: .defaultSubscription, message: "broken")]
             ),
         ]
-        let warnings = try scenario.receive(.cp(1, [], streams: streams)).messages(.warning)
+        let warnings = try scenario.receive(.checkpoint(1, [], streams: streams)).messages(.warning)
         #expect(warnings.count == 2)
         #expect(warnings[0].contains(#"s {"list":5}"#) && warnings[0].contains("not an array"))
         #expect(warnings[1].contains("stream d") && warnings[1].contains("broken"))
@@ -293,7 +293,7 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(
-            .cp(1, [.bucket("a", priority: 1, .defaultStream(0))], streams: [defaultStream]),
+            .checkpoint(1, [.bucket("a", priority: 1, .defaultStream(0))], streams: [defaultStream]),
             .done
         )
         #expect(scenario.status.streams?[0].priority == Priority(1))
@@ -311,7 +311,7 @@ import Testing
         for key in keys { try scenario.subscribe(key) }
         try scenario.start()
         try scenario.receive(
-            .cp(
+            .checkpoint(
                 2,
                 [.bucket("a", count: 2, .subscription(0), .subscription(1), .subscription(0), .subscription(99))],
                 streams: [optionalStream]
@@ -339,7 +339,7 @@ import Testing
         try scenario.start()
         if isHeldBack { try scenario.database.write("INSERT INTO items (id) VALUES ('local')") }
         let streams = [optionalStream, StreamDescription(name: "d", isDefault: true)]
-        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: streams), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a", .subscription(0))], streams: streams), .done)
         #expect(scenario.engine.hasPendingCheckpoint == isHeldBack)
         // As when another process has forgotten the subscription, and the app subscribes again.
         try scenario.database.write("DELETE FROM ps_stream_subscriptions WHERE stream_name = 's'")

@@ -12,11 +12,11 @@ import Testing
 @Suite struct TransactionTests {
     /// A history with everything in it.
     static let history: [SyncLine] = [
-        .cp(6, [.bucket("a", checksum: 6, count: 3, priority: 1), .bucket("b", checksum: 15, count: 3)]),
+        .checkpoint(6, [.bucket("a", checksum: 6, count: 3, priority: 1), .bucket("b", checksum: 15, count: 3)]),
         .ops("a", .put(1, "1", 1), .put(2, "2", 2)),
         .ops("b", .put(3, "3", 4), .put(4, "2", 5, data: #"{"v":2}"#)),
         .ops("a", .put(5, "1", 3, data: #"{"v":5}"#)),
-        .part(1),
+        .done(1),
         .ops("b", .put(6, "4", 6, type: "other")),
         .done,
         .diff(
@@ -26,7 +26,7 @@ import Testing
             writeCheckpoint: 4
         ),
         .ops("a", .clear(8, 8), .put(9, "1", 2, data: #"{"v":9}"#)),
-        .part(1),
+        .done(1),
         .ops("c", .put(10, "2", 9, data: nil), .move(10)),
         .done,
         .diff(12, [.bucket("a", checksum: 13, count: 3, priority: 1)]),
@@ -89,7 +89,7 @@ import Testing
             line.operations.removeAll { $0.opID <= positions[line.bucket] ?? .zero }
             return line
         }
-        try scenario.receive(.cp(12, buckets, writeCheckpoint: 4))
+        try scenario.receive(.checkpoint(12, buckets, writeCheckpoint: 4))
         try scenario.send(missing.filter { !$0.operations.isEmpty }.map { .line(.data($0)) } + [.line(.done)])
         try reference.receive(.done)
         #expect(try scenario.snapshot["ps_data__items"] == reference.snapshot["ps_data__items"])
@@ -133,7 +133,7 @@ import Testing
         var engine = SyncEngine()
         try queue.write { db in
             _ = try engine.handle(
-                [.start(SyncStart()), .line(.cp(1, [.bucket("a", count: 1)]))],
+                [.start(SyncStart()), .line(.checkpoint(1, [.bucket("a", count: 1)]))],
                 in: db,
                 now: .init(microseconds: 1)
             )
@@ -182,7 +182,11 @@ import Testing
                 _ = try engine.handle(events, in: db, now: .init(microseconds: 1))
             }
         }
-        try send(.start(SyncStart()), .line(.cp(2, [.bucket("a", checksum: 5)])), .line(.ops("a", .put(1, "x", 2))))
+        try send(
+            .start(SyncStart()),
+            .line(.checkpoint(2, [.bucket("a", checksum: 5)])),
+            .line(.ops("a", .put(1, "x", 2)))
+        )
         let other = try DatabaseQueue(path: folder.path("shared.db"), configuration: configuration)
         try other.write { db in
             try db.execute(sql: "UPDATE ps_buckets SET add_checksum = 3")

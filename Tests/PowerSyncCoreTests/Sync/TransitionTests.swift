@@ -17,7 +17,7 @@ import Testing
             try scenario.start()
             guard self != .before else { return scenario }
             if self == .heldBack { try scenario.database.write("INSERT INTO items (id) VALUES ('local')") }
-            try scenario.receive(.cp(1, [.bucket("a", count: 2)]), .ops("a", .put(1, "x")))
+            try scenario.receive(.checkpoint(1, [.bucket("a", count: 2)]), .ops("a", .put(1, "x")))
             if self == .heldBack { try scenario.receive(.done) }
             return scenario
         }
@@ -37,7 +37,7 @@ import Testing
         Event(testDescription: "token", event: .tokenRefreshed),
         Event(testDescription: "uploaded", event: .uploadCompleted),
         Event(testDescription: "subscriptions", event: .subscriptionsChanged(live: [])),
-        Event(testDescription: "checkpoint", event: .line(.cp(1, []))),
+        Event(testDescription: "checkpoint", event: .line(.checkpoint(1, []))),
         Event(testDescription: "data", event: .line(.ops("a"))),
         Event(testDescription: "keepalive", event: .line(.tokenExpires(in: 4000))),
         Event(testDescription: "keepalive answered", event: .keepaliveAnswered),
@@ -133,7 +133,7 @@ import Testing
     @Test(arguments: StartingPoint.active)
     func activeCheckpoint(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
-        #expect(try scenario.receive(.cp(2, [.bucket("b", count: 7)])).kinds == ["status"])
+        #expect(try scenario.receive(.checkpoint(2, [.bucket("b", count: 7)])).kinds == ["status"])
         #expect(scenario.status.progress?.overall.total == 7)
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
@@ -146,7 +146,7 @@ import Testing
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test(arguments: [SyncLine.done, .part(3)])
+    @Test(arguments: [SyncLine.done, .done(3)])
     func trackingCompletionsWithWrongChecksums(_ line: SyncLine) throws {
         let scenario = try StartingPoint.tracking.scenario()
         try scenario.receive(.diff(2, [.bucket("a", checksum: 1)]))
@@ -155,7 +155,7 @@ import Testing
         #expect(!scenario.engine.isActive)
     }
 
-    @Test(arguments: [(SyncLine.done, ["log info"]), (.part(3), [])])
+    @Test(arguments: [(SyncLine.done, ["log info"]), (.done(3), [])])
     func trackingCompletionsWhileTheGateIsClosed(_ line: SyncLine, _ expected: [String]) throws {
         let scenario = try StartingPoint.tracking.scenario()
         try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
@@ -165,7 +165,7 @@ import Testing
 
     @Test(
         arguments: [
-            (SyncLine.done, ["log debug", "did complete", "status"]), (.part(3), ["status"]),
+            (SyncLine.done, ["log debug", "did complete", "status"]), (.done(3), ["status"]),
         ]
     )
     func trackingCompletionsThatAreApplied(_ line: SyncLine, _ expected: [String]) throws {

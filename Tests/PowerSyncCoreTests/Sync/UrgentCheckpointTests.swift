@@ -37,7 +37,7 @@ import Testing
         let scenario = try SyncScenario(.items(), events, delivery: delivery)
         try scenario.start()
         let first = BucketDescription.bucket("0", priority: priorities[0])
-        try scenario.receive(.cp(1, [first]), .ops("0", .put(1, "old", data: Self.theirs)), .done)
+        try scenario.receive(.checkpoint(1, [first]), .ops("0", .put(1, "old", data: Self.theirs)), .done)
         switch gate {
         case .open: break
         case .closedByQueue:
@@ -79,14 +79,14 @@ import Testing
         let first = scenario.now
         scenario.now = first.adding(seconds: 60)
         let buckets = priorities.enumerated().map { BucketDescription.bucket("\($0)", count: 2, priority: $1) }
-        var lines = [SyncLine.cp(9, buckets)]
+        var lines = [SyncLine.checkpoint(9, buckets)]
         for index in priorities.indices {
             let opID = Int64(index) + 2
             lines.append(.ops("\(index)", .put(opID, "new\(index)", data: Self.theirs)))
         }
         // The row with waiting writes, and a deletion.
         lines.append(.ops("0", .put(5, "old", data: #"{"col":"newer"}"#)))
-        lines.append(completion.map { .part($0) } ?? .done)
+        lines.append(completion.map { .done($0) } ?? .done)
         let updated = try scenario.updatedRows
         try scenario.send(lines.map { .line($0) })
 
@@ -120,7 +120,7 @@ import Testing
             try UploadQueue.complete(db, through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: WriteCheckpoint(8))
             try LocalWriteGate.setTarget(db, WriteCheckpoint(8))
         }
-        try scenario.receive(.cp(10, buckets, writeCheckpoint: 8), .done)
+        try scenario.receive(.checkpoint(10, buckets, writeCheckpoint: 8), .done)
         let all = priorities.indices.map { "new\($0)|theirs" } + ["old|newer"]
         #expect(try outcome(scenario) == Outcome(rows: all, priorities: [.complete], isHeldBack: false), "\(context)")
         #expect(try scenario.updatedRows.isEmpty, "\(context)")
@@ -132,7 +132,7 @@ import Testing
         let first = scenario.now
         scenario.now = first.adding(seconds: 60)
         let actions = try scenario.receive(
-            .cp(4, [.bucket("0", priority: 0)], writeCheckpoint: 7),
+            .checkpoint(4, [.bucket("0", priority: 0)], writeCheckpoint: 7),
             .ops("0", .put(2, "new", data: Self.theirs), .remove(3, "old")),
             .done
         )
@@ -161,7 +161,7 @@ import Testing
         try scenario.start(live: [key])
         try scenario.database.write("INSERT INTO items (id, col) VALUES ('local', 'mine')")
         try scenario.receive(
-            .cp(
+            .checkpoint(
                 1,
                 [.bucket("a", priority: 0, .subscription(0))],
                 streams: [StreamDescription(name: "s", isDefault: false)]
@@ -180,7 +180,7 @@ import Testing
     func checkpointWithoutBucketsSaysNothingOfPriority0() throws {
         let scenario = try SyncScenario.started()
         try scenario.database.write("INSERT INTO items (id, col) VALUES ('local', 'mine')")
-        try scenario.receive(.cp(1, []), .done)
+        try scenario.receive(.checkpoint(1, []), .done)
         #expect(scenario.status.priorities.isEmpty)
         #expect(scenario.engine.hasPendingCheckpoint)
     }
@@ -189,7 +189,7 @@ import Testing
     @Test
     func onlyRowsThatWereLeftOutAreLookedAtAgain() throws {
         let scenario = try started(.closedByInsertOnlyWrite, [0], .oneByOne)
-        try scenario.receive(.cp(3, [.bucket("0", priority: 0)]), .ops("0", .put(2, "new")), .done)
+        try scenario.receive(.checkpoint(3, [.bucket("0", priority: 0)]), .ops("0", .put(2, "new")), .done)
         #expect(try scenario.updatedRows.isEmpty)
         try scenario.receive(.diff(4), .ops("0", .put(4, "e", type: "events")), .done)
         #expect(try scenario.updatedRows == ["events|e"])

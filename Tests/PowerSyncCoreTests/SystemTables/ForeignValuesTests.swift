@@ -144,7 +144,7 @@ import Testing
         let events: [SyncEvent] = [
             .start(SyncStart(liveStreams: [stream])), .streamOpened,
             .line(
-                .cp(
+                .checkpoint(
                     3,
                     [.bucket("a", count: 2, priority: 1), .bucket("b", count: 1, .subscription(0))],
                     writeCheckpoint: 9,
@@ -152,7 +152,7 @@ import Testing
                 )
             ),
             .line(.ops("a", .put(2, "r"), .remove(3, "r"))), .line(.ops("b", .put(1, "r", data: #"{"col":"x"}"#))),
-            .line(.part(1)), .line(.done), .uploadCompleted, .line(.tokenExpires(in: 40)),
+            .line(.done(1)), .line(.done), .uploadCompleted, .line(.tokenExpires(in: 40)),
             .subscriptionsChanged(live: []), .line(.diff(4, [.bucket("b", count: 2)], removed: ["a"])),
             .line(.ops("b", .clear(4))), .line(.done), .stop,
         ]

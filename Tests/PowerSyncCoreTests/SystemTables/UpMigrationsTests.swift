@@ -183,7 +183,7 @@ import Testing
         let scenario = SyncScenario(database: database)
         #expect(try scenario.updatedRows == ["items|t3"])
         try scenario.start()
-        try scenario.receive(.cp(2, [.bucket("a", checksum: 3)]), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a", checksum: 3)]), .done)
         #expect(try scenario.itemIDs == ["t1", "t2"])
         #expect(try scenario.updatedRows == [])
     }

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -63,7 +64,10 @@ import Testing
         try await service.nextCheckpointRequest().respond(2)
         let accepted = try await request
         async let wait: Void = accepted.waitForSync()
-        stream.send(.checkpoint(1, [.bucket("a", 0), .bucket("b", 3)], writeCheckpoint: 2), .done(0))
+        stream.send(
+            .checkpoint(1, [.bucket("a", priority: 0), .bucket("b", priority: 3)], writeCheckpoint: 2),
+            .done(0)
+        )
         try await database.waitForFirstSync(priority: 0)
         #expect(!accepted.hasSynced)
         stream.send(.done)
@@ -74,7 +78,7 @@ import Testing
         async let later = database.requestCheckpoint()
         try await service.nextCheckpointRequest().respond(3)
         let laterRequest = try await later
-        stream.send(.checkpoint(2, [.bucket("a", 0), .bucket("b", 3)], writeCheckpoint: 9), .done)
+        stream.send(.checkpoint(2, [.bucket("a", priority: 0), .bucket("b", priority: 3)], writeCheckpoint: 9), .done)
         try await laterRequest.waitForSync()
 
         try await database.disconnectAndClear()

@@ -3,6 +3,7 @@ import HTTPStackTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import PowerSyncCoreTestSupport
 import PowerSyncTesting
 import PowerSyncUpload
 import Testing

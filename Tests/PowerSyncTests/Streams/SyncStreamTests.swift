@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -48,8 +49,8 @@ import Testing
             .checkpoint(
                 2,
                 [
-                    .bucket("x", 3, count: 0, reasons: [.subscription(0)]),
-                    .bucket("y", 1, count: 0, reasons: [.subscription(1)]),
+                    .bucket("x", count: 0, priority: 3, .subscription(0)),
+                    .bucket("y", count: 0, priority: 1, .subscription(1)),
                 ],
                 streams: [StreamDescription(name: "a", isDefault: false)]
             )

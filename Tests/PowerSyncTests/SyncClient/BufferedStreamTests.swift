@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import TestSupport

@@ -1,5 +1,6 @@
 import GRDB
 import NIOConcurrencyHelpers
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing

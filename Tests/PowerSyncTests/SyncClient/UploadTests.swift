@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing

@@ -4,6 +4,7 @@ import HTTPStackTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import PowerSyncCoreTestSupport
 import PowerSyncNIO
 import PowerSyncProtocol
 import Testing
@@ -12,7 +13,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct HTTPTransportTests {
     private static let lines: [SyncLine] = [
-        .checkpoint(2, [.bucket("ä", 1, count: 2)]), .put("ä", 1...2), .keepalive(tokenExpiresIn: 3600), .done,
+        .checkpoint(2, [.bucket("ä", count: 2, priority: 1)]), .put("ä", 1...2), .keepalive(tokenExpiresIn: 3600),
+        .done,
     ]
 
     private static func body(_ format: SyncLineFormat) -> ByteBuffer {

@@ -2,6 +2,7 @@ import HTTPStackTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 
@@ -10,7 +11,7 @@ import Testing
 /// Responses that end after each of their bytes, over real connections.
 @Suite(.timeLimit(.minutes(1))) struct TruncationTests {
     private static let lines: [SyncLine] = [
-        .checkpoint(2, [.bucket("ä", 1, count: 2)], writeCheckpoint: 1), .put("ä", 1...2), .done(1),
+        .checkpoint(2, [.bucket("ä", count: 2, priority: 1)], writeCheckpoint: 1), .put("ä", 1...2), .done(1),
         .keepalive(tokenExpiresIn: 3600), .done,
     ]
 

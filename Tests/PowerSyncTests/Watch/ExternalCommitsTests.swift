@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import LocalDatabaseWorker
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import TestSupport

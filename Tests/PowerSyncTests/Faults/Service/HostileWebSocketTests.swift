@@ -1,6 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import RSocket
