@@ -516,7 +516,7 @@ package.targets += [
     tests(
         "PowerSyncGRDBTests",
         [
-            "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncTesting", .grdb,
+            "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncProtocol", "PowerSyncTesting", .grdb,
             .nioConcurrencyHelpers,
         ]
     ),

@@ -119,9 +119,9 @@ final class OpenFile: Sendable {
     /// Takes the lock of the file, without waiting.
     ///
     /// One descriptor at a time has it, of all processes. It goes with the descriptor, however the process ends. Where the file
-    /// system has no locks, everybody gets it.
+    /// system has no locks, every caller gets it.
     ///
-    /// - Returns: Whether nobody else has it.
+    /// - Returns: Whether it has no other owner.
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
     func lock() throws -> Bool {
         do {

@@ -5,7 +5,7 @@ import PowerSyncSQLite
 
 /// A file that gets its name when it is complete.
 ///
-/// It is written as `<target>.<uuid>.pstmp`, flushed to the disk and renamed; whoever looks at the target sees the old file
+/// It is written as `<target>.<uuid>.pstmp`, flushed to the disk and renamed; a reader of the target sees the old file
 /// or the new one. Without ``commit()`` it is removed by ``discard()``, at the latest with the last reference. All methods block.
 final class TemporaryFile: Sendable {
     private let target: String

@@ -11,7 +11,7 @@ final class ClaimedPaths: Sendable {
     /// Reserves paths until ``release(_:)``.
     ///
     /// - Parameter paths: Some paths.
-    /// - Returns: Those that nobody else has reserved, in the same order.
+    /// - Returns: Those that no other owner has reserved, in the same order.
     func claim(_ paths: [String]) -> [String] {
         claimed.withLockedValue { claimed in paths.filter { claimed.insert($0.lowercased()).inserted } }
     }

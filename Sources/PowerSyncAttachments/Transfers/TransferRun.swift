@@ -114,7 +114,7 @@ final class TransferRun: Sendable {
     func end(discardsParts: Bool = false) async {
         state.withLockedValue { state in
             if discardsParts { state.discardsParts = true }
-            // With the cancellation, or a look that is still running begins an attempt that nobody cancels.
+            // With the cancellation, or a look that is still running begins an attempt that is not cancelled.
             if state.phase == .running { state.phase = .ending }
             state.tasks.values.forEach { $0.cancel() }
         }

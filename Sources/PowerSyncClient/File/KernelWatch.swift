@@ -35,7 +35,7 @@ struct KernelWatch: @unchecked Sendable {
         }
         let directory = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
         let events = UInt32(KernelWatch.directoryEvents) | KernelWatch.once
-        // A directory that was removed is nobody's to watch.
+        // A directory that was removed cannot be watched.
         let isWatched = unsafe inotify_add_watch(descriptor, directory.isEmpty ? "/" : String(directory), events) >= 0
         return isWatched || errno == ENOENT
     }

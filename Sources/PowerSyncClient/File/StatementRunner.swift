@@ -140,7 +140,7 @@ struct StatementRunner {
     private func keptStatement(_ sql: String) throws -> Statement {
         guard !StatementRunner.mayHoldSeveralStatements(sql) else { return try onlyStatement(of: sql) }
         return try reportingErrors(of: sql) {
-            try AppStatements.of(db)?.statement(sql: sql, db) ?? db.makeStatement(sql: sql)
+            try AppStatements.of(db)?.statement(db, sql: sql) ?? db.makeStatement(sql: sql)
         }
     }
 
@@ -202,7 +202,7 @@ struct StatementRunner {
         }
     }
 
-    /// A statement is kept for longer than anybody needs the values that it ran with.
+    /// A statement is kept for longer than the values that it ran with are needed.
     private func letGoOfValues(_ statement: Statement) {
         unsafe sqlite3_clear_bindings(statement.sqliteStatement)
     }

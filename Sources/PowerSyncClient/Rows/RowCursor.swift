@@ -18,7 +18,7 @@ final class RowCursor {
 
     /// Creates a cursor over the rows of a statement that is about to be stepped.
     ///
-    /// - Parameter statement: A statement that somebody else keeps until ``end()``.
+    /// - Parameter statement: A statement that the caller keeps until ``end()``.
     init(_ statement: PreparedStatement) {
         self.statement = statement
         columnCount = Int(statement.columnCount)

@@ -42,7 +42,7 @@ extension PowerSyncHTTPClient {
     ///
     /// Only `nio` can trust others than the system does.
     ///
-    /// - Parameter authorities: Who may have signed certificates; `nil` for those that the system trusts.
+    /// - Parameter authorities: Those that may have signed certificates; `nil` for those that the system trusts.
     /// - Returns: What sends them.
     func exchange(trusting authorities: TrustedAuthorities?) -> any HTTPExchange {
         guard let configuration = authorities?.tlsConfiguration else { return exchange }

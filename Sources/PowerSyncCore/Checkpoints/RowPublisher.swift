@@ -359,7 +359,7 @@ extension RowPublisher {
                 }
                 refused = first
                 try exchange(hopeful.map(\.key), &schema)
-                // Deleting has not helped, for example because a trigger refuses it: then nobody gives up anything.
+                // Deleting has not helped, for example because a trigger refuses it: then no row gives up anything.
                 if !Set(refused.rows.map(\.key)).isDisjoint(with: hopeful.map(\.key)) {
                     try savepoint.undo()
                     refused = first
@@ -394,7 +394,7 @@ extension RowPublisher {
                     let statement = try PreparedStatement(db, sql: sql)
                     try unsafe row.id.withUnsafeBytes { try unsafe statement.bind(checkedText: $0, at: 1, .inPlace) }
                     try statement.run()
-                    if surrendered.insert(sql).inserted { written.formUnion(try WrittenTables(of: sql, db)) }
+                    if surrendered.insert(sql).inserted { written.formUnion(try WrittenTables(db, of: sql)) }
                     return
                 } catch let error as DatabaseError
                     where db.isInsideTransaction && [.SQLITE_CONSTRAINT, .SQLITE_ERROR].contains(error.resultCode)

@@ -29,11 +29,11 @@ package final class AppStatements {
     /// It may hold the values of an earlier run.
     ///
     /// - Parameters:
-    ///   - sql: One statement, byte by byte what is prepared.
     ///   - db: The connection.
+    ///   - sql: One statement, byte by byte what is prepared.
     /// - Returns: The statement. Hold it as long as it runs.
     /// - Throws: GRDB's `DatabaseError` when SQLite does not understand the text.
-    package func statement(sql: String, _ db: Database) throws -> Statement {
+    package func statement(_ db: Database, sql: String) throws -> Statement {
         guard sql.utf8.count <= Self.longestText else { return try db.makeStatement(sql: sql) }
         if !texts.contains(ExactText(sql)) {
             if texts.count >= Self.limit {

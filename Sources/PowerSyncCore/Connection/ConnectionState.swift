@@ -20,7 +20,7 @@ import NIOConcurrencyHelpers
     let handle: OpaquePointer
     /// GRDB's view of the connection, for functions that do more than compute.
     ///
-    /// `nil` on a connection that was opened by somebody else through the C API.
+    /// `nil` on a connection that another library opened through the C API.
     private(set) weak var database: Database?
     /// Whether synced rows are being published, in which case the upload queue ignores writes.
     var isPublishing = false
@@ -51,7 +51,7 @@ import NIOConcurrencyHelpers
     let appStatements = AppStatements()
     /// When the write-ahead log is to be emptied.
     var writeAheadLog = WriteAheadLog()
-    /// Who hears of tables that were written to where GRDB cannot see it.
+    /// The listeners of tables that were written to where GRDB cannot see it.
     let announcements = Announcements()
 
     /// How long a connection waits for another process, in seconds.

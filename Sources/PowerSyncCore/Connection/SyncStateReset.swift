@@ -2,7 +2,7 @@ package import GRDB
 
 /// The flag "what the database knew of earlier syncs was removed" of a connection.
 ///
-/// ``LocalData`` sets it, whoever calls it: the SDK, or the app through the SQL functions `powersync_clear` and
+/// ``LocalData`` sets it for every caller: the SDK, or the app through the SQL functions `powersync_clear` and
 /// `powersync_trigger_resync`. A status that was read before is out of date once the transaction is committed.
 package enum SyncStateReset {
     /// Whether the flag was set since the last call, which also removes it.

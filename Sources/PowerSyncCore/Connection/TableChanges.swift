@@ -16,7 +16,7 @@ import PowerSyncSQLite
 /// file, without their views. SQLite does not tell of tables without rowid, nor of rows that REPLACE removes.
 ///
 /// A connection has one slot for each hook. On connections of GRDB, which uses them, the names come from GRDB, and from the
-/// engine for statements that it steps by hand; on others the hooks are installed here, and refused if somebody else has
+/// engine for statements that it steps by hand; on others the hooks are installed here, and refused if another owner has
 /// done so.
 final class TableChanges {
     private var pending: Set<ExactText> = []

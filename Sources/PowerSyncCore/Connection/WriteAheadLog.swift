@@ -14,7 +14,7 @@ import PowerSyncSQLite
 /// So from ``limit`` on the log is *truncated*: the writer waits a moment for the readers, who are not held up themselves.
 /// If one of them needs longer, the next attempt is due when the log has grown by another quarter.
 ///
-/// Whoever waits for a large transaction would wait for its copy, too, which is the disk's business and may take as long. So
+/// A waiter for a large transaction would wait for its copy, too, which is the disk's business and may take as long. So
 /// the copy of a transaction can be *postponed* to a turn of its own: those who waited write first; see
 /// ``postponeCopy(_:isDue:)``.
 package struct WriteAheadLog {
@@ -28,7 +28,7 @@ package struct WriteAheadLog {
     private let limit: CInt
     /// The size at which truncating is tried.
     private var nextAttempt: CInt
-    /// Who copies the log instead of commits.
+    /// What copies the log instead of commits.
     private var postponement = Postponement.none
 
     private enum Postponement {

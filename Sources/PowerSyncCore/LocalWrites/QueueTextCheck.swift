@@ -2,7 +2,7 @@ import PowerSyncProtocol
 
 /// Whether a text can be part of the upload queue: a JSON object, with numbers that a double can hold.
 ///
-/// What triggers of ours write is known to be; those of the application may write anything, and an entry that nobody can read
+/// What triggers of ours write is known to be; those of the application may write anything, and an entry that cannot be read
 /// would stop all uploads behind it.
 enum QueueTextCheck {
     /// Checks a text.

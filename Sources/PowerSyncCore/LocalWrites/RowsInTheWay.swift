@@ -2,7 +2,7 @@ import PowerSyncSQLite
 
 /// The rows that writes of the open transaction may remove besides their own, on one connection.
 ///
-/// SQLite tells nobody of a row that `OR REPLACE` removes for a unique key. So the rows that have the key of a new one are
+/// SQLite does not tell of a row that `OR REPLACE` removes for a unique key. So the rows that have the key of a new one are
 /// noted before it is written, whatever the statement will do with them, and those that are gone afterwards were removed.
 struct RowsInTheWay {
     /// A row that was there before a write.

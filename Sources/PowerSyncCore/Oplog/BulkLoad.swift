@@ -4,7 +4,7 @@ import PowerSyncSQLite
 /// What a first download knows of `ps_oplog` instead of its indexes; see ``OplogAccess``.
 ///
 /// It finds rows by key, to supersede them, and the operations of changed rows, to publish them at a partial checkpoint.
-/// Both answers may contain too much, so whoever uses them looks at the rows, too.
+/// Both answers may contain too much, so a caller looks at the rows, too.
 struct BulkLoad: Sendable {
     /// The rows by bucket and key.
     let keys = KeyDirectory()

@@ -9,7 +9,7 @@ import PowerSyncProtocol
 enum LegacySubkeys {
     /// Repairs the keys unless the marker says that they are right.
     static func repair(_ db: Database) throws {
-        guard try KeyValueStore.integer(.didRepairOplogKeys, db) == nil else { return }
+        guard try KeyValueStore.integer(db, .didRepairOplogKeys) == nil else { return }
         // Whether LIKE matches blobs depends on the build of SQLite.
         try db.cachedStatement(
             sql: """
@@ -17,7 +17,7 @@ enum LegacySubkeys {
                 WHERE typeof(key) = 'text' AND key LIKE '%"' AND powersync_remove_duplicate_key_encoding(key) IS NOT NULL
                 """
         ).execute()
-        try KeyValueStore.set(.didRepairOplogKeys, to: "1", db)
+        try KeyValueStore.set(db, .didRepairOplogKeys, to: "1")
     }
 
     /// The key with its trailing string literal decoded; `nil` when it does not end in one.

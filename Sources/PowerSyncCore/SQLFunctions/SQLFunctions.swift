@@ -24,7 +24,7 @@ package enum SQLFunctions {
         unsafe ConnectionState.find(handle)?.attach(db)
     }
 
-    /// Registers everything on a connection that somebody else has opened.
+    /// Registers everything on a connection that another library has opened.
     ///
     /// What triggers, views and down migrations need works there, and so do the functions that only compute or read.
     /// Functions that do more (`powersync_init`, `powersync_clear`, …) need a connection of GRDB.

@@ -25,7 +25,7 @@ struct JSONBytes {
 
     /// Frees the memory if it is larger than what is kept; the text is empty then.
     ///
-    /// For whoever keeps the value, when the text was used.
+    /// For an owner that keeps the value, when the text was used.
     mutating func giveUpLargeMemory() {
         if bytes.capacity > Self.keptCapacity { bytes = [] }
     }

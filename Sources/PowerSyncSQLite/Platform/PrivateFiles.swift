@@ -2,7 +2,7 @@ package import Foundation
 
 /// Makes files and folders that only the user of the process may use, whatever the umask.
 ///
-/// Rows of all users of an app are in them. What is there already keeps its mode: somebody may have opened it to a program that makes
+/// Rows of all users of an app are in them. What is there already keeps its mode: the app may have opened it to a program that makes
 /// backups.
 package enum PrivateFiles {
     /// Its user reads and writes a file.
@@ -13,7 +13,7 @@ package enum PrivateFiles {
     /// Makes an empty file, unless something is there.
     ///
     /// For a database before SQLite opens it: the files beside it (`-wal`, `-shm`, `-journal`) get the mode of the database. An error is left to
-    /// whoever opens the file, which meets it, too.
+    /// the opener of the file, which meets it, too.
     package static func createFile(at path: String) {
         #if os(Linux)
         // Without a descriptor: closing one loses the locks that SQLite has in this process on the same file.

@@ -1,6 +1,6 @@
 public import GRDBSQLite
 
-/// Who keeps the bytes of a text or blob that SQLite is handed.
+/// The owner of the bytes of a text or blob that SQLite is handed.
 @usableFromInline
 package enum BoundBytes {
     /// SQLite copies them before the call returns.

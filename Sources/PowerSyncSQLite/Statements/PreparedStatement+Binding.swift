@@ -3,7 +3,7 @@ public import GRDBSQLite
 /// Binding values to parameters, which are counted from 1.
 ///
 /// A parameter that is not bound is NULL. The result code says that there is no such parameter, or that a text or blob is longer
-/// than the connection allows, in which case the parameter is NULL; who knows that neither happens need not look. An app can
+/// than the connection allows, in which case the parameter is NULL; a caller that knows that neither happens need not look. An app can
 /// lower that limit to a size that rows exceed, so texts of any length are for ``bind(checkedText:at:_:)``.
 extension PreparedStatement {
     /// The number of parameters.
@@ -39,7 +39,7 @@ extension PreparedStatement {
     /// - Parameters:
     ///   - text: Bytes, usually of UTF-8; NULs are part of the text.
     ///   - index: The parameter.
-    ///   - memory: Who keeps the bytes.
+    ///   - memory: The owner of the bytes.
     /// - Returns: SQLite's result code.
     @inlinable @discardableResult
     package func bind(text: UnsafeRawBufferPointer?, at index: CInt, _ memory: BoundBytes) -> CInt {
@@ -64,7 +64,7 @@ extension PreparedStatement {
     /// - Parameters:
     ///   - text: Bytes, usually of UTF-8; NULs are part of the text.
     ///   - index: The parameter.
-    ///   - memory: Who keeps the bytes.
+    ///   - memory: The owner of the bytes.
     /// - Throws: `DatabaseError`, with `SQLITE_TOOBIG` for a text that is longer than the connection allows; the execution has
     ///   ended.
     @inlinable
@@ -87,7 +87,7 @@ extension PreparedStatement {
     /// - Parameters:
     ///   - blob: Its bytes.
     ///   - index: The parameter.
-    ///   - memory: Who keeps the bytes.
+    ///   - memory: The owner of the bytes.
     /// - Returns: SQLite's result code.
     @inlinable @discardableResult
     package func bind(blob: UnsafeRawBufferPointer, at index: CInt, _ memory: BoundBytes) -> CInt {

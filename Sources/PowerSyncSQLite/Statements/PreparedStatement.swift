@@ -12,7 +12,7 @@ public import GRDBSQLite
 /// - Connections that GRDB does not know, and statements inside of SQL functions and virtual tables.
 /// - Texts with a NUL, at which GRDB's values end, and texts that are not UTF-8, which they repair.
 ///
-/// GRDB's observers do not see an execution: who writes tells them.
+/// GRDB's observers do not see an execution: its caller tells them.
 ///
 /// ```swift
 /// let rows = try PreparedStatement(db, sql: "SELECT id, data FROM t WHERE id > ?1")
@@ -25,7 +25,7 @@ public import GRDBSQLite
 /// forgets the bound values, so that none is used twice by mistake, and no text that was bound in place outlives its memory. The
 /// statement can then be bound and stepped again, after an error, too.
 ///
-/// Errors are GRDB's `DatabaseError`, whoever prepared the statement: with the extended code, SQLite's message and the SQL,
+/// Errors are GRDB's `DatabaseError`, wherever the statement was prepared: with the extended code, SQLite's message and the SQL,
 /// and without the values.
 ///
 /// `@safe`: its owner keeps the statement from being finalised as long as the value lives, and SQLite checks the numbers of parameters and
@@ -37,7 +37,7 @@ package struct PreparedStatement {
     package let handle: OpaquePointer
     /// Keeps the statement from being finalised.
     ///
-    /// `nil` when somebody else does.
+    /// `nil` when another owner does.
     private let owner: AnyObject?
 
     /// Takes a statement from the cache of a connection of GRDB, or prepares it.
@@ -56,7 +56,7 @@ package struct PreparedStatement {
         reset()
     }
 
-    /// Prepares a statement on a connection, whoever opened that.
+    /// Prepares a statement on a connection of GRDB or of another library.
     ///
     /// The last copy of the value finalises it, which has to be before the connection is closed. `nil` when there is no
     /// statement in the text.
@@ -103,7 +103,7 @@ package struct PreparedStatement {
         owner = unsafe Finaliser(statement: statement)
     }
 
-    /// A statement of somebody else, who keeps it as long as this value is used.
+    /// A statement of another owner, which keeps it as long as this value is used.
     package init(borrowing handle: OpaquePointer) {
         unsafe self.handle = handle
         owner = nil

@@ -73,7 +73,7 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
     ///   - role: The end of the connection.
     ///   - maximumMessageLength: The largest message that is accepted, in bytes; larger ones close the connection with
     ///     code 1009. That counts before they are restored as well as afterwards.
-    ///   - maximumFirstLength: The same for the first message, which may be of somebody unknown; `nil` for no difference.
+    ///   - maximumFirstLength: The same for the first message, which may be of an unknown sender; `nil` for no difference.
     ///   - compression: What was agreed on for compressed messages; `nil` for none.
     package init(
         role: Role,
@@ -190,7 +190,7 @@ extension WebSocketMessageHandler {
 
     /// Whether the bytes that came last are part of a message that goes on.
     ///
-    /// A ping is none: whoever sends it need not be the service.
+    /// A ping is none: its sender need not be the service.
     private func takePart() -> Bool {
         defer { completed = .nothing }
         guard case .open = state else { return false }

@@ -36,7 +36,7 @@ public func resolvePowerSyncLoadableExtensionPath() throws(PowerSyncError) -> St
 /// Views and triggers of a PowerSync database can then be written to. Functions that administrate the database
 /// (`powersync_init`, `powersync_replace_schema`, `powersync_clear`, …) need a connection of PowerSync or GRDB.
 ///
-/// - Parameter connection: The `sqlite3 *`, used by nobody else during the call.
+/// - Parameter connection: The `sqlite3 *`, used by the call alone while it runs.
 /// - Throws: ``PowerSyncError/sqliteError(extendedResultCode:offset:message:errorString:sql:)`` when SQLite refuses.
 public func registerPowerSyncFunctions(on connection: OpaquePointer) throws {
     try PowerSyncError.wrappingErrors { try unsafe SQLFunctions.install(on: connection) }

@@ -18,7 +18,7 @@ struct ResultDigest {
 
     /// Adds the row that the query has stepped to.
     ///
-    /// Call it before anybody reads the row: SQLite converts a value where it is.
+    /// Call it before the row is read: SQLite converts a value where it is.
     mutating func addRow() {
         rowCount += 1
         let row = unsafe PreparedStatement(borrowing: statement.sqliteStatement)
