@@ -151,6 +151,8 @@ struct StreamReplicator {
         var lag = ReplicationLag()
         /// What is still to be read for the next config; `nil` when there is none, or it has everything.
         var fill: ConfigFill?
+        /// The number of the config that clients are served since a checkpoint; `nil` for that of the stream as it was found.
+        var servedConfig: Int64?
         /// How many changes of the transaction that is being read have come.
         var changesOfTransaction = 0
 
@@ -333,7 +335,8 @@ struct StreamReplicator {
         if source.wantsAcknowledgement(of: lsn, by: stream.sourceHandle) {
             try await acknowledge(with: &writer, progress: &progress)
         }
-        if checkpoint.configNumber != stream.configNumber {
+        if checkpoint.configNumber != progress.servedConfig ?? stream.configNumber {
+            progress.servedConfig = checkpoint.configNumber
             logger.notice(
                 "Clients are served the next sync config from now on",
                 metadata: [LogKey.configNumber: .stringConvertible(checkpoint.configNumber)]

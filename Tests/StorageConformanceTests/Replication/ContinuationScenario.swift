@@ -22,7 +22,7 @@ struct ContinuationScenario: Sendable {
     init(_ kind: TestedStorage) async throws {
         home = try kind.home()
         storage = try await home.open()
-        source = CountingSource(HeldSource(model))
+        source = CountingSource(model)
         deployer = SyncConfigDeployer(storage: storage, logger: log.logger)
         for table in ["items", "notes"] {
             model.alter(.create(table, columns: ["id", "owner", "body"]))
@@ -116,18 +116,64 @@ struct ContinuationScenario: Sendable {
     }
 }
 
-/// A source that counts how often a table is read from its beginning.
+/// A source that counts how often a table is read from its beginning, and whose readers of a table wait while it is held.
 final class CountingSource: ForwardingSource {
-    let source: HeldSource<ModelSource>
-    private let reads = NIOLockedValueBox<[String: Int]>([:])
+    private struct State {
+        var reads: [String: Int] = [:]
+        /// A table, and how many of its rows are still read.
+        var held: (table: String, rows: Int)?
+    }
 
-    init(_ source: HeldSource<ModelSource>) { self.source = source }
+    let source: ModelSource
+    private let state = NIOLockedValueBox(State())
+    private let released = ChangeSignal()
+    private let waits = ChangeSignal()
+
+    init(_ source: ModelSource) { self.source = source }
 
     /// How often a table was read.
-    func count(_ table: String) -> Int { reads.withLockedValue { $0[table, default: 0] } }
+    func count(_ table: String) -> Int { state.withLockedValue { $0.reads[table, default: 0] } }
+
+    /// From now on, nothing of a table is read any more once so many rows have been.
+    func hold(_ table: String, afterRows count: Int) { state.withLockedValue { $0.held = (table, count) } }
+
+    /// Reading goes on.
+    func release() {
+        state.withLockedValue { $0.held = nil }
+        released.advance()
+    }
+
+    /// Does something, and waits until a reader waits that did not before.
+    func untilHeld(_ body: () async throws -> Void) async throws {
+        let seen = waits.version
+        try await body()
+        try await waits.wait(after: seen)
+    }
 
     func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
-        if key == nil { reads.withLockedValue { $0[table.name.name, default: 0] += 1 } }
-        return try await source.snapshot(of: table, after: key)
+        if key == nil { state.withLockedValue { $0.reads[table.name.name, default: 0] += 1 } }
+        return Pages(source: self, table: table.name.name, pages: try await source.snapshot(of: table, after: key))
+    }
+
+    private struct Pages: SnapshotReader {
+        let source: CountingSource
+        let table: String
+        var pages: any SnapshotReader
+
+        mutating func next() async throws -> SnapshotChunk? {
+            while true {
+                let seen = source.released.version
+                let isHeld = source.state.withLockedValue { $0.held.map { $0.table == table && $0.rows <= 0 } ?? false }
+                guard isHeld else {
+                    let page = try await pages.next()
+                    source.state.withLockedValue { state in
+                        if state.held?.table == table { state.held?.rows -= page?.rows.count ?? 0 }
+                    }
+                    return page
+                }
+                source.waits.advance()
+                try await source.released.wait(after: seen)
+            }
+        }
     }
 }

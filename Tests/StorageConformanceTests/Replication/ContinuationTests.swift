@@ -53,10 +53,8 @@ import Testing
         let second = Scenario.config(("a", Scenario.all), ("b", Scenario.bodies))
         try await scenario.replicating {
             try await scenario.deployAndServe(Self.first)
-            scenario.source.source.hold("notes", afterRows: 0)
-            let count = scenario.source.source.waitCount
-            try await scenario.deployer.deploy(second)
-            try await scenario.source.source.copyWaits(after: count)
+            scenario.source.hold("notes", afterRows: 0)
+            try await scenario.source.untilHeld { try await scenario.deployer.deploy(second) }
 
             // Among them rows that are about to be read.
             scenario.model.write([
@@ -67,7 +65,7 @@ import Testing
             try await scenario.expectState(old.stream, at: old.checkpoint)
             #expect(old.stream.next?.content == second)
 
-            scenario.source.source.release()
+            scenario.source.release()
             let new = try await scenario.served(second)
             try await scenario.expectState(new.stream, at: new.checkpoint)
             #expect(scenario.source.count("items") == 1)
@@ -79,7 +77,10 @@ import Testing
         arguments: TestedStorage.distinct,
         [
             ("renamed from b", Scenario.config(("a", Scenario.all), ("c", Scenario.notes))),
-            ("only what requests get of it changed", Scenario.config(("a", Scenario.all), ("b", Scenario.notes + "\n    priority: 1"))),
+            (
+                "only what requests get of it changed",
+                Scenario.config(("a", Scenario.all), ("b", Scenario.notes + "\n    priority: 1"))
+            ),
             ("no longer in the config", Scenario.config(("a", Scenario.all))),
         ]
     )
@@ -143,7 +144,10 @@ import Testing
     @Test(
         arguments: TestedStorage.distinct,
         [
-            (DeploymentPlan.Reason.optionChanged, Scenario.config(("a", Scenario.all), options: ", timestamp_max_precision: seconds")),
+            (
+                DeploymentPlan.Reason.optionChanged,
+                Scenario.config(("a", Scenario.all), options: ", timestamp_max_precision: seconds")
+            ),
             (.nothingIsKept, Scenario.config(("a", Scenario.bodies))),
         ]
     )
@@ -169,12 +173,10 @@ import Testing
         let second = Scenario.config(("a", Scenario.all), ("b", Scenario.bodies))
         try await scenario.replicating {
             try await scenario.deployAndServe(Self.first)
-            scenario.source.source.hold("notes", afterRows: 3)
-            let count = scenario.source.source.waitCount
-            try await scenario.deployer.deploy(second)
-            try await scenario.source.source.copyWaits(after: count)
+            scenario.source.hold("notes", afterRows: 3)
+            try await scenario.source.untilHeld { try await scenario.deployer.deploy(second) }
             #expect(try await scenario.deployer.deploy(Self.first).outcome == .rolledBack)
-            scenario.source.source.release()
+            scenario.source.release()
             scenario.model.write([.update("notes", id: "notes1", ["body": "new"])])
             let old = try await scenario.served(Self.first)
             #expect(old.stream.next == nil && old.stream.configNumber == 1)
@@ -199,14 +201,15 @@ import Testing
         let fourth = Scenario.config(("a", Scenario.all), ("c", Scenario.notes), ("d", "SELECT id FROM notes"))
         try await scenario.replicating {
             try await scenario.deployAndServe(Self.first)
-            scenario.source.source.hold("notes", afterRows: 3)
+            scenario.source.hold("notes", afterRows: 3)
             for config in [second, third, fourth] {
-                let count = scenario.source.source.waitCount
-                #expect(try await scenario.deployer.deploy(config).outcome == .started)
-                try await scenario.source.source.copyWaits(after: count)
+                try await scenario.source.untilHeld {
+                    let outcome = try await scenario.deployer.deploy(config).outcome
+                    #expect(outcome == .started)
+                }
             }
             scenario.model.write([.update("notes", id: "notes1", ["body": "new"]), .delete("notes", id: "notes0")])
-            scenario.source.source.release()
+            scenario.source.release()
             let new = try await scenario.served(fourth)
             try await scenario.expectState(new.stream, at: new.checkpoint)
             #expect(try await scenario.buckets(of: "u0", new.stream, at: new.checkpoint) == ["a|0[]", "b|0[]", "d|0:4[]"])
@@ -221,14 +224,12 @@ import Testing
         let second = Scenario.config(("a", Scenario.all), ("b", Scenario.bodies), ("c", "SELECT id FROM items"))
         try await scenario.replicating {
             try await scenario.deployAndServe(Self.first)
-            scenario.source.source.hold("notes", afterRows: rows)
-            let count = scenario.source.source.waitCount
-            try await scenario.deployer.deploy(second)
-            try await scenario.source.source.copyWaits(after: count)
+            scenario.source.hold("notes", afterRows: rows)
+            try await scenario.source.untilHeld { try await scenario.deployer.deploy(second) }
         }
         scenario.model.write([.update("notes", id: "notes1", ["body": "new"]), .delete("items", id: "items0")])
         #expect(try await scenario.deployer.deploy(second).outcome == .unchanged)
-        scenario.source.source.release()
+        scenario.source.release()
         try await scenario.replicating {
             let new = try await scenario.served(second)
             try await scenario.expectState(new.stream, at: new.checkpoint)
