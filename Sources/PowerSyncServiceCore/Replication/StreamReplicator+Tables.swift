@@ -20,7 +20,7 @@ extension StreamReplicator {
         progress: inout Progress
     ) async throws -> FoundTables {
         let followed = progress.position
-        var tables = FoundTables(described: try await source.tables(for: stream.plan))
+        var tables = FoundTables(described: try await source.tables(for: stream.writtenPlan))
         var kept: Set<String> = []
         var obstacles: [TableObstacle] = []
         for descriptor in tables.described {
@@ -108,7 +108,8 @@ extension StreamReplicator {
         with writer: inout any BucketStorageWriter,
         followed: SourcePosition
     ) async throws {
-        let missing = tables.filter { !$0.isSnapshotDone }
+        // What only the next config reads is read while changes are followed.
+        let missing = tables.filter { !$0.isSnapshotDone && stream.plan.readsTable($0.descriptor.name) }
         for table in missing {
             let rows: Int
             do {

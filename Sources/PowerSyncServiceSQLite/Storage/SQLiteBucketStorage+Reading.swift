@@ -7,7 +7,7 @@ package import PowerSyncServiceCore
 /// Reading at a checkpoint (docs/service.md "Reading buckets").
 extension SQLiteBucketStorage {
     package func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence {
-        feed.checkpoints(of: stream.id)
+        feed.checkpoints(of: stream.serving)
     }
 
     package func changes(

@@ -51,8 +51,8 @@ struct SQLiteStorageSchema: Sendable {
 
     /// The migrations of this service; the first one makes the tables.
     static let migrations = [Migration(summary: "The file and its tables are made.", script: tables)]
-    /// Marks a file as a bucket storage: the ASCII letters `PSBH`.
-    static let applicationID: Int64 = 0x5053_4248
+    /// Marks a file as a bucket storage: the ASCII letters `PSBI`.
+    static let applicationID: Int64 = 0x5053_4249
 
     /// The file.
     let path: String
@@ -157,8 +157,16 @@ struct SQLiteStorageSchema: Sendable {
             keepalive_op INTEGER,
             history_id INTEGER NOT NULL DEFAULT 0,
             compacted_op INTEGER NOT NULL DEFAULT 0,
+            config_number INTEGER NOT NULL DEFAULT 1,
+            last_config_number INTEGER NOT NULL DEFAULT 1,
+            has_next INTEGER NOT NULL DEFAULT 0,
+            next_version_label TEXT,
+            next_filled_tables TEXT NOT NULL DEFAULT '',
+            next_is_filled INTEGER NOT NULL DEFAULT 0,
             content TEXT NOT NULL,
-            sync_plan TEXT NOT NULL
+            sync_plan TEXT NOT NULL,
+            next_content TEXT,
+            next_sync_plan TEXT
         );
 
         CREATE TABLE write_checkpoints (
