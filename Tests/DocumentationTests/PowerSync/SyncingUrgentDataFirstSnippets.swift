@@ -1,3 +1,4 @@
+import Foundation
 import PowerSync
 
 func showListsFirst(_ database: any PowerSyncDatabaseProtocol) async throws {
