@@ -15,7 +15,7 @@
     package var isEmpty: Bool { unsafe bytes.isEmpty }
 
     /// All bytes that are left.
-    package var rest: UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: bytes) }
+    package var rest: Slice<UnsafeRawBufferPointer> { unsafe bytes }
 
     /// Takes one byte; `nil` when there are no more.
     package mutating func readByte() -> UInt8? { unsafe bytes.popFirst() }

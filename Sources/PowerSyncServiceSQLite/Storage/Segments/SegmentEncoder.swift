@@ -76,15 +76,14 @@ struct SegmentEncoder {
             bytes.append(contentsOf: name)
         }
         bytes.append(contentsOf: operations)
-        let checksum = unsafe bytes.withUnsafeBytes {
-            unsafe Self.checksum(of: UnsafeRawBufferPointer(rebasing: $0.dropFirst(Self.headerBytes)))
-        }
+        let checksum = unsafe bytes.withUnsafeBytes { unsafe Self.checksum(of: $0.dropFirst(Self.headerBytes)) }
         for index in 0..<4 { bytes[1 + index] = UInt8(truncatingIfNeeded: checksum >> (8 * UInt32(index))) }
         return bytes
     }
 
     /// The CRC-32 of some bytes.
-    static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
+    static func checksum(of bytes: Slice<UnsafeRawBufferPointer>) -> UInt32 {
+        let bytes = unsafe UnsafeRawBufferPointer(rebasing: bytes)
         let start = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
         return unsafe UInt32(truncatingIfNeeded: crc32_z(0, start, bytes.count))
     }
