@@ -11,8 +11,8 @@ extension HTTPAttachmentTransport {
     /// disk; after a failure only what a later attempt can use. While another download writes there, it is left alone.
     ///
     /// A file that the storage sends compressed (`Content-Encoding`), which it is asked not to do, is written as it was before: sizes and
-    /// digests of the app are those of that. Such a download always starts over. It may have as many bytes as the app expects; where nobody
-    /// knows the size, 256 MiB.
+    /// digests of the app are those of that. Such a download always starts over. It may have as many bytes as the app expects; where the size
+    /// is not known, 256 MiB.
     public func download(
         _ located: LocatedAttachment,
         progress: @escaping @Sendable (Int64, Int64?) -> Void

@@ -23,7 +23,7 @@ public struct ConnectionActivity: Sendable {
     /// Whether local writes of another user wait for their upload, which is done with the present user's rights.
     ///
     /// Users are told apart by the `sub` of their tokens. The writes belong to the user who was connected when the upload queue was
-    /// empty last. So somebody has signed out without ``PowerSyncDatabaseProtocol/disconnectAndClear()``. `false` again when the
+    /// empty last. So a user has signed out without ``PowerSyncDatabaseProtocol/disconnectAndClear()``. `false` again when the
     /// queue has been empty.
     public let hasWritesOfAnotherUser: Bool
 

@@ -32,7 +32,7 @@ public protocol PowerSyncBackendConnectorProtocol: Sendable {
     /// returns later is ignored.
     ///
     /// - Throws: Anything. The error is shown in the status, and the connection is tried again later.
-    /// - Returns: `nil` when nobody is signed in. The connection is then tried again after the retry delay.
+    /// - Returns: `nil` when no user is signed in. The connection is then tried again after the retry delay.
     func fetchCredentials() async throws -> PowerSyncCredentials?
 
     /// Uploads local writes: one batch or one transaction, finished with `complete()`.

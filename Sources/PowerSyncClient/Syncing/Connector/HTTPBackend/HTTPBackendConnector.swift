@@ -53,7 +53,7 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     ///     the backend answers 401 or ``fetchCredentials()`` is called, which each connection begins with: another user may have
     ///     signed in. So it is asked for again after `invalidateCredentials()`, and whenever the token for the sync service is renewed.
     ///   - credentials: Fetches a token for the sync service, as
-    ///     ``PowerSyncBackendConnectorProtocol/fetchCredentials()`` says; `nil` when nobody is signed in.
+    ///     ``PowerSyncBackendConnectorProtocol/fetchCredentials()`` says; `nil` when no user is signed in.
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when the address or an option cannot be used.
     public convenience init(
         uploadURL: String,
@@ -159,8 +159,8 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     ///
     /// - Parameter refused: The value that the backend has refused.
     /// - Returns: The kept value, or a new one.
-    /// - Throws: ``HTTPBackendError`` when nobody is signed in, what the closures of the app throw, and `CancellationError`: after the
-    ///   end of a connection, the value may be that of somebody else.
+    /// - Throws: ``HTTPBackendError`` when no user is signed in, what the closures of the app throw, and `CancellationError`: after the
+    ///   end of a connection, the value may be that of another user.
     private func authorization(replacing refused: String?) async throws -> String {
         try Task.checkCancellation()
         let (kept, fetches) = state.withLockedValue { ($0.authorization, $0.fetches) }

@@ -22,7 +22,7 @@ public struct HTTPBackendError: Error, Sendable {
         public static let connection = Code(value: .connection)
         /// The backend did not answer in time.
         public static let timeout = Code(value: .timeout)
-        /// The backend refused new credentials too, or nobody is signed in.
+        /// The backend refused new credentials too, or no user is signed in.
         public static let unauthorized = Code(value: .unauthorized)
         /// The backend answered with a status that says that something is wrong with it or with the whole request.
         public static let status = Code(value: .status)
