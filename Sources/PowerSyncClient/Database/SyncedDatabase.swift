@@ -97,7 +97,6 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         let group = local.file.shared { SyncGroup() }
         sync = SyncClient(database: local, group: group, logger: logger, environment: environment)
         register()
-        local.onOpen { [weak sync] offline in sync?.databaseDidOpen(offline) }
         local.whileDisconnected { [weak sync] body in try await sync?.whileDisconnected(body) }
         if !local.place.isFirst { warnOfOthers(name) }
     }

@@ -22,7 +22,6 @@ final class Connection: Sendable {
     var progress: ConnectionProgress { context.progress }
 
     private let context: SyncContext
-    private let status: LiveSyncStatus
     private let download: DownloadLoop
     private let upload: UploadLoop
     private let uploadTrigger: UploadTrigger
@@ -44,12 +43,10 @@ final class Connection: Sendable {
     /// - Parameters:
     ///   - id: Its number in the group.
     ///   - context: What the connection consists of.
-    ///   - status: Shows what is applied to callers who have requested a checkpoint.
     ///   - liveStreams: The streams for which the app holds handles.
     init(
         id: SyncGroup.ConnectionID,
         context: SyncContext,
-        status: LiveSyncStatus,
         liveStreams: @escaping @Sendable () -> [StreamKey]
     ) {
         let uploadTrigger = UploadTrigger()
@@ -60,7 +57,6 @@ final class Connection: Sendable {
         self.id = id
         self.uploadTrigger = uploadTrigger
         self.context = context
-        self.status = status
         self.download = download
         self.upload = upload
     }
@@ -73,6 +69,7 @@ final class Connection: Sendable {
     func start(loopsEnded: @escaping @Sendable () -> Void, isOver: @escaping @Sendable () -> Void) {
         loops.withLockedValue { loops in
             precondition(loops == nil, "A connection was started twice")
+            progress.begins { [weak download] in download?.dataWasCleared() == true }
             loops = Task {
                 await self.run()
                 loopsEnded()
@@ -110,9 +107,10 @@ final class Connection: Sendable {
 
     /// Asks for a checkpoint that covers everything the backend has committed.
     ///
+    /// - Parameter status: Shows what is applied.
     /// - Returns: The request, when the service has accepted it.
     /// - Throws: ``CheckpointRequestError``, `CancellationError`.
-    func requestCheckpoint() async throws -> any CheckpointRequest {
+    func requestCheckpoint(shownBy status: LiveSyncStatus) async throws -> any CheckpointRequest {
         guard let requests = context.checkpointRequests else {
             throw CheckpointRequestError.checkpointRequestsNotEnabled
         }
@@ -139,14 +137,6 @@ final class Connection: Sendable {
     /// - Returns: Whether an iteration runs that deals with it.
     func subscriptionsChanged(_ stored: StreamStatus?) -> Bool {
         download.subscriptionsChanged(stored)
-    }
-
-    /// Synced data was cleared.
-    ///
-    /// - Returns: Whether an iteration runs that deals with it.
-    func dataWasCleared() -> Bool {
-        progress.dataWasCleared()
-        return download.dataWasCleared()
     }
 
     /// Drops the credentials; the stream stays open until there are new ones, or none can be got.

@@ -106,7 +106,6 @@ extension SyncClient {
             await connection.waitForLoops()
             _ = try? await self.isDone(before: deadline, clock) { for await _ in ended {} }
         }
-        follower.connectionEnded()
     }
 
     /// Waits until a connection has uploaded and downloaded everything.

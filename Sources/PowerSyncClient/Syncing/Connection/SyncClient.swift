@@ -7,8 +7,8 @@ import PowerSyncProtocol
 /// A connection is a ``Connection``, owned by the database's ``SyncGroup``. This type starts and ends connections, one
 /// after the other, and answers for the status.
 final class SyncClient: Sendable {
-    /// The status of the database, live.
-    let status = LiveSyncStatus()
+    /// The status of the file, as this handle shows it.
+    let status: LiveSyncStatus
 
     let database: LocalDatabase
     let group: SyncGroup
@@ -16,8 +16,6 @@ final class SyncClient: Sendable {
     let environment: SyncEnvironment
     /// This database's number in the group.
     let member: SyncGroup.MemberID
-    /// Keeps the status up to date while others sync.
-    let follower: OfflineStatusFollower
 
     /// Creates a client that is not connected.
     ///
@@ -36,24 +34,14 @@ final class SyncClient: Sendable {
         self.group = group
         self.logger = logger
         self.environment = environment
-        let member = group.add(status)
-        self.member = member
-        follower = OfflineStatusFollower(database: database, group: group, member: member, status: status)
-        database.syncState.onReset { [weak group] offline in group?.syncStateWasReset(to: offline) }
+        status = LiveSyncStatus(of: database.file.status)
+        member = group.newMember()
     }
 
     deinit {
         group.remove(member)
         // Nothing changes any more: flows end instead of waiting for ever.
         status.finish()
-    }
-
-    /// The database has been opened.
-    ///
-    /// - Parameter offline: What the database knows of earlier connections.
-    func databaseDidOpen(_ offline: DownloadStatus) {
-        status.offlineStateLoaded(offline)
-        follower.start()
     }
 
     /// Starts a connection, after ending the one of the group.
@@ -82,14 +70,14 @@ final class SyncClient: Sendable {
         options: ConnectOptions,
         database app: any PowerSyncDatabaseProtocol
     ) -> @Sendable (SyncGroup.ConnectionID) -> Connection {
-        { [database, status, environment, logger, group] id in
+        { [database, environment, logger, group] id in
             let context = SyncContext(
                 connection: id,
                 database: database,
                 app: app,
                 connector: connector,
                 options: options,
-                status: status,
+                status: database.file.status,
                 environment: environment,
                 logger: logger
             )
@@ -99,14 +87,13 @@ final class SyncClient: Sendable {
                     tag: LogTag.database
                 )
             }
-            return Connection(id: id, context: context, status: status) { group.liveStreams.keys }
+            return Connection(id: id, context: context) { group.liveStreams.keys }
         }
     }
 
     /// Ends this database's connection and waits for its end.
     func disconnect() async {
         await group.disconnect(member)
-        follower.connectionEnded()
     }
 
     /// Drops the credentials of the running connection.
@@ -123,7 +110,7 @@ final class SyncClient: Sendable {
 
     /// Ends the group's connection and clears the database in one transaction.
     ///
-    /// The statuses of all members start over, by way of ``SyncStateObserver``.
+    /// The status starts over, by way of ``SyncStateObserver``.
     ///
     /// - Parameter clear: Deletes the data.
     /// - Throws: What `clear` throws, or an error when the database cannot be opened.
@@ -147,7 +134,6 @@ final class SyncClient: Sendable {
     /// Disconnects for good; waits for a status end with an error, and flows end.
     func close() async {
         await group.close(member)
-        await follower.stop()
         status.finish()
     }
 
@@ -179,8 +165,8 @@ final class SyncClient: Sendable {
     ///
     /// - Throws: ``CheckpointRequestError``, `CancellationError`.
     func requestCheckpoint() async throws -> any CheckpointRequest {
-        guard let connection = group.connection(of: member) else { throw CheckpointRequestError.notConnecting }
-        return try await connection.requestCheckpoint()
+        guard !group.isClosed(member), let connection = group.connection else { throw CheckpointRequestError.notConnecting }
+        return try await connection.requestCheckpoint(shownBy: status)
     }
 
     private func openDatabase() async throws {
@@ -242,7 +228,7 @@ extension SyncClient {
     func release(_ share: LiveStreams.Share) {
         if group.liveStreams.release(share) {
             // The table has not changed: data stays until the time to live is over.
-            group.subscriptionsChanged(by: member)
+            group.subscriptionsChanged()
         }
     }
 
@@ -251,8 +237,8 @@ extension SyncClient {
     /// To be called when the transaction was committed, before another one begins: so subscriptions are shown in the order of their
     /// transactions, each at the same cost, however many there are.
     private var subscriptionStored: @Sendable (StreamStatus?) -> Void {
-        { [group, member, status] stream in
-            if group.subscriptionsChanged(by: member, stored: stream) { return }
+        { [group, status = database.file.status] stream in
+            if group.subscriptionsChanged(stored: stream) { return }
             if let stream { status.subscriptionStored(stream) }
         }
     }

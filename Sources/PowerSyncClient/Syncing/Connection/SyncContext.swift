@@ -55,7 +55,7 @@ struct SyncContext: Sendable {
         app: any PowerSyncDatabaseProtocol,
         connector: any PowerSyncBackendConnectorProtocol,
         options: ConnectOptions,
-        status: LiveSyncStatus,
+        status: FileStatus,
         environment: SyncEnvironment,
         logger: any LoggerProtocol
     ) {

@@ -152,14 +152,6 @@ extension SyncGroup.StateMachine {
         if case .running(let connection, let member) = phase { (connection, member) } else { nil }
     }
 
-    /// Whose connection has loops, also one that was told to end.
-    var syncing: SyncGroup.MemberID? {
-        switch phase {
-        case .nobody: nil
-        case .running(_, let member), .stopping(_, let member): member
-        }
-    }
-
     /// Whether no loops run.
     var isQuiet: Bool { if case .nobody = phase { true } else { false } }
 

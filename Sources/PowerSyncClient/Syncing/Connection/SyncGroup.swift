@@ -32,42 +32,17 @@ final class SyncGroup: Sendable {
     /// The id of the last entry of the upload queue that a clear has removed.
     private let lastClearedEntry = NIOLockedValueBox(Int64.min)
 
-    private struct WeakStatus {
-        weak var status: LiveSyncStatus?
-    }
-
-    /// The statuses of the members.
-    private let statuses = NIOLockedValueBox<[MemberID: WeakStatus]>([:])
-
     /// Creates the group of a file that nobody syncs.
     init() {}
 
-    /// Makes a database a member.
-    ///
-    /// - Parameter status: Its status.
-    /// - Returns: Its number in the group.
-    func add(_ status: LiveSyncStatus) -> MemberID {
-        let member = guarded.withLockedValue { $0.machine.joined() }
-        statuses.withLockedValue { $0[member] = WeakStatus(status: status) }
-        return member
+    /// A number for a database.
+    func newMember() -> MemberID {
+        guarded.withLockedValue { $0.machine.joined() }
     }
 
     /// Removes a member.
     func remove(_ member: MemberID) {
         guarded.withLockedValue { $0.machine.left(member) }
-        _ = statuses.withLockedValue { $0.removeValue(forKey: member) }
-    }
-
-    /// A transaction of a member has removed what the database knew of earlier syncs, so the statuses start over.
-    ///
-    /// An iteration that runs is told instead: it ends, and the next one publishes the status and downloads everything.
-    func syncStateWasReset(to offline: DownloadStatus) {
-        let statuses = statuses.withLockedValue { $0.values.compactMap(\.status) }
-        // Under the lock, so that no connection starts and publishes in between.
-        guarded.withLockedValue { guarded in
-            if let connection = guarded.connection, connection.dataWasCleared() { return }
-            for status in statuses { status.syncStateWasReset(to: offline) }
-        }
     }
 
     /// A transaction has cleared the upload queue.
@@ -87,14 +62,9 @@ final class SyncGroup: Sendable {
         guarded.withLockedValue { $0.machine.isClosed(member) }
     }
 
-    /// The connection of a member, if it is the one that syncs.
-    func connection(of member: MemberID) -> Connection? {
-        guarded.withLockedValue { $0.machine.running?.member == member ? $0.connection : nil }
-    }
-
-    /// Whether a member has a connection whose loops have not ended, and publish its status.
-    func hasConnection(_ member: MemberID) -> Bool {
-        guarded.withLockedValue { $0.machine.syncing == member }
+    /// The connection that syncs, whoever has opened it.
+    var connection: Connection? {
+        guarded.withLockedValue { $0.machine.running == nil ? nil : $0.connection }
     }
 
     /// Drops the credentials of the connection, whoever owns it.
@@ -104,17 +74,11 @@ final class SyncGroup: Sendable {
 
     /// Tells the connection that handles or subscriptions changed.
     ///
-    /// - Parameters:
-    ///   - member: The database whose handles or subscriptions changed.
-    ///   - stored: The subscription that was stored, if one was.
-    /// - Returns: Whether this member has an iteration that deals with it and will publish the result.
+    /// - Parameter stored: The subscription that was stored, if one was.
+    /// - Returns: Whether an iteration runs that deals with it and will publish the result.
     @discardableResult
-    func subscriptionsChanged(by member: MemberID, stored: StreamStatus? = nil) -> Bool {
-        guarded.withLockedValue { guarded in
-            guard let connection = guarded.connection else { return false }
-            let isHandled = connection.subscriptionsChanged(stored)
-            return isHandled && guarded.machine.running?.member == member
-        }
+    func subscriptionsChanged(stored: StreamStatus? = nil) -> Bool {
+        guarded.withLockedValue { $0.connection }?.subscriptionsChanged(stored) == true
     }
 }
 

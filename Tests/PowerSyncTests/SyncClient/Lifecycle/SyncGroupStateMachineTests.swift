@@ -55,7 +55,6 @@ import Testing
         let connection = try bench.open()
         #expect(bench.machine.running?.connection == connection)
         #expect(bench.machine.running?.member == bench.first)
-        #expect(bench.machine.syncing == bench.first)
         #expect(!bench.machine.isQuiet)
     }
 
@@ -65,10 +64,8 @@ import Testing
         let (call, actions) = bench.call(.connect)
         #expect(actions == [.stop(connection)])
         #expect(bench.machine.running == nil && !bench.machine.isQuiet)
-        #expect(bench.machine.syncing == (ofAnother ? bench.second : bench.first))
         #expect(bench.machine.loopsEnded(of: connection).isEmpty)
         #expect(bench.machine.isQuiet)
-        #expect(bench.machine.syncing == nil)
         let next = try bench.open(bench.machine.returned(connection), for: call)
         #expect(next != connection)
         #expect(bench.machine.running?.connection == next)
