@@ -218,7 +218,10 @@ final class Connection: Sendable {
         // Followed from here on, so that no write after the connection is missed.
         let queueChanges = context.database.uploadQueueChanges()
         let requests = context.checkpointRequests
-        defer { requests?.end() }
+        defer {
+            context.credentials.end()
+            requests?.end()
+        }
         await withTaskGroup { tasks in
             if let requests {
                 tasks.addTask { [context] in
@@ -227,7 +230,6 @@ final class Connection: Sendable {
                     }
                 }
             }
-            tasks.addTask { await self.context.credentials.run() }
             tasks.addTask { await self.invalidateWhenTimeHasCome() }
             tasks.addTask { await self.replaceInvalidatedCredentials() }
             tasks.addTask { await self.upload.run() }
