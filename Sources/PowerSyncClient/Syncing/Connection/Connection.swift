@@ -215,10 +215,12 @@ final class Connection: Sendable {
     }
 
     private func run() async {
-        // Followed from here on, so that no write after the connection is missed.
-        let queueChanges = context.database.uploadQueueChanges()
+        // From here on, so that no write after the connection is missed.
+        let appended = ChangeListener { [uploadTrigger] in uploadTrigger.fire(.news) }
+        context.database.changes.add(appended, interest: .appendedEntries)
         let requests = context.checkpointRequests
         defer {
+            context.database.changes.remove(appended)
             context.credentials.end()
             requests?.end()
         }
@@ -234,11 +236,6 @@ final class Connection: Sendable {
             tasks.addTask { await self.replaceInvalidatedCredentials() }
             tasks.addTask { await self.upload.run() }
             tasks.addTask { await self.download.run() }
-            tasks.addTask {
-                for await _ in queueChanges {
-                    self.uploadTrigger.fire(.news)
-                }
-            }
         }
         progress.ended()
     }
