@@ -55,13 +55,63 @@ extension SyncGroup {
             /// The end of `syncOnce`, which has opened this connection.
             case endOnce(ConnectionID)
 
-            /// Whether nothing is left to do for a caller that was cancelled.
-            fileprivate var isCancellable: Bool {
+            /// The row of the table.
+            fileprivate var rule: Rule {
                 switch self {
-                case .connect, .changeSchema, .syncOnce: true
-                case .disconnect, .close, .clear, .endOnce: false
+                case .connect: Rule(meets: .ends(.any), waits: .allMethods, then: .open, isCancellable: true)
+                case .syncOnce: Rule(meets: .joins, waits: .allMethods, then: .open, isCancellable: true)
+                case .disconnect, .close: Rule(meets: .ends(.own), waits: .methodsOfOthers, then: .answer)
+                case .clear: Rule(meets: .ends(.any), waits: .methodsOfOthers, then: .doAlone)
+                case .changeSchema: Rule(meets: .refuses, waits: .nothing, then: .doAlone, isCancellable: true)
+                case .endOnce(let connection):
+                    Rule(meets: .ends(.only(connection)), waits: .methods(of: connection), then: .answer)
                 }
             }
+        }
+
+        /// How a call is served.
+        fileprivate struct Rule {
+            /// Some connections.
+            enum Scope {
+                case any
+                /// Those of the same database.
+                case own
+                case only(ConnectionID)
+            }
+
+            /// What becomes of a connection that runs.
+            enum Meeting {
+                /// It is stopped, unless it is none of these; then it is left alone.
+                case ends(Scope)
+                /// It is used, if it is of the same database; otherwise the call is refused.
+                case joins
+                /// The call is refused.
+                case refuses
+            }
+
+            /// What the call waits for beside loops, which all calls wait for.
+            enum Wait {
+                case nothing
+                case allMethods
+                /// The methods of connections inside which the caller is not, if no connection runs.
+                case methodsOfOthers
+                case methods(of: ConnectionID)
+            }
+
+            enum Step {
+                case open
+                case answer
+                case doAlone
+            }
+
+            let meets: Meeting
+            let waits: Wait
+            let then: Step
+            /// Whether nothing is left to do for a caller that was cancelled.
+            var isCancellable = false
+
+            /// The connections that the call ends, also such that are not open yet.
+            var ends: Scope? { if case .ends(let scope) = meets { scope } else { nil } }
         }
 
         /// How a call ends, or how it goes on.
@@ -194,7 +244,7 @@ extension SyncGroup.StateMachine {
         inside caller: SyncGroup.ConnectionID? = nil,
         isCancelled: Bool = false
     ) -> [Action] {
-        if isCancelled, request.isCancellable { return [.answer(call, .cancelled)] }
+        if isCancelled, request.rule.isCancellable { return [.answer(call, .cancelled)] }
         let caller = caller.flatMap { isAlive($0) ? $0 : nil }
         if request == .close { closed.insert(member) }
         if request == .connect, closed.contains(member) { return [.answer(call, .refusedClosed)] }
@@ -210,7 +260,7 @@ extension SyncGroup.StateMachine {
         let waiting = queue[index]
         // From inside, `connect` was answered already.
         let isAnswered = waiting.request == .connect && waiting.inside != nil
-        guard waiting.request.isCancellable, !waiting.hasStopped, !isAnswered else { return [] }
+        guard waiting.request.rule.isCancellable, !waiting.hasStopped, !isAnswered else { return [] }
         queue.remove(at: index)
         return [.answer(call, .cancelled)] + advance()
     }
@@ -278,34 +328,50 @@ extension SyncGroup.StateMachine {
     ///
     /// - Returns: Whether the queue may go on; `false` when this call has to wait.
     private mutating func serve(_ call: Call, at index: Int, _ actions: inout [Action]) -> Bool {
-        switch call.request {
-        case .connect, .syncOnce:
+        let rule = call.request.rule
+        if case .open = rule.then {
             if closed.contains(call.member) { return finish(call, .refusedClosed, &actions) }
             if isReplaced(call, at: index) {
                 // Cancelled, it would leave neither connection.
                 queue[index + 1].hasStopped = true
                 return finish(call, .ended, &actions)
             }
-            return serveOpening(call, at: index, &actions)
-        case .disconnect, .close:
-            guard isStopped({ _, member in member == call.member }, at: index, &actions) else { return false }
-            guard !isQuiet || hasReturned(call) else { return false }
-            if call.request == .disconnect { endConnects(before: call, &actions) { $0.member == call.member } }
-            return finish(call, .done, &actions)
-        case .clear:
-            guard isStopped({ _, _ in true }, at: index, &actions), hasReturned(call) else { return false }
-            endConnects(before: call, &actions) { _ in true }
-            return proceed(call, &actions)
-        case .changeSchema:
-            switch phase {
-            case .nobody: return proceed(call, &actions)
-            case .running: return finish(call, .refusedConnected, &actions)
-            case .stopping: return false
+        }
+        switch phase {
+        case .nobody:
+            break
+        case .stopping:
+            return false
+        case .running(let connection, let member):
+            let isOwn = member == call.member
+            switch rule.meets {
+            case .joins: return finish(call, isOwn ? .joined(connection) : .refusedOther, &actions)
+            case .refuses: return finish(call, .refusedConnected, &actions)
+            case .ends(.own) where !isOwn: break
+            case .ends(.only(let meant)) where meant != connection: break
+            case .ends:
+                phase = .stopping(connection, of: member)
+                queue[index].hasStopped = true
+                actions.append(.stop(connection))
+                return false
             }
-        case .endOnce(let connection):
-            guard isStopped({ running, _ in running == connection }, at: index, &actions) else { return false }
-            guard !returning.contains(connection) || call.inside == connection else { return false }
+        }
+        guard haveReturned(rule.waits, for: call) else { return false }
+        switch rule.then {
+        case .open:
+            queue.remove(at: index)
+            let connection = SyncGroup.ConnectionID(number: nextID())
+            phase = .running(connection, of: call.member)
+            turn = call.id
+            actions.append(.open(connection, for: call.id))
+            return true
+        case .answer:
+            endConnects(before: call, &actions)
             return finish(call, .done, &actions)
+        case .doAlone:
+            endConnects(before: call, &actions)
+            turn = call.id
+            return finish(call, .proceed, &actions)
         }
     }
 
@@ -316,68 +382,40 @@ extension SyncGroup.StateMachine {
         guard queue.indices.contains(index + 1) else { return false }
         let next = queue[index + 1]
         guard next.inside == nil || next.inside == call.inside else { return false }
-        switch next.request {
-        case .connect: return !closed.contains(next.member)
-        case .clear: return true
-        case .disconnect, .close: return next.member == call.member
-        case .changeSchema, .syncOnce, .endOnce: return false
+        // A database that was closed connects no more.
+        if next.request == .connect, closed.contains(next.member) { return false }
+        return ends(next, call)
+    }
+
+    /// Whether a call ends the connection that another one is to open.
+    private func ends(_ last: Call, _ call: Call) -> Bool {
+        switch last.request.rule.ends {
+        case .any: true
+        case .own: last.member == call.member
+        case .only, nil: false
         }
     }
 
-    /// Takes the next step of a call that wants a connection.
-    private mutating func serveOpening(_ call: Call, at index: Int, _ actions: inout [Action]) -> Bool {
-        if call.request == .syncOnce, case .running(let connection, let member) = phase {
-            return finish(call, member == call.member ? .joined(connection) : .refusedOther, &actions)
+    /// Whether the methods have returned that a call waits for.
+    private func haveReturned(_ methods: Rule.Wait, for call: Call) -> Bool {
+        switch methods {
+        case .nothing: true
+        case .allMethods: returning.isEmpty
+        case .methodsOfOthers: !isQuiet || returning.allSatisfy { $0 == call.inside }
+        case .methods(let connection): !returning.contains(connection) || call.inside == connection
         }
-        guard isStopped({ _, _ in true }, at: index, &actions), returning.isEmpty else { return false }
-        queue.remove(at: index)
-        let connection = SyncGroup.ConnectionID(number: nextID())
-        phase = .running(connection, of: call.member)
-        turn = call.id
-        actions.append(.open(connection, for: call.id))
-        return true
-    }
-
-    /// Tells the connection that runs to end, if it is one of those.
-    ///
-    /// - Returns: Whether none of those has loops.
-    private mutating func isStopped(
-        _ isMeant: (SyncGroup.ConnectionID, SyncGroup.MemberID) -> Bool,
-        at index: Int,
-        _ actions: inout [Action]
-    ) -> Bool {
-        switch phase {
-        case .nobody: return true
-        case .running(let connection, let member):
-            guard isMeant(connection, member) else { return true }
-            phase = .stopping(connection, of: member)
-            queue[index].hasStopped = true
-            actions.append(.stop(connection))
-            return false
-        case .stopping:
-            return false
-        }
-    }
-
-    /// Whether no connection's methods are left that this call has to wait for.
-    private func hasReturned(_ call: Call) -> Bool {
-        returning.isEmpty || returning.count == 1 && returning.first == call.inside
     }
 
     /// Answers the calls that would open a connection, came from inside the same one as a call that has overtaken them, and which
     /// that call would have ended.
-    private mutating func endConnects(before last: Call, _ actions: inout [Action], _ isMeant: (Call) -> Bool) {
-        guard let connection = last.inside else { return }
+    private mutating func endConnects(before last: Call, _ actions: inout [Action]) {
+        // Those of a database that was closed are refused.
+        guard let connection = last.inside, last.request != .close else { return }
         let ended = queue.prefix { $0.id != last.id }.filter { call in
-            (call.request == .connect || call.request == .syncOnce) && call.inside == connection && isMeant(call)
+            if case .open = call.request.rule.then { call.inside == connection && ends(last, call) } else { false }
         }
         queue.removeAll { call in ended.contains { $0.id == call.id } }
         actions += ended.map { .answer($0.id, .ended) }
-    }
-
-    private mutating func proceed(_ call: Call, _ actions: inout [Action]) -> Bool {
-        turn = call.id
-        return finish(call, .proceed, &actions)
     }
 
     private mutating func finish(_ call: Call, _ answer: Answer, _ actions: inout [Action]) -> Bool {
