@@ -48,7 +48,9 @@ final class StatusFollower: Sendable {
         changes.remove(listener)
     }
 
-    /// Begins to read. Call it once.
+    /// Begins to read.
+    ///
+    /// Call it once.
     ///
     /// - Parameter clock: Measures the delay.
     func start(_ clock: any Clock<Duration>) {

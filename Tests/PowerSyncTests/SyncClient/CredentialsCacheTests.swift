@@ -11,7 +11,9 @@ import Testing
     private let new: PowerSyncCredentials
 
     init() {
-        cache = CredentialsCache(fetch: fetches.fetch) { [fetches] _ in fetches.otherEndpoints.withLockedValue { $0 += 1 } }
+        cache = CredentialsCache(fetch: fetches.fetch) { [fetches] _ in
+            fetches.otherEndpoints.withLockedValue { $0 += 1 }
+        }
         old = PowerSyncCredentials(endpoint: "https://sync.test", token: "old")
         new = PowerSyncCredentials(endpoint: "https://sync.test", token: "new")
     }

@@ -165,7 +165,9 @@ final class SyncClient: Sendable {
     ///
     /// - Throws: ``CheckpointRequestError``, `CancellationError`.
     func requestCheckpoint() async throws -> any CheckpointRequest {
-        guard !group.isClosed(member), let connection = group.connection else { throw CheckpointRequestError.notConnecting }
+        guard !group.isClosed(member), let connection = group.connection else {
+            throw CheckpointRequestError.notConnecting
+        }
         return try await connection.requestCheckpoint(shownBy: status)
     }
 
