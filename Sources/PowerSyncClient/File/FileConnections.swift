@@ -161,6 +161,7 @@ final class FileConnections: Sendable {
         )
         let schema = file.schema ?? schema
         let syncState = SyncStateObserver(file.status, logger: logger)
+        let statusFollower = StatusFollower(writer: writer, changes: changes, status: file.status, logger: logger)
         let versions = try await write(to: writer) { db in
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
@@ -178,7 +179,6 @@ final class FileConnections: Sendable {
             return try String.fetchOne(db, sql: versions) ?? "unknown"
         }
         try await source.refreshReaders()
-        let statusFollower = StatusFollower(writer: writer, changes: changes, status: file.status, logger: logger)
         try state.withLockedValue { state in
             if case .closed = state.connections { throw PowerSyncError.databaseIsClosed }
             state.connections = .open(

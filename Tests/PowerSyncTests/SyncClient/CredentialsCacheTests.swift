@@ -175,9 +175,10 @@ import Testing
     @Test func nothingIsFetchedAfterTheEnd() async throws {
         let task = wanted()
         let fetch = try await fetches.next()
-        cache.end()
+        async let end: Void = cache.end()
         await #expect(throws: CancellationError.self) { try await task.value }
         fetch.resume(returning: old)
+        await end
         await #expect(throws: CancellationError.self) { try await cache.credentials() }
         #expect(try await cache.refresh(replacing: nil) == nil)
         cache.invalidate()

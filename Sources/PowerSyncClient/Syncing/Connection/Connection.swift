@@ -221,7 +221,6 @@ final class Connection: Sendable {
         let requests = context.checkpointRequests
         defer {
             context.database.changes.remove(appended)
-            context.credentials.end()
             requests?.end()
         }
         await withTaskGroup { tasks in
@@ -237,6 +236,7 @@ final class Connection: Sendable {
             tasks.addTask { await self.upload.run() }
             tasks.addTask { await self.download.run() }
         }
+        await context.credentials.end()
         progress.ended()
     }
 }

@@ -14,18 +14,16 @@ import NIOConcurrencyHelpers
 ///
 /// At most one fetch counts, and all that wait share it; it survives the request that has asked for it. When the app invalidates
 /// credentials during a fetch, that fetch does not count any more, and another one begins at once for those that wait: the first may
-/// never return. What it returns has no effect. It goes on until its limit: it may be in the middle of renewing a session.
+/// never return. What it returns has no effect. It goes on until its limit or the end of the connection: it may be in the middle of
+/// renewing a session.
 final class CredentialsCache: Sendable {
-    private struct Fetch {
-        let number: UInt64
-        let task: Task<Void, Never>
-    }
-
     private struct State: WaitedState {
         /// The credentials to use, if there are any.
         var current: ServiceCredentials?
-        /// The fetch that counts.
-        var fetch: Fetch?
+        /// The fetch that counts, if one runs.
+        var fetch: UInt64?
+        /// The fetches that run.
+        var tasks: [UInt64: Task<Void, Never>] = [:]
         var lastFetch: UInt64 = 0
         /// The service that the last credentials were for.
         var endpoint: ServiceEndpoint?
@@ -38,7 +36,8 @@ final class CredentialsCache: Sendable {
         ///
         /// - Returns: The waiters; `nil` when the fetch does not count.
         mutating func ended(_ number: UInt64) -> [Waiters<ServiceCredentials?>.Waiter]? {
-            guard fetch?.number == number else { return nil }
+            tasks[number] = nil
+            guard fetch == number else { return nil }
             fetch = nil
             return waiters.takeAll()
         }
@@ -139,14 +138,17 @@ final class CredentialsCache: Sendable {
     }
 
     /// The connection is over: nothing is fetched any more, and what waits is cancelled.
-    func end() {
-        let (fetch, waiters) = state.withLockedValue { state in
-            defer { (state.current, state.fetch) = (nil, nil) }
+    ///
+    /// Cancels the fetches that run, and waits for their end.
+    func end() async {
+        let (tasks, waiters) = state.withLockedValue { state in
+            (state.current, state.fetch) = (nil, nil)
             state.isOver = true
-            return (state.fetch, state.waiters.takeAll())
+            return (Array(state.tasks.values), state.waiters.takeAll())
         }
-        fetch?.task.cancel()
+        for task in tasks { task.cancel() }
         for waiter in waiters { waiter.resume(throwing: CancellationError()) }
+        for task in tasks { await task.value }
     }
 
     /// Begins a fetch if none runs that is waited for.
@@ -155,7 +157,8 @@ final class CredentialsCache: Sendable {
             guard state.fetch == nil, !state.waiters.isEmpty else { return }
             state.lastFetch += 1
             let number = state.lastFetch
-            state.fetch = Fetch(number: number, task: Task { await self.run(number) })
+            state.fetch = number
+            state.tasks[number] = Task { await run(number) }
         }
     }
 
