@@ -83,9 +83,9 @@ import Testing
             queue.send(.uploadCompleted)
             #expect(try await taken.map(\.summary) == ["uploadCompleted"])
         }
-        async let last = queue.next()
+        let last = Task { try await queue.next() }
         queue.streamFailed(StreamBroke())
-        await #expect(throws: StreamBroke.self) { _ = try await last }
+        await #expect(throws: StreamBroke.self) { try await last.value }
     }
 
     @Test(.timeLimit(.minutes(1))) func aProducerIsWokenWhenLinesWereHandled() async throws {
