@@ -16,8 +16,8 @@ final class Connection: Sendable {
     /// A method that ends when it is cancelled, or is about to, has ended before the next connection begins.
     static let returnLimit = Duration.seconds(1)
 
-    /// Its number in the group.
-    let id: SyncGroup.ConnectionID
+    /// Its number among those of the file.
+    let id: ConnectionRules.ConnectionID
     /// What it has reached.
     var progress: ConnectionProgress { context.progress }
 
@@ -41,11 +41,11 @@ final class Connection: Sendable {
     /// Creates a connection, when no other one runs.
     ///
     /// - Parameters:
-    ///   - id: Its number in the group.
+    ///   - id: Its number among those of the file.
     ///   - context: What the connection consists of.
     ///   - liveStreams: The streams for which the app holds handles.
     init(
-        id: SyncGroup.ConnectionID,
+        id: ConnectionRules.ConnectionID,
         context: SyncContext,
         liveStreams: @escaping @Sendable () -> [StreamKey]
     ) {

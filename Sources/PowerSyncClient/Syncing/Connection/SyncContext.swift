@@ -50,7 +50,7 @@ struct SyncContext: Sendable {
 
     /// Creates the context of a connection.
     init(
-        connection: SyncGroup.ConnectionID,
+        connection: ConnectionRules.ConnectionID,
         database: LocalDatabase,
         app: any PowerSyncDatabaseProtocol,
         connector: any PowerSyncBackendConnectorProtocol,

@@ -2,51 +2,45 @@ import GRDB
 import PowerSyncCore
 import PowerSyncProtocol
 
-/// Connects one database with the sync service.
+/// The part that one handle of a file has in its sync.
 ///
-/// A connection is a ``Connection``, owned by the database's ``SyncGroup``. This type starts and ends connections, one
-/// after the other, and answers for the status.
-final class SyncClient: Sendable {
+/// A connection is a ``Connection``, owned by the file's ``FileSync``.
+struct SyncHandle: Sendable {
     /// The status of the file, as this handle shows it.
     let status: LiveSyncStatus
-
+    /// The handle's access to the file.
     let database: LocalDatabase
-    let group: SyncGroup
+    /// What all handles of the file share.
+    let file: FileSync
     let logger: any LoggerProtocol
     let environment: SyncEnvironment
-    /// This database's number in the group.
-    let member: SyncGroup.MemberID
+    /// Tells the handle from others of the file.
+    let id: ConnectionRules.HandleID
 
-    /// Creates a client that is not connected.
+    /// Creates the part of a handle, which is not connected.
     ///
     /// - Parameters:
-    ///   - database: The database on disk.
-    ///   - group: What databases of the same file share.
+    ///   - database: The handle's access to the file.
     ///   - logger: Receives messages.
     ///   - environment: The outside world.
-    init(
-        database: LocalDatabase,
-        group: SyncGroup,
-        logger: any LoggerProtocol,
-        environment: SyncEnvironment = .live
-    ) {
+    init(database: LocalDatabase, logger: any LoggerProtocol, environment: SyncEnvironment = .live) {
         self.database = database
-        self.group = group
         self.logger = logger
         self.environment = environment
+        file = database.file.shared { FileSync() }
         status = LiveSyncStatus(of: database.file.status)
-        member = group.newMember()
+        id = file.newHandle()
     }
 
-    deinit {
-        group.remove(member)
-        // Nothing changes any more: flows end instead of waiting for ever.
+    /// The handle is gone: nothing changes any more, so flows end instead of waiting for ever.
+    func end() {
+        file.remove(id)
         status.finish()
     }
 
-    /// Starts a connection, after ending the one of the group.
+    /// Starts a connection, after ending the one of the file.
     ///
-    /// Does not wait for the connection. ``SyncGroup/StateMachine`` tells what this and the other calls wait for.
+    /// Does not wait for the connection. ``ConnectionRules`` tell what this and the other calls wait for.
     ///
     /// - Parameters:
     ///   - connector: The app's backend.
@@ -59,7 +53,7 @@ final class SyncClient: Sendable {
         database app: any PowerSyncDatabaseProtocol
     ) async throws {
         try await openDatabase()
-        try await group.connect(member, connections(connector: connector, options: options, database: app))
+        try await file.call(.connect, by: id, connections(connector: connector, options: options, database: app))
     }
 
     /// Makes connections.
@@ -69,8 +63,8 @@ final class SyncClient: Sendable {
         connector: any PowerSyncBackendConnectorProtocol,
         options: ConnectOptions,
         database app: any PowerSyncDatabaseProtocol
-    ) -> @Sendable (SyncGroup.ConnectionID) -> Connection {
-        { [database, environment, logger, group] id in
+    ) -> @Sendable (ConnectionRules.ConnectionID) -> Connection {
+        { [database, environment, logger, file] id in
             let context = SyncContext(
                 connection: id,
                 database: database,
@@ -87,44 +81,39 @@ final class SyncClient: Sendable {
                     tag: LogTag.database
                 )
             }
-            return Connection(id: id, context: context) { group.liveStreams.keys }
+            return Connection(id: id, context: context) { file.liveStreams.keys }
         }
     }
 
-    /// Ends this database's connection and waits for its end.
+    /// Ends this handle's connection and waits for its end.
     func disconnect() async {
-        await group.disconnect(member)
+        _ = try? await file.call(.disconnect, by: id)
     }
 
-    /// Drops the credentials of the running connection.
-    func invalidateCredentials() {
-        group.invalidateCredentials()
-    }
-
-    /// Runs `body` while nobody syncs the file, and nobody can start to.
+    /// Runs `body` while the file is not connected, and cannot be.
     ///
-    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when somebody does; what `body` throws.
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when it is; what `body` throws.
     func whileDisconnected<Result>(_ body: () async throws -> Result) async throws -> Result {
-        try await group.whileDisconnected(by: member, body)
+        try await file.call(.changeSchema, by: id, andDo: body)
     }
 
-    /// Ends the group's connection and clears the database in one transaction.
+    /// Ends the file's connection and clears the database in one transaction.
     ///
     /// The status starts over, by way of ``SyncStateObserver``.
     ///
     /// - Parameter clear: Deletes the data.
     /// - Throws: What `clear` throws, or an error when the database cannot be opened.
     func disconnectAndClear(_ clear: @escaping @Sendable (Database) throws -> Void) async throws {
-        try await group.whileStopped(by: member) {
-            // Also for a cancelled task, such as one of the connector: who signs out wants the data gone.
-            try await Task.ignoringCancellation { [database, group] in
+        try await file.call(.clear, by: id) {
+            // Also for a cancelled task, such as one of the connector: after a sign-out the data must be gone.
+            try await Task.ignoringCancellation { [database, file] in
                 try await database.write { db in
                     let lastEntry = try UploadQueue.sequence(db)
                     try clear(db)
                     db.afterNextTransaction { _ in
                         // A handle whose subscription the next transaction stores is a new one.
-                        group.liveStreams.forgetAll()
-                        if let lastEntry { group.uploadQueueWasCleared(through: lastEntry) }
+                        file.liveStreams.forgetAll()
+                        if let lastEntry { file.uploadQueueWasCleared(through: lastEntry) }
                     }
                 }
             }
@@ -133,7 +122,7 @@ final class SyncClient: Sendable {
 
     /// Disconnects for good; waits for a status end with an error, and flows end.
     func close() async {
-        await group.close(member)
+        _ = try? await file.call(.close, by: id)
         status.finish()
     }
 
@@ -165,25 +154,25 @@ final class SyncClient: Sendable {
     ///
     /// - Throws: ``CheckpointRequestError``, `CancellationError`.
     func requestCheckpoint() async throws -> any CheckpointRequest {
-        guard !group.isClosed(member), let connection = group.connection else {
+        guard !file.isClosed(id), let connection = file.connection else {
             throw CheckpointRequestError.notConnecting
         }
         return try await connection.requestCheckpoint(shownBy: status)
     }
 
     private func openDatabase() async throws {
-        guard !group.isClosed(member) else { throw PowerSyncError.databaseIsClosed }
+        guard !file.isClosed(id) else { throw PowerSyncError.databaseIsClosed }
         try await database.read { _ in }
     }
 }
 
 // Sync streams.
-extension SyncClient {
+extension SyncHandle {
     /// A handle on a stream.
     ///
     /// Has no effect.
     func syncStream(name: String, params: JsonParam?) -> any SyncStream {
-        DatabaseSyncStream(name: name, parameters: params, client: self)
+        DatabaseSyncStream(name: name, parameters: params, sync: self)
     }
 
     /// Stores a subscription and counts a handle.
@@ -197,7 +186,7 @@ extension SyncClient {
     func subscribe(to key: StreamKey, lifetime: Int64?, priority: Priority?) async throws -> LiveStreams.Share {
         try await openDatabase()
         let now = SyncInstant(environment.now())
-        return try await database.write { [liveStreams = group.liveStreams, stored = subscriptionStored] db in
+        return try await database.write { [liveStreams = file.liveStreams, stored = subscriptionStored] db in
             // Counted before it is committed: an iteration that starts in between must not delete a subscription without time to
             // live. And counted here, because a clear, or the end of all subscriptions, counts before or after this transaction.
             let share = liveStreams.retain(key)
@@ -215,7 +204,7 @@ extension SyncClient {
     /// Ends all subscriptions of a stream.
     func unsubscribeAll(from key: StreamKey) async throws {
         try await openDatabase()
-        try await database.write { [liveStreams = group.liveStreams, stored = subscriptionStored] db in
+        try await database.write { [liveStreams = file.liveStreams, stored = subscriptionStored] db in
             try StreamSubscriptions.unsubscribeAll(key, db)
             let status = try StreamSubscriptions.status(of: key, db)
             db.afterNextTransaction { _ in
@@ -228,9 +217,9 @@ extension SyncClient {
 
     /// A handle has ended.
     func release(_ share: LiveStreams.Share) {
-        if group.liveStreams.release(share) {
+        if file.liveStreams.release(share) {
             // The table has not changed: data stays until the time to live is over.
-            group.subscriptionsChanged()
+            file.subscriptionsChanged()
         }
     }
 
@@ -239,8 +228,8 @@ extension SyncClient {
     /// To be called when the transaction was committed, before another one begins: so subscriptions are shown in the order of their
     /// transactions, each at the same cost, however many there are.
     private var subscriptionStored: @Sendable (StreamStatus?) -> Void {
-        { [group, status = database.file.status] stream in
-            if group.subscriptionsChanged(stored: stream) { return }
+        { [file, status = database.file.status] stream in
+            if file.subscriptionsChanged(stored: stream) { return }
             if let stream { status.subscriptionStored(stream) }
         }
     }
