@@ -7,7 +7,7 @@ import PowerSyncCore
 package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     package let logger: any LoggerProtocol
     let local: LocalDatabase
-    let sync: SyncClient
+    let sync: SyncHandle
 
     /// Creates a database in a file of its own, or in memory, that is opened at first use.
     ///
@@ -94,11 +94,12 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
             seed: seed,
             identity: identity
         )
-        let group = local.file.shared { SyncGroup() }
-        sync = SyncClient(database: local, group: group, logger: logger, environment: environment)
+        sync = SyncHandle(database: local, logger: logger, environment: environment)
         register()
-        local.onOpen { [weak sync] offline in sync?.databaseDidOpen(offline) }
-        local.whileDisconnected { [weak sync] body in try await sync?.whileDisconnected(body) }
+        // Without the handle, which keeps `local`.
+        local.whileDisconnected { [file = sync.file, id = sync.id] body in
+            try await file.call(.changeSchema, by: id, andDo: body)
+        }
         if !local.place.isFirst { warnOfOthers(name) }
     }
 
@@ -121,8 +122,8 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     deinit {
         unregister()
         local.end()
-        // Handles on streams keep the client; their waiters wait for nothing.
-        sync.status.finish()
+        // Handles on streams keep the status; what waits with one waits for nothing.
+        sync.end()
     }
 
     /// Problems of a schema are told and not refused, unless the database cannot be made to follow it.

@@ -70,6 +70,7 @@ final class ChangeListener: Sendable {
 
     private let news = NIOLockedValueBox(News())
     private let signal: AsyncStream<Void>.Continuation
+    private let onNews: @Sendable () -> Void
     private let onFinish: @Sendable () -> Void
 
     /// "Look again": one element after any number of commits, for one task.
@@ -85,8 +86,14 @@ final class ChangeListener: Sendable {
     /// - Parameters:
     ///   - hearsOfOpening: Whether the listener is also told of the opening of the database.
     ///   - onFinish: Called when the database is closed.
-    init(hearsOfOpening: Bool = false, onFinish: @escaping @Sendable () -> Void = {}) {
+    ///   - onNews: Called with each signal, on the thread that commits.
+    init(
+        hearsOfOpening: Bool = false,
+        onFinish: @escaping @Sendable () -> Void = {},
+        onNews: @escaping @Sendable () -> Void = {}
+    ) {
         self.hearsOfOpening = hearsOfOpening
+        self.onNews = onNews
         self.onFinish = onFinish
         (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     }
@@ -95,6 +102,7 @@ final class ChangeListener: Sendable {
     func hear(_ news: News) {
         self.news.withLockedValue { $0.formUnion(news) }
         signal.yield()
+        onNews()
     }
 
     /// The news since the last call.

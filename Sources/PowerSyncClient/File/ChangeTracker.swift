@@ -77,34 +77,6 @@ final class ChangeTracker: TransactionObserver, AnnouncementObserver, Sendable {
         state.withLockedValue { $0.confirmListeners() }
     }
 
-    /// One element after each commit that appended to the upload queue; several commits may share one.
-    ///
-    /// Finishes when the database is closed. The database need not be open.
-    func uploadQueueChanges() -> AsyncStream<Void> {
-        let entries = AppendedEntries(self)
-        return AsyncStream { await entries.next() }
-    }
-
-    /// Listens as long as the stream of ``uploadQueueChanges()`` is kept.
-    private final class AppendedEntries: Sendable {
-        private let tracker: ChangeTracker
-        private let listener = ChangeListener()
-
-        init(_ tracker: ChangeTracker) {
-            self.tracker = tracker
-            tracker.add(listener, interest: .appendedEntries)
-        }
-
-        deinit {
-            tracker.remove(listener)
-        }
-
-        func next() async -> Void? {
-            var signals = listener.signals.makeAsyncIterator()
-            return await signals.next()
-        }
-    }
-
     /// The commits of our own writer that a reader sees which begins now, or has just begun.
     var seenCommits: SeenCommits {
         state.withLockedValue {

@@ -9,7 +9,7 @@ import PowerSyncCore
 /// ```
 ///  PowerSyncDatabase ─► LocalDatabase ─┬─► FileConnections, opened by the SDK
 ///  PowerSyncDatabase ─► LocalDatabase ─┤
-///                                      ├─► DatabaseFile: the schema, the connection, …
+///                                      ├─► DatabaseFile: the schema, the status, who syncs, …
 ///  over a pool       ─► LocalDatabase ─┴─► FileConnections, of the app
 /// ```
 package final class DatabaseFile: Sendable {
@@ -30,6 +30,8 @@ package final class DatabaseFile: Sendable {
     /// Equal for handles of one file; `nil` for a file that has one handle at most.
     private let identity: String?
     private let state = NIOLockedValueBox(State())
+    /// The sync status, which all handles show.
+    let status = FileStatus()
     /// Held while connections to the file are opened: the first ones prepare it.
     let openLock = AsyncLock()
 

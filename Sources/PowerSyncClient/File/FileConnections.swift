@@ -22,8 +22,6 @@ final class FileConnections: Sendable {
     let clock: any Clock<Duration>
     /// The listeners to commits.
     let changes = ChangeTracker()
-    /// Hears of transactions that remove what the database knows of earlier syncs.
-    let syncState: SyncStateObserver
     /// Tells commits of others from those of an app's pool; `nil` for connections of GRDB.
     let poolCommits: PoolCommits?
     /// The table diffs that are being recorded.
@@ -48,6 +46,10 @@ final class FileConnections: Sendable {
         let externalCommits: ExternalCommits?
         /// Listens to the writes that run on connections of the app.
         let foreignWrites: Task<Void, Never>?
+        /// Hears of transactions that remove what the database knows of earlier syncs.
+        let syncState: SyncStateObserver
+        /// Shows what other processes sync.
+        let statusFollower: StatusFollower
     }
 
     /// Whether the file that was opened is not at its path any more: it was deleted, or another one took its place.
@@ -82,7 +84,6 @@ final class FileConnections: Sendable {
         self.logger = logger
         self.clock = clock
         self.seed = seed
-        syncState = SyncStateObserver(logger: logger)
         poolCommits = if case .pool(let pool) = source { PoolCommits(pool) } else { nil }
     }
 
@@ -109,23 +110,21 @@ final class FileConnections: Sendable {
     ///   - file: The file of the connections.
     ///   - schema: What to apply, unless the file is open through other connections.
     ///   - attempts: ``failedAttempts`` when the caller began to wait.
-    ///   - onOpen: Called in the transaction that prepares the file, if this call opens the connections.
-    /// - Returns: The connections, and whether this call has opened them.
+    /// - Returns: The connections.
     /// - Throws: ``PowerSyncError``, or `CancellationError` when the task is cancelled before the database is open.
     func writer(
         of file: DatabaseFile,
         applying schema: ClientSchema,
-        unlessFailedSince attempts: Int,
-        _ onOpen: @escaping @Sendable (Database) throws -> Void
-    ) async throws -> (writer: any DatabaseWriter, isNew: Bool) {
-        if let writer = try openWriter() { return (writer, false) }
+        unlessFailedSince attempts: Int
+    ) async throws -> any DatabaseWriter {
+        if let writer = try openWriter() { return writer }
         return try await file.openLock.withLock {
-            if let writer = try openWriter() { return (writer, false) }
+            if let writer = try openWriter() { return writer }
             if let failure = state.withLockedValue({ $0.attempts > attempts ? $0.lastFailure : nil }) {
                 throw failure
             }
             do {
-                return (try await open(file, schema, onOpen), true)
+                return try await open(file, schema)
             } catch let error as CancellationError {
                 throw error
             } catch {
@@ -139,14 +138,10 @@ final class FileConnections: Sendable {
         }
     }
 
-    private func open(
-        _ file: DatabaseFile,
-        _ schema: ClientSchema,
-        _ onOpen: @escaping @Sendable (Database) throws -> Void
-    ) async throws -> any DatabaseWriter {
+    private func open(_ file: DatabaseFile, _ schema: ClientSchema) async throws -> any DatabaseWriter {
         let writer = try await source.open(clock: clock, logger: logger)
         do {
-            try await prepare(writer, file, schema, onOpen)
+            try await prepare(writer, file, schema)
             return writer
         } catch {
             // The file must not stay open until the last reference to the connections happens to go.
@@ -156,12 +151,7 @@ final class FileConnections: Sendable {
     }
 
     /// Makes connections those of the file.
-    private func prepare(
-        _ writer: any DatabaseWriter,
-        _ file: DatabaseFile,
-        _ schema: ClientSchema,
-        _ onOpen: @escaping @Sendable (Database) throws -> Void
-    ) async throws {
+    private func prepare(_ writer: any DatabaseWriter, _ file: DatabaseFile, _ schema: ClientSchema) async throws {
         let externalCommits = ExternalCommits(
             location: source.location(of: writer),
             pool: poolCommits,
@@ -170,12 +160,13 @@ final class FileConnections: Sendable {
             clock: clock
         )
         let schema = file.schema ?? schema
+        let syncState = SyncStateObserver(file.status, logger: logger)
+        let statusFollower = StatusFollower(writer: writer, changes: changes, status: file.status, logger: logger)
         let versions = try await write(to: writer) { db in
             try db.inTransaction(.immediate) {
                 try SystemTables.migrate(db)
                 try schema.apply(to: db)
-                // Before a connection to the service can begin, whose status must not be overwritten.
-                try onOpen(db)
+                file.status.fileWasOpened(try DownloadStatus.offline(db))
                 // With the status, which other processes may change as soon as the transaction has ended.
                 try externalCommits?.synchronize(db)
                 return .commit
@@ -183,7 +174,7 @@ final class FileConnections: Sendable {
             // Before there is a listener that takes it for a change.
             try self.seed?.write(db, logger: self.logger)
             self.changes.observe(db)
-            db.add(transactionObserver: self.syncState, extent: .databaseLifetime)
+            db.add(transactionObserver: syncState, extent: .databaseLifetime)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
             return try String.fetchOne(db, sql: versions) ?? "unknown"
         }
@@ -195,11 +186,14 @@ final class FileConnections: Sendable {
                     writer: writer,
                     file: source.path.flatMap(FileIdentity.init),
                     externalCommits: externalCommits,
-                    foreignWrites: foreignWrites()
+                    foreignWrites: foreignWrites(),
+                    syncState: syncState,
+                    statusFollower: statusFollower
                 )
             )
             // Under the lock, so that the end of the connections comes after it.
             externalCommits?.start(writer)
+            statusFollower.start(clock)
         }
         file.schema = schema
         logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
@@ -282,6 +276,7 @@ final class FileConnections: Sendable {
         do {
             if case .open(let opened) = connections {
                 await opened.externalCommits?.waitForEnd()
+                await opened.statusFollower.waitForEnd()
                 try await source.closeOwn(opened.writer)
             }
             if case .pool = source { state.withLockedValue { $0.isClosingPool = true } }
@@ -310,9 +305,10 @@ final class FileConnections: Sendable {
         if case .open(let opened) = connections {
             opened.externalCommits?.cancel()
             opened.foreignWrites?.cancel()
-            source.letGo(of: opened.writer) { [changes, syncState, tableDiffs] db in
+            opened.statusFollower.cancel()
+            source.letGo(of: opened.writer) { [changes, tableDiffs] db in
                 changes.stopObserving(db)
-                db.remove(transactionObserver: syncState)
+                db.remove(transactionObserver: opened.syncState)
                 // What a write of the app would go on recording.
                 _ = try? tableDiffs.drop(db)
             }

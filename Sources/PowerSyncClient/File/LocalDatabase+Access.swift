@@ -116,10 +116,3 @@ extension LocalDatabase {
         }.value.get()
     }
 }
-
-extension LocalDatabase {
-    /// One element after each commit that appended to the upload queue; see ``ChangeTracker/uploadQueueChanges()``.
-    func uploadQueueChanges() -> AsyncStream<Void> {
-        changes.uploadQueueChanges()
-    }
-}

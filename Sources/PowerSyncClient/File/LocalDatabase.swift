@@ -40,7 +40,6 @@ final class LocalDatabase: Sendable {
         /// Wait until no callback of this handle has a connection.
         var idle: [CheckedContinuation<Void, Never>] = []
         var listeners: [WeakListener] = []
-        var onOpen: (@Sendable (DownloadStatus) -> Void)?
         var whileDisconnected: Disconnected?
     }
 
@@ -87,15 +86,6 @@ final class LocalDatabase: Sendable {
     var changes: ChangeTracker { connections.changes }
     /// The table diffs that are being recorded.
     var tableDiffs: TableDiffRegistry { connections.tableDiffs }
-    /// Hears of transactions that remove what the database knows of earlier syncs.
-    var syncState: SyncStateObserver { connections.syncState }
-
-    /// Registers what is called by the first use with what the database knows of earlier connections.
-    ///
-    /// The writer is held meanwhile: no other handle can clear the database between reading and calling.
-    func onOpen(_ action: @escaping @Sendable (DownloadStatus) -> Void) {
-        state.withLockedValue { $0.onOpen = action }
-    }
 
     /// Registers what a first use calls to replace the schema of the file, which is possible only while the file is not connected.
     func whileDisconnected(_ perform: @escaping Disconnected) {
@@ -166,14 +156,8 @@ final class LocalDatabase: Sendable {
             throw PowerSyncError.wrapping(error)
         }
         guard !differences.contains(.initialStatements) else { throw PowerSyncError.otherInitialStatements }
-        let (onOpen, whileDisconnected) = state.withLockedValue { ($0.onOpen, $0.whileDisconnected) }
-        let load: @Sendable (Database) throws -> Void = { db in onOpen?(try DownloadStatus.offline(db)) }
-        let (writer, isNew) = try await connections.writer(
-            of: file,
-            applying: schema,
-            unlessFailedSince: attempts,
-            load
-        )
+        let whileDisconnected = state.withLockedValue { $0.whileDisconnected }
+        let writer = try await connections.writer(of: file, applying: schema, unlessFailedSince: attempts)
         if !place.isFirst, file.schema != schema {
             let replace: @Sendable () async throws -> Void = { [connections, file] in
                 try await connections.apply(schema, to: writer, of: file)
@@ -182,7 +166,6 @@ final class LocalDatabase: Sendable {
                 if let whileDisconnected { try await whileDisconnected(replace) } else { try await replace() }
             }
         }
-        if !isNew { try await wrappingErrors { try await connections.write(to: writer, load) } }
         try state.withLockedValue { state in
             if case .ended = state.use { throw PowerSyncError.databaseIsClosed }
             state.use = .inUse(writer)
@@ -274,7 +257,7 @@ final class LocalDatabase: Sendable {
             let wasInUse = if case .inUse = state.use { true } else { false }
             let listeners = state.listeners.compactMap(\.listener)
             state.use = .ended
-            (state.listeners, state.onOpen, state.whileDisconnected) = ([], nil, nil)
+            (state.listeners, state.whileDisconnected) = ([], nil)
             return (wasInUse, listeners)
         }
         for listener in listeners {

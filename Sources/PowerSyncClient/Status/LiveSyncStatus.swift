@@ -3,18 +3,32 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 package import PowerSyncProtocol
 
-/// The status of a database, live: every property reads the newest state.
+/// The status that a handle of a file shows, live: every property reads the newest state of the file.
 ///
-/// A connection publishes here what it has reached, and reads nothing: what it decides by is in its `ConnectionProgress`.
+/// Flows and waits end with the handle, the status of the file does not.
 package final class LiveSyncStatus: SyncStatus {
-    private let value = LatestValue(SyncStatusSnapshot())
+    private let file: FileStatus
+    private let audience: FileStatus.Audience
+    private let isFinished = NIOLockedValueBox(false)
     @MainActor private var observableStatus: ObservableSyncStatus?
 
-    /// Creates the status of a database that has not been opened.
-    init() {}
+    /// Creates the view of a status.
+    ///
+    /// - Parameter file: The status; by default that of a file that was not opened.
+    init(of file: FileStatus = FileStatus()) {
+        self.file = file
+        audience = file.newAudience()
+    }
 
     /// The newest status, as one consistent value.
-    package var snapshot: SyncStatusSnapshot { value.current }
+    package var snapshot: SyncStatusSnapshot { file.snapshot }
+
+    private func values() -> AsyncStream<SyncStatusSnapshot> {
+        let values = file.values(for: audience)
+        // Afterwards: an end that comes later finds the subscription.
+        if isFinished.withLockedValue({ $0 }) { file.finish(audience) }
+        return values
+    }
 
     package func asFlow() -> AsyncStream<any SyncStatusData> {
         let statuses = elements()
@@ -27,7 +41,7 @@ package final class LiveSyncStatus: SyncStatus {
     @available(macOS 14.0, iOS 17.0, watchOS 10.0, tvOS 17.0, *)
     @MainActor package var observable: ObservableSyncStatus {
         if let observableStatus { return observableStatus }
-        let status = ObservableSyncStatus(following: value.values(), from: snapshot)
+        let status = ObservableSyncStatus(following: values(), from: snapshot)
         observableStatus = status
         return status
     }
@@ -41,7 +55,7 @@ package final class LiveSyncStatus: SyncStatus {
     ///
     /// - Throws: What `isReached` throws, `CancellationError`, or ``PowerSyncError`` when the database is closed.
     package func wait(until isReached: @Sendable (SyncStatusSnapshot) throws -> Bool) async throws {
-        for await status in value.values() {
+        for await status in values() {
             if try isReached(status) { return }
         }
         try Task.checkCancellation()
@@ -65,7 +79,7 @@ package final class LiveSyncStatus: SyncStatus {
     private func changes(
         of count: @escaping @Sendable (SyncStatusSnapshot) -> UInt64
     ) -> AsyncStream<SyncStatusSnapshot> {
-        let (values, last) = (value.values(), NIOLockedValueBox<UInt64?>(nil))
+        let (values, last) = (self.values(), NIOLockedValueBox<UInt64?>(nil))
         return AsyncStream {
             for await status in values {
                 let isNew = last.withLockedValue { last in
@@ -78,63 +92,10 @@ package final class LiveSyncStatus: SyncStatus {
         }
     }
 
-    /// Changes the status.
-    ///
-    /// - Parameter change: Changes the status, under the lock, and returns what has changed.
-    func publish(_ change: (inout SyncStatusSnapshot) -> SyncStatusSnapshot.News) {
-        value.update { status in
-            let news = change(&status)
-            if news.contains(.element) { status.elements += 1 }
-            if news.contains(.activity) { status.activities += 1 }
-            return !news.isEmpty
-        }
-    }
-
     /// Ends all flows and waits: the database is closed.
     func finish() {
-        value.finish()
-    }
-}
-
-// MARK: - What the database says while no connection does
-
-extension LiveSyncStatus {
-    /// What the database knew of earlier syncs was removed.
-    ///
-    /// Before the database is opened the status says nothing, and that stays so.
-    func syncStateWasReset(to download: DownloadStatus) {
-        publish { status in
-            status.applied = nil
-            guard status.download.hasSynced != nil, status.download != download else { return [] }
-            status.download = download
-            return .element
-        }
-    }
-
-    /// The state on disk was read while no connection was active.
-    ///
-    /// - Parameters:
-    ///   - download: What the database says.
-    ///   - earlier: What the status has shown before the database was read. If it shows anything else now, a connection or another
-    ///     transaction has published what is newer. `nil` when the database was just opened.
-    /// - Returns: Whether the status shows it now.
-    @discardableResult
-    func offlineStateLoaded(_ download: DownloadStatus, replacing earlier: DownloadStatus? = nil) -> Bool {
-        var isShown = false
-        publish { status in
-            isShown = earlier == nil || status.download == earlier
-            guard isShown, status.download != download else { return [] }
-            status.download = download
-            return .element
-        }
-        return isShown
-    }
-
-    /// A subscription was stored, and no iteration of this database's connection deals with it.
-    ///
-    /// - Parameter stream: What the database says of it.
-    func subscriptionStored(_ stream: StreamStatus) {
-        publish { $0.download.show(stream) ? .element : [] }
+        isFinished.withLockedValue { $0 = true }
+        file.finish(audience)
     }
 }
 

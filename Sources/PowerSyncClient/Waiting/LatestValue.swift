@@ -9,8 +9,18 @@ final class LatestValue<Value: Sendable>: Sendable {
         var value: Value
         var isFinished = false
         var lastID: UInt64 = 0
-        /// Tell subscribers that there is a newer value.
-        var subscribers: [UInt64: AsyncStream<Void>.Continuation] = [:]
+        var subscribers: [UInt64: Subscriber] = [:]
+    }
+
+    private struct Subscriber {
+        let audience: Audience?
+        /// Tells the subscriber that there is a newer value.
+        let signals: AsyncStream<Void>.Continuation
+    }
+
+    /// Subscribers that can be ended apart from others.
+    struct Audience: Hashable, Sendable {
+        fileprivate let id: UInt64
     }
 
     private let state: NIOLockedValueBox<State>
@@ -29,7 +39,7 @@ final class LatestValue<Value: Sendable>: Sendable {
     func update(_ change: (inout Value) -> Bool) {
         let subscribers = state.withLockedValue { state -> [AsyncStream<Void>.Continuation] in
             guard !state.isFinished, change(&state.value) else { return [] }
-            return Array(state.subscribers.values)
+            return state.subscribers.values.map(\.signals)
         }
         // Outside of the lock. The order of these calls does not matter, because subscribers read the newest value.
         for subscriber in subscribers { subscriber.yield() }
@@ -42,19 +52,40 @@ final class LatestValue<Value: Sendable>: Sendable {
             defer { state.subscribers = [:] }
             return state.subscribers.values
         }
-        for subscriber in subscribers { subscriber.finish() }
+        for subscriber in subscribers { subscriber.signals.finish() }
+    }
+
+    /// Makes an audience without subscribers.
+    func newAudience() -> Audience {
+        state.withLockedValue { state in
+            state.lastID += 1
+            return Audience(id: state.lastID)
+        }
+    }
+
+    /// Ends the subscriptions of an audience, as ``finish()`` ends all.
+    ///
+    /// It can get others afterwards.
+    func finish(_ audience: Audience) {
+        let subscribers = state.withLockedValue { state in
+            let ended = state.subscribers.filter { $0.value.audience == audience }
+            for id in ended.keys { state.subscribers[id] = nil }
+            return ended.values
+        }
+        for subscriber in subscribers { subscriber.signals.finish() }
     }
 
     /// Begins a subscription, which ends with the stream.
     ///
+    /// - Parameter audience: The audience that the subscriber belongs to.
     /// - Returns: The values, for one consumer. An element can be equal to the one before it.
-    func values() -> AsyncStream<Value> {
+    func values(for audience: Audience? = nil) -> AsyncStream<Value> {
         let (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         continuation.yield()
         let id = state.withLockedValue { state -> UInt64? in
             guard !state.isFinished else { return nil }
             state.lastID += 1
-            state.subscribers[state.lastID] = continuation
+            state.subscribers[state.lastID] = Subscriber(audience: audience, signals: continuation)
             return state.lastID
         }
         if let id {

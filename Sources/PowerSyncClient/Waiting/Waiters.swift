@@ -61,33 +61,45 @@ protocol WaitedState: Sendable {
     var waiters: Waiters<Element> { get set }
 }
 
-extension NIOLockedValueBox where Value: WaitedState {
+extension NIOLockedValueBox where Value: Sendable {
     /// Waits until another task takes this one out of the waiters and resumes it.
     ///
     /// - Parameters:
+    ///   - waiters: Where the task waits.
     ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
     ///   - whenWaiting: Called when the task has to wait, outside of the lock.
     /// - Returns: What `outcome` or the other task says.
     /// - Throws: What `outcome` or the other task says, or `CancellationError`, also in a task that was cancelled before.
-    func wait(
-        _ outcome: (inout Value) -> Result<Value.Element, any Error>?,
+    func wait<Element: Sendable>(
+        _ waiters: any WritableKeyPath<Value, Waiters<Element>> & Sendable,
+        _ outcome: (inout Value) -> Result<Element, any Error>?,
         whenWaiting: () -> Void = {}
-    ) async throws -> Value.Element {
-        let id = withLockedValue { $0.waiters.nextID() }
+    ) async throws -> Element {
+        let id = withLockedValue { $0[keyPath: waiters].nextID() }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (waiter: Waiters<Value.Element>.Waiter) in
-                let result = withLockedValue { state -> Result<Value.Element, any Error>? in
+            try await withCheckedThrowingContinuation { (waiter: Waiters<Element>.Waiter) in
+                let result = withLockedValue { state -> Result<Element, any Error>? in
                     // Checked under the lock: a cancellation after this point finds the waiter.
                     if Task.isCancelled { return .failure(CancellationError()) }
                     if let result = outcome(&state) { return result }
-                    state.waiters.append(waiter, id: id)
+                    state[keyPath: waiters].append(waiter, id: id)
                     return nil
                 }
                 if let result { waiter.resume(with: result) } else { whenWaiting() }
             }
         } onCancel: {
-            withLockedValue { $0.waiters.remove(id: id) }?.resume(throwing: CancellationError())
+            withLockedValue { $0[keyPath: waiters].remove(id: id) }?.resume(throwing: CancellationError())
         }
+    }
+}
+
+extension NIOLockedValueBox where Value: WaitedState {
+    /// Waits as ``wait(_:_:whenWaiting:)`` does, in a state with one kind of waiters.
+    func wait(
+        _ outcome: (inout Value) -> Result<Value.Element, any Error>?,
+        whenWaiting: () -> Void = {}
+    ) async throws -> Value.Element {
+        try await wait(\.waiters, outcome, whenWaiting: whenWaiting)
     }
 
     /// Waits as ``wait(_:whenWaiting:)`` does, even if the task is cancelled.

@@ -62,4 +62,20 @@ import Testing
         set(2)
         #expect(await values.next() == 2)
     }
+
+    @Test func anAudienceEndsByItself() async {
+        let audience = value.newAudience()
+        var (ending, others) = (value.values(for: audience).makeAsyncIterator(), value.values().makeAsyncIterator())
+        #expect(await others.next() == 0)
+        set(1)
+        value.finish(audience)
+        // Each after the element that it has not taken yet.
+        #expect(await ending.next() == 1)
+        #expect(await ending.next() == nil)
+        #expect(await others.next() == 1)
+        set(2)
+        #expect(await others.next() == 2)
+        value.finish()
+        #expect(await others.next() == nil)
+    }
 }

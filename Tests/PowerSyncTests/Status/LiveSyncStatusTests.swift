@@ -7,11 +7,13 @@ import Testing
 @testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct LiveSyncStatusTests {
-    private let status = LiveSyncStatus()
+    private let file = FileStatus()
+    private let status: LiveSyncStatus
     private let progress: ConnectionProgress
 
     init() {
-        progress = ConnectionProgress(status)
+        status = LiveSyncStatus(of: file)
+        progress = ConnectionProgress(file)
     }
 
     private func download(_ total: Int64) -> DownloadStatus {
@@ -87,15 +89,6 @@ import Testing
         #expect(element?.connected == true)
     }
 
-    @Test func offlineStateDoesNotOverwriteNews() {
-        let earlier = status.snapshot.download
-        progress.downloadChanged(to: download(1))
-        #expect(!status.offlineStateLoaded(DownloadStatus(streams: []), replacing: earlier))
-        #expect(status.connected)
-        #expect(status.offlineStateLoaded(DownloadStatus(streams: []), replacing: status.snapshot.download))
-        #expect(!status.connected)
-    }
-
     @Test func theGreatestWriteCheckpointThatWasAppliedCounts() {
         for number in [Int64(7), 3] {
             progress.downloadChanged(to: DownloadStatus(isConnected: true, lastApplied: WriteCheckpoint(number)))
@@ -132,7 +125,7 @@ import Testing
         progress.uploadEnded(error: PowerSyncError.operationFailed(message: "refused"))
         progress.downloadChanged(to: download(1))
         progress.ended()
-        let next = ConnectionProgress(status)
+        let next = ConnectionProgress(file)
         progress.uploadOverdue(
             OverdueCallError(call: "uploadData", limit: AppCallLimit(.seconds(1), option: "uploadLimit")),
             since: .now
@@ -144,6 +137,23 @@ import Testing
         #expect(status.activity.download == nil)
         _ = next.activityChanged { $0.connecting(.service, now: .now) }
         #expect(status.activity.download?.reason.kind == .service)
+    }
+
+    @Test func theViewsOfOneFileShowOneStatusAndEndApart() async {
+        let other = LiveSyncStatus(of: file)
+        var (flow, otherFlow) = (status.asFlow().makeAsyncIterator(), other.asFlow().makeAsyncIterator())
+        #expect(await flow.next()?.connected == false)
+        #expect(await otherFlow.next()?.connected == false)
+        status.finish()
+        #expect(await flow.next() == nil)
+        progress.downloadChanged(to: download(1))
+        #expect(status.connected && other.connected)
+        #expect(await otherFlow.next()?.connected == true)
+        await #expect(throws: PowerSyncError.self) { try await status.wait { $0.download.hasSynced == true } }
+        // A view that has ended shows the status once.
+        var late = status.asFlow().makeAsyncIterator()
+        #expect(await late.next()?.connected == true)
+        #expect(await late.next() == nil)
     }
 
     @Test @MainActor func observableIsOneObjectThatFollows() async {

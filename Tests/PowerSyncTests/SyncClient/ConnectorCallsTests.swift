@@ -4,12 +4,12 @@ import Testing
 @testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct ConnectorCallsTests {
-    private let connection: SyncGroup.ConnectionID
+    private let connection: ConnectionRules.ConnectionID
     private let clock = TestClock()
     private let calls: ConnectorCalls
 
     init() throws {
-        var machine = SyncGroup.StateMachine()
+        var machine = ConnectionRules()
         let (member, call) = (machine.joined(), machine.newCall())
         guard case .open(let connection, for: call)? = machine.called(call, .connect, by: member).first else {
             throw ScriptedError(name: "no connection")

@@ -23,12 +23,13 @@ import Testing
         let stream = try await first.connectAndAccept()
         _ = try await second.connectAndAccept()
         #expect(stream.isClosed)
-        #expect(!first.database.currentStatus.connected)
+        #expect(first.database.currentStatus.connected)
         #expect(second.database.currentStatus.connected)
         #expect(first.service.mostOpenStreams == 1)
         // Not its connection.
         try await first.database.disconnect()
         #expect(second.database.currentStatus.connected)
+        #expect(first.database.currentStatus.connected)
         try await first.database.close()
         try await second.database.close()
     }
@@ -58,6 +59,24 @@ import Testing
         try await first.service.nextWriteCheckpoint().respond(1)
         try await first.database.close()
         try await second.database.close()
+    }
+
+    @Test func instancesShowOneStatus() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let first = SyncHarness(path: path)
+        let second = SyncHarness(path: path, service: first.service, clock: first.clock)
+        var flow = second.database.currentStatus.asFlow().makeAsyncIterator()
+        #expect(await flow.next()?.connecting == false)
+        try await first.connect()
+        while let status = await flow.next(), !status.connecting {}
+        try await first.service.nextStream().accept()
+        while let status = await flow.next(), !status.connected {}
+        // The flow of an instance ends with the instance, the status does not.
+        try await second.database.close()
+        while await flow.next() != nil {}
+        #expect(first.database.currentStatus.connected)
+        try await first.database.close()
+        #expect(!first.database.currentStatus.connected)
     }
 
     @Test func earlierSyncIsKnownOffline() async throws {
@@ -96,7 +115,7 @@ import Testing
         stream.send(.done)
         try await second.database.waitForFirstSync()
         #expect(second.database.currentStatus.lastSyncedAt == Date(timeIntervalSince1970: 1_700_000_000))
-        #expect(!second.database.currentStatus.connected)
+        #expect(second.database.currentStatus.connected)
         try await subscription.unsubscribe()
         try await first.database.close()
         try await second.database.close()

@@ -6,75 +6,104 @@ import Testing
 @testable import PowerSyncClient
 
 @Suite struct SyncEventQueueTests {
-    typealias Machine = SyncEventQueue.StateMachine<String, String>
-
-    private var machine = Machine(byteLimit: 100)
+    private var events = SyncEventQueue.Events(byteLimit: 100)
 
     private func line(_ bytes: Int) -> SyncEvent {
         .line(ReceivedLine(line: .keepalive(tokenExpiresIn: 3600), byteCount: bytes))
     }
 
-    @Test mutating func consumerWaitsAndGetsEverythingAtOnce() {
-        #expect(machine.consumerIsReady("consumer").isNone)
-        #expect(machine.streamEvents([line(10), line(20)])?.events == ["line 10", "line 20"])
-        #expect(machine.streamEvents([line(30), .streamEnded]).isNone)
-        #expect(machine.consumerIsReady("consumer")?.events == ["line 30", "ended"])
+    @Test mutating func everythingIsTakenAtOnce() {
+        #expect(events.take().isNone)
+        events.streamEvents([line(10), line(20)])
+        #expect(events.take()?.summaries == ["line 10", "line 20"])
+        #expect(events.take().isNone)
+        events.streamEvents([line(30), .streamEnded])
+        #expect(events.take()?.summaries == ["line 30", "ended"])
     }
 
     @Test mutating func localEventsOvertakeLinesThatWait() {
-        _ = machine.streamEvents([line(10)])
-        _ = machine.localEvent(.uploadCompleted)
-        #expect(machine.consumerIsReady("consumer")?.events == ["uploadCompleted", "line 10"])
+        events.streamEvents([line(10)])
+        events.localEvent(.uploadCompleted)
+        #expect(events.take()?.summaries == ["uploadCompleted", "line 10"])
     }
 
     @Test mutating func localEventsOfOneKindCoalesce() {
-        _ = machine.localEvent(.tokenRefreshed)
-        _ = machine.localEvent(.uploadCompleted)
-        _ = machine.localEvent(.keepaliveAnswered)
-        _ = machine.localEvent(.subscriptionsChanged(live: []))
-        _ = machine.localEvent(.keepaliveAnswered)
-        _ = machine.localEvent(.uploadCompleted)
-        _ = machine.localEvent(.subscriptionsChanged(live: [StreamKey(name: "a")]))
+        events.localEvent(.tokenRefreshed)
+        events.localEvent(.uploadCompleted)
+        events.localEvent(.keepaliveAnswered)
+        events.localEvent(.subscriptionsChanged(live: []))
+        events.localEvent(.keepaliveAnswered)
+        events.localEvent(.uploadCompleted)
+        events.localEvent(.subscriptionsChanged(live: [StreamKey(name: "a")]))
         #expect(
-            machine.takeLocalEvents().map(\.summary) == [
+            events.takeLocalEvents().map(\.summary) == [
                 "uploadCompleted", "subscriptions a", "keepaliveAnswered", "tokenRefreshed",
             ]
         )
-        #expect(machine.takeLocalEvents().isEmpty)
+        #expect(events.takeLocalEvents().isEmpty)
     }
 
-    @Test mutating func producerWaitsWhileTooManyBytesWaitForTheDatabase() {
-        _ = machine.streamEvents([line(100)])
-        #expect(machine.producerIsReady("producer")?.producer == "producer")
-        _ = machine.streamEvents([line(1)])
-        #expect(machine.producerIsReady("producer").isNone)
+    @Test mutating func readingStopsWhileTooManyBytesWaitForTheDatabase() {
+        events.streamEvents([line(100)])
+        #expect(events.mayRead)
+        events.streamEvents([line(1)])
+        #expect(!events.mayRead)
         // Taking the lines is not enough: they still occupy memory.
-        #expect(machine.consumerIsReady("consumer")?.events == ["line 100", "line 1"])
-        #expect(machine.handled(bytes: 1)?.producer == "producer")
-        #expect(machine.handled(bytes: 100).isNone)
+        #expect(events.take()?.summaries == ["line 100", "line 1"])
+        #expect(!events.mayRead)
+        events.handled(bytes: 1)
+        #expect(events.mayRead)
     }
 
     @Test mutating func errorFollowsTheLinesBeforeIt() {
-        _ = machine.streamEvents([line(10)])
-        _ = machine.streamFailed(StreamBroke())
-        #expect(machine.streamEvents([line(20)]).isNone)
-        #expect(machine.consumerIsReady("consumer")?.events == ["line 10"])
-        #expect(machine.consumerIsReady("consumer")?.error is StreamBroke)
-        #expect(machine.consumerIsReady("consumer")?.error is CancellationError)
+        events.streamEvents([line(10)])
+        events.streamFailed(StreamBroke())
+        events.streamEvents([line(20)])
+        #expect(events.take()?.summaries == ["line 10"])
+        #expect(events.take()?.error is StreamBroke)
+        #expect(events.take()?.error is CancellationError)
     }
 
     @Test mutating func closingReleasesBothSidesAndDropsLaterEvents() {
-        #expect(machine.consumerIsReady("consumer").isNone)
-        _ = machine.streamEvents([line(101)])
-        _ = machine.producerIsReady("producer")
-        #expect(machine.consumerIsReady("consumer").isNone)
-        let resumptions = machine.close()
-        #expect(resumptions.count == 2)
-        #expect(resumptions.first?.error is CancellationError)
-        #expect(resumptions.last?.producer == "producer")
-        #expect(machine.localEvent(.uploadCompleted).isNone)
-        #expect(machine.takeLocalEvents().isEmpty)
-        #expect(machine.producerIsReady("producer")?.producer == "producer")
+        events.streamEvents([line(101)])
+        #expect(!events.mayRead)
+        events.close()
+        #expect(events.mayRead)
+        #expect(events.take()?.error is CancellationError)
+        events.localEvent(.uploadCompleted)
+        events.streamEvents([line(1)])
+        #expect(events.takeLocalEvents().isEmpty)
+        #expect(events.take()?.error is CancellationError)
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aConsumerIsWokenByWhatComes() async throws {
+        let queue = SyncEventQueue()
+        for _ in 0..<100 {
+            async let taken = queue.next()
+            queue.send(.uploadCompleted)
+            #expect(try await taken.map(\.summary) == ["uploadCompleted"])
+        }
+        let last = Task { try await queue.next() }
+        queue.streamFailed(StreamBroke())
+        await #expect(throws: StreamBroke.self) { try await last.value }
+    }
+
+    @Test(.timeLimit(.minutes(1))) func aProducerIsWokenWhenLinesWereHandled() async throws {
+        let queue = SyncEventQueue(byteLimit: 1)
+        let line = ReceivedLine(line: .keepalive(tokenExpiresIn: 1), byteCount: 2)
+        let handled = Shared(false)
+        async let sent: Bool = {
+            await queue.send([line])
+            return handled.value
+        }()
+        #expect(try await queue.next().map(\.summary) == ["line 2"])
+        handled.value = true
+        queue.handled(bytes: 2)
+        #expect(await sent)
+        async let closed: Void = queue.send([line])
+        _ = try await queue.next()
+        queue.close()
+        await closed
     }
 
     @Test(.timeLimit(.minutes(1))) func cancelledConsumerAndProducerReturn() async {
@@ -95,21 +124,10 @@ import Testing
 
 private struct StreamBroke: Error {}
 
-extension SyncEventQueue.StateMachine.Resumption {
-    fileprivate var events: [String]? {
-        guard case .consumer(_, .success(let events)) = self else { return nil }
-        return events.map(\.summary)
-    }
+extension Result<[SyncEvent], any Error> {
+    fileprivate var summaries: [String]? { try? get().map(\.summary) }
 
-    fileprivate var error: (any Error)? {
-        guard case .consumer(_, .failure(let error)) = self else { return nil }
-        return error
-    }
-
-    fileprivate var producer: Producer? {
-        guard case .producer(let producer) = self else { return nil }
-        return producer
-    }
+    fileprivate var error: (any Error)? { if case .failure(let error) = self { error } else { nil } }
 }
 
 extension SyncEvent {

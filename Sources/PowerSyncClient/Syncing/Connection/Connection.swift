@@ -16,13 +16,12 @@ final class Connection: Sendable {
     /// A method that ends when it is cancelled, or is about to, has ended before the next connection begins.
     static let returnLimit = Duration.seconds(1)
 
-    /// Its number in the group.
-    let id: SyncGroup.ConnectionID
+    /// Its number among those of the file.
+    let id: ConnectionRules.ConnectionID
     /// What it has reached.
     var progress: ConnectionProgress { context.progress }
 
     private let context: SyncContext
-    private let status: LiveSyncStatus
     private let download: DownloadLoop
     private let upload: UploadLoop
     private let uploadTrigger: UploadTrigger
@@ -42,14 +41,12 @@ final class Connection: Sendable {
     /// Creates a connection, when no other one runs.
     ///
     /// - Parameters:
-    ///   - id: Its number in the group.
+    ///   - id: Its number among those of the file.
     ///   - context: What the connection consists of.
-    ///   - status: Shows what is applied to callers who have requested a checkpoint.
     ///   - liveStreams: The streams for which the app holds handles.
     init(
-        id: SyncGroup.ConnectionID,
+        id: ConnectionRules.ConnectionID,
         context: SyncContext,
-        status: LiveSyncStatus,
         liveStreams: @escaping @Sendable () -> [StreamKey]
     ) {
         let uploadTrigger = UploadTrigger()
@@ -60,7 +57,6 @@ final class Connection: Sendable {
         self.id = id
         self.uploadTrigger = uploadTrigger
         self.context = context
-        self.status = status
         self.download = download
         self.upload = upload
     }
@@ -73,6 +69,7 @@ final class Connection: Sendable {
     func start(loopsEnded: @escaping @Sendable () -> Void, isOver: @escaping @Sendable () -> Void) {
         loops.withLockedValue { loops in
             precondition(loops == nil, "A connection was started twice")
+            progress.begins { [weak download] in download?.dataWasCleared() == true }
             loops = Task {
                 await self.run()
                 loopsEnded()
@@ -110,9 +107,10 @@ final class Connection: Sendable {
 
     /// Asks for a checkpoint that covers everything the backend has committed.
     ///
+    /// - Parameter status: Shows what is applied.
     /// - Returns: The request, when the service has accepted it.
     /// - Throws: ``CheckpointRequestError``, `CancellationError`.
-    func requestCheckpoint() async throws -> any CheckpointRequest {
+    func requestCheckpoint(shownBy status: LiveSyncStatus) async throws -> any CheckpointRequest {
         guard let requests = context.checkpointRequests else {
             throw CheckpointRequestError.checkpointRequestsNotEnabled
         }
@@ -139,14 +137,6 @@ final class Connection: Sendable {
     /// - Returns: Whether an iteration runs that deals with it.
     func subscriptionsChanged(_ stored: StreamStatus?) -> Bool {
         download.subscriptionsChanged(stored)
-    }
-
-    /// Synced data was cleared.
-    ///
-    /// - Returns: Whether an iteration runs that deals with it.
-    func dataWasCleared() -> Bool {
-        progress.dataWasCleared()
-        return download.dataWasCleared()
     }
 
     /// Drops the credentials; the stream stays open until there are new ones, or none can be got.
@@ -225,10 +215,14 @@ final class Connection: Sendable {
     }
 
     private func run() async {
-        // Followed from here on, so that no write after the connection is missed.
-        let queueChanges = context.database.uploadQueueChanges()
+        // From here on, so that no write after the connection is missed.
+        let appended = ChangeListener { [uploadTrigger] in uploadTrigger.fire(.news) }
+        context.database.changes.add(appended, interest: .appendedEntries)
         let requests = context.checkpointRequests
-        defer { requests?.end() }
+        defer {
+            context.database.changes.remove(appended)
+            requests?.end()
+        }
         await withTaskGroup { tasks in
             if let requests {
                 tasks.addTask { [context] in
@@ -237,17 +231,12 @@ final class Connection: Sendable {
                     }
                 }
             }
-            tasks.addTask { await self.context.credentials.run() }
             tasks.addTask { await self.invalidateWhenTimeHasCome() }
             tasks.addTask { await self.replaceInvalidatedCredentials() }
             tasks.addTask { await self.upload.run() }
             tasks.addTask { await self.download.run() }
-            tasks.addTask {
-                for await _ in queueChanges {
-                    self.uploadTrigger.fire(.news)
-                }
-            }
         }
+        await context.credentials.end()
         progress.ended()
     }
 }

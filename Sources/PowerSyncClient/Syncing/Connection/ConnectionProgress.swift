@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncProtocol
 
-/// What one connection has reached: the connection decides by it, and the status of the database is made from it.
+/// What one connection has reached: the connection decides by it, and the status of the file is made from it.
 ///
 /// Each event changes the facts first and then the status. After ``ended()`` events have no effect: what a method of the connector does
 /// after its connection has ended is not shown.
@@ -27,14 +27,14 @@ final class ConnectionProgress: Sendable {
     }
 
     private let facts = LatestValue(Facts())
-    private let status: LiveSyncStatus
+    private let status: FileStatus
     /// The version of the activity that the status shows; used inside changes of the status only.
     private let shownActivity = NIOLockedValueBox<UInt64?>(nil)
 
     /// Creates the progress of a connection that begins.
     ///
     /// - Parameter status: Shows it.
-    init(_ status: LiveSyncStatus) {
+    init(_ status: FileStatus) {
         self.status = status
     }
 
@@ -90,13 +90,23 @@ final class ConnectionProgress: Sendable {
         return announcement
     }
 
+    /// The connection begins: the status shows what it reaches.
+    ///
+    /// - Parameter dataWasCleared: Called when synced data was cleared; returns whether an iteration runs that deals with it.
+    func begins(_ dataWasCleared: @escaping @Sendable () -> Bool) {
+        status.lead { [weak self] in
+            self?.change { $0.applied = nil }
+            return dataWasCleared()
+        }
+    }
+
     /// The connection has ended because the app, or another connection, has asked for it: no error of it is left.
     func ended() {
         facts.update { facts in
             facts.isOver = true
             return true
         }
-        status.publish { status in
+        status.endLead { status in
             let (download, hadNews) = (status.download, status.isUploading || status.anyError != nil)
             status.download.showDisconnected()
             status.isUploading = false
@@ -166,11 +176,6 @@ extension ConnectionProgress {
         } show: {
             $0.download.show(stream)
         }
-    }
-
-    /// Synced data was cleared, and with it what was applied.
-    func dataWasCleared() {
-        change { $0.applied = nil }
     }
 }
 

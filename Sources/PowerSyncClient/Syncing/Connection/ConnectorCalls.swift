@@ -17,9 +17,9 @@ final class ConnectorCalls: Sendable {
     ///
     /// A call of a database looks the same wherever it comes from: the connector of an app has a database of its own to call, and only
     /// `uploadData` is handed one. So the task has to tell.
-    @TaskLocal static var connection: SyncGroup.ConnectionID?
+    @TaskLocal static var connection: ConnectionRules.ConnectionID?
 
-    private let connection: SyncGroup.ConnectionID
+    private let connection: ConnectionRules.ConnectionID
     private let clock: ElapsedClock
     private let state = NIOLockedValueBox(State())
 
@@ -28,7 +28,7 @@ final class ConnectorCalls: Sendable {
     /// - Parameters:
     ///   - connection: The connection.
     ///   - clock: Measures how long methods take.
-    init(of connection: SyncGroup.ConnectionID, clock: ElapsedClock) {
+    init(of connection: ConnectionRules.ConnectionID, clock: ElapsedClock) {
         self.connection = connection
         self.clock = clock
     }

@@ -2,21 +2,53 @@ import NIOConcurrencyHelpers
 
 /// The credentials of one connection: fetched when first needed, kept, renewed, dropped when the service refuses them.
 ///
-/// Requests of the download and the upload share one fetch. Fetching happens in ``run()``, so that a fetch survives
-/// the request that asked for it. A fetch that was overtaken by an invalidation goes on beside its successor, and is ignored.
+/// ```
+///            wanted                 fetched
+///  nothing ──────────► fetching ──────────────► credentials ◄─┐
+///    ▲  ▲                │  ▲                    │   │  ▲     │
+///    │  └──── failed ────┘  │ rejected   refresh │   │  │     │
+///    │                      └───── fetching ◄────┘   │  │     │
+///    │                             beside them ──────┼──┘ fetched, or failed
+///    └────────────────── rejected, invalidated ──────┘
+/// ```
+///
+/// At most one fetch counts, and all that wait share it; it survives the request that has asked for it. When the app invalidates
+/// credentials during a fetch, that fetch does not count any more, and another one begins at once for those that wait: the first may
+/// never return. What it returns has no effect. It goes on until its limit or the end of the connection: it may be in the middle of
+/// renewing a session.
 final class CredentialsCache: Sendable {
-    /// Resumed with `nil` when there is nothing to wait for.
-    private typealias Waiter = CheckedContinuation<ServiceCredentials?, any Error>
+    private struct State: WaitedState {
+        /// The credentials to use, if there are any.
+        var current: ServiceCredentials?
+        /// The fetch that counts, if one runs.
+        var fetch: UInt64?
+        /// The fetches that run.
+        var tasks: [UInt64: Task<Void, Never>] = [:]
+        var lastFetch: UInt64 = 0
+        /// The service that the last credentials were for.
+        var endpoint: ServiceEndpoint?
+        /// Whether the connection is over.
+        var isOver = false
+        /// Wait for the fetch, or for its beginning.
+        var waiters = Waiters<ServiceCredentials?>()
+
+        /// Ends a fetch.
+        ///
+        /// - Returns: The waiters; `nil` when the fetch does not count.
+        mutating func ended(_ number: UInt64) -> [Waiters<ServiceCredentials?>.Waiter]? {
+            tasks[number] = nil
+            guard fetch == number else { return nil }
+            fetch = nil
+            return waiters.takeAll()
+        }
+    }
+
+    private typealias Waiting = [Waiters<ServiceCredentials?>.Waiter]
 
     private let configuration: SyncClientConfiguration?
     private let fetch: @Sendable () async throws -> PowerSyncCredentials?
     private let endpointChanged: @Sendable (ServiceEndpoint) -> Void
-    private let state = NIOLockedValueBox(StateMachine<Waiter>())
-    private let lastID = NIOLockedValueBox<UInt64>(0)
-    /// Asks ``run()`` to fetch once more.
-    ///
-    /// Only the newest fetch counts, but none is left out: they are put in outside the lock, so that the newest need not be the last.
-    private let fetchRequests: (stream: AsyncStream<FetchID>, continuation: AsyncStream<FetchID>.Continuation)
+    private let state = NIOLockedValueBox(State())
 
     /// Creates an empty cache.
     ///
@@ -32,51 +64,6 @@ final class CredentialsCache: Sendable {
         self.configuration = configuration
         self.fetch = fetch
         self.endpointChanged = endpointChanged
-        fetchRequests = AsyncStream.makeStream(bufferingPolicy: .unbounded)
-    }
-
-    /// Fetches whenever it is asked to, until the task is cancelled.
-    func run() async {
-        await withTaskGroup(of: Step.self) { steps in
-            steps.addTask { await self.nextRequest() }
-            for await step in steps {
-                guard case .requested(let id) = step else { continue }
-                // Those that do not count any more go on until their limit: they may be in the middle of renewing a session.
-                steps.addTask {
-                    await self.fetch(id)
-                    return .fetched
-                }
-                steps.addTask { await self.nextRequest() }
-            }
-        }
-        for entry in state.withLockedValue({ $0.stopped() }) {
-            entry.waiter.resume(throwing: CancellationError())
-        }
-    }
-
-    private enum Step: Sendable {
-        case requested(FetchID)
-        case fetched
-        case cancelled
-    }
-
-    private func nextRequest() async -> Step {
-        for await id in fetchRequests.stream { return .requested(id) }
-        return .cancelled
-    }
-
-    private func fetch(_ id: FetchID) async {
-        do {
-            var credentials = try ServiceCredentials(try await fetch())
-            credentials.additionalHeaders = configuration?.httpClient.exchange.additionalHeaders ?? [:]
-            credentials.trustedAuthorities = configuration?.trustedAuthorities
-            credentials.httpClient = configuration?.httpClient
-            guard let news = state.withLockedValue({ $0.fetched(credentials, by: id) }) else { return }
-            if news.isOtherEndpoint { endpointChanged(credentials.endpoint) }
-            for entry in news.entries { entry.waiter.resume(returning: credentials) }
-        } catch {
-            for entry in state.withLockedValue({ $0.failed(id) }) { entry.waiter.resume(throwing: error) }
-        }
     }
 
     /// Credentials for a request: the cached ones, else fetched ones.
@@ -84,13 +71,11 @@ final class CredentialsCache: Sendable {
     /// - Throws: What the app's `fetchCredentials` throws, ``PowerSyncError`` when its result cannot be used, or
     ///   `CancellationError`.
     func credentials() async throws -> ServiceCredentials {
-        let credentials = try await wait { state, entry in
-            switch state.credentialsWanted(by: entry) {
-            case .use(let credentials): .resume(credentials)
-            case .fetch(let id): .fetch(id)
-            case .wait: .wait
-            case .fail: .fail
-            }
+        let credentials = try await state.wait { state in
+            if state.isOver { return .failure(CancellationError()) }
+            return state.current.map { .success($0) }
+        } whenWaiting: {
+            fetchIfAwaited()
         }
         guard let credentials else { throw CancellationError() }
         return credentials
@@ -114,52 +99,30 @@ final class CredentialsCache: Sendable {
     /// Replaces the cached credentials in the background; they stay in use until the new ones are there.
     ///
     /// - Parameter expiring: The credentials that expire; others that are there already are new enough.
-    /// - Returns: The new credentials; `nil`, at once, when somebody else is fetching already, or has.
+    /// - Returns: The new credentials. Those that are in use, at once, when a fetch runs already: the caller that has begun it gets its
+    ///   result.
     /// - Throws: As ``credentials()``. The old credentials then stay.
     func refresh(replacing expiring: ServiceCredentials?) async throws -> ServiceCredentials? {
-        try await wait { state, entry in
-            switch state.refreshWanted(by: entry, replacing: expiring) {
-            case .fetch(let id): .fetch(id)
-            case .none: .resume(nil)
-            }
+        try await state.wait { state in
+            if state.isOver { return .success(nil) }
+            let isReplaced = expiring != nil && state.current != nil && state.current != expiring
+            return state.fetch != nil || isReplaced ? .success(state.current) : nil
+        } whenWaiting: {
+            fetchIfAwaited()
         }
     }
 
-    private enum WaitAction {
-        case resume(ServiceCredentials?)
-        case fetch(FetchID)
-        case wait
-        case fail
-    }
-
-    private func wait(
-        _ transition: (inout StateMachine<Waiter>, StateMachine<Waiter>.Entry) -> WaitAction
-    ) async throws -> ServiceCredentials? {
-        let id = lastID.withLockedValue { id in
-            id += 1
-            return id
-        }
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (waiter: Waiter) in
-                let action = state.withLockedValue { state -> WaitAction in
-                    if Task.isCancelled { return .fail }
-                    return transition(&state, StateMachine<Waiter>.Entry(id: id, waiter: waiter))
-                }
-                switch action {
-                case .resume(let credentials): waiter.resume(returning: credentials)
-                case .fetch(let id): fetchRequests.continuation.yield(id)
-                case .wait: break
-                case .fail: waiter.resume(throwing: CancellationError())
-                }
-            }
-        } onCancel: {
-            state.withLockedValue { $0.cancelled(id: id) }?.waiter.resume(throwing: CancellationError())
-        }
-    }
-
-    /// Drops all credentials; those of a fetch in flight will not be used either, and who waits for it gets those of another one.
+    /// Drops all credentials; those of a fetch in flight will not be used either, and what waits for it gets those of another one.
     func invalidate() {
-        if let id = state.withLockedValue({ $0.invalidated() }) { fetchRequests.continuation.yield(id) }
+        state.withLockedValue { ($0.current, $0.fetch) = (nil, nil) }
+        fetchIfAwaited()
+    }
+
+    /// Drops credentials that the service refused or that expired, unless they have been replaced already.
+    func invalidate(_ rejected: ServiceCredentials) {
+        state.withLockedValue { state in
+            if state.current == rejected { state.current = nil }
+        }
     }
 
     /// The credentials to use, if there are any.
@@ -174,8 +137,47 @@ final class CredentialsCache: Sendable {
         current == credentials
     }
 
-    /// Drops credentials that the service refused or that expired, unless they have been replaced already.
-    func invalidate(_ rejected: ServiceCredentials) {
-        state.withLockedValue { $0.rejected(rejected) }
+    /// The connection is over: nothing is fetched any more, and what waits is cancelled.
+    ///
+    /// Cancels the fetches that run, and waits for their end.
+    func end() async {
+        let (tasks, waiters) = state.withLockedValue { state in
+            (state.current, state.fetch) = (nil, nil)
+            state.isOver = true
+            return (Array(state.tasks.values), state.waiters.takeAll())
+        }
+        for task in tasks { task.cancel() }
+        for waiter in waiters { waiter.resume(throwing: CancellationError()) }
+        for task in tasks { await task.value }
+    }
+
+    /// Begins a fetch if none runs that is waited for.
+    private func fetchIfAwaited() {
+        state.withLockedValue { state in
+            guard state.fetch == nil, !state.waiters.isEmpty else { return }
+            state.lastFetch += 1
+            let number = state.lastFetch
+            state.fetch = number
+            state.tasks[number] = Task { await run(number) }
+        }
+    }
+
+    private func run(_ number: UInt64) async {
+        do {
+            var credentials = try ServiceCredentials(try await fetch())
+            credentials.additionalHeaders = configuration?.httpClient.exchange.additionalHeaders ?? [:]
+            credentials.trustedAuthorities = configuration?.trustedAuthorities
+            credentials.httpClient = configuration?.httpClient
+            let (waiters, isOtherEndpoint) = state.withLockedValue { [credentials] state -> (Waiting, Bool) in
+                guard let waiters = state.ended(number) else { return ([], false) }
+                let isOther = state.endpoint != credentials.endpoint
+                (state.current, state.endpoint) = (credentials, credentials.endpoint)
+                return (waiters, isOther)
+            }
+            if isOtherEndpoint { endpointChanged(credentials.endpoint) }
+            for waiter in waiters { waiter.resume(returning: credentials) }
+        } catch {
+            for waiter in state.withLockedValue({ $0.ended(number) }) ?? [] { waiter.resume(throwing: error) }
+        }
     }
 }

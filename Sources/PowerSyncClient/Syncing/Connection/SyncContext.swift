@@ -50,12 +50,12 @@ struct SyncContext: Sendable {
 
     /// Creates the context of a connection.
     init(
-        connection: SyncGroup.ConnectionID,
+        connection: ConnectionRules.ConnectionID,
         database: LocalDatabase,
         app: any PowerSyncDatabaseProtocol,
         connector: any PowerSyncBackendConnectorProtocol,
         options: ConnectOptions,
-        status: LiveSyncStatus,
+        status: FileStatus,
         environment: SyncEnvironment,
         logger: any LoggerProtocol
     ) {

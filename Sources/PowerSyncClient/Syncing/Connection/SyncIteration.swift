@@ -307,8 +307,8 @@ extension SyncIteration {
     /// Replaces credentials that expire soon.
     private func refreshCredentials(replacing expiring: ServiceCredentials?) async {
         do {
-            let credentials = try await context.credentials.refresh(replacing: expiring) ?? context.credentials.current
-            // Somebody else fetches already, and the next keepalive finds out; or has.
+            let credentials = try await context.credentials.refresh(replacing: expiring)
+            // Another task fetches already, and the next keepalive finds out.
             guard let credentials, credentials != expiring else { return }
             context.log(.debug, "New credentials are available; connecting again.")
             events.send(.tokenRefreshed)

@@ -1,6 +1,6 @@
 extension PowerSyncDatabaseProtocol {
     /// Has the credentials fetched again; does nothing while disconnected, and for a database that is not one of this SDK.
     public func invalidateCredentials() async {
-        SyncedDatabase.behind(self)?.sync.invalidateCredentials()
+        SyncedDatabase.behind(self)?.sync.file.invalidateCredentials()
     }
 }

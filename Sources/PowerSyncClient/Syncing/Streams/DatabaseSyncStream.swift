@@ -5,23 +5,23 @@ import PowerSyncCore
 struct DatabaseSyncStream: SyncStream {
     let name: String
     let parameters: JsonParam?
-    /// The client of the database.
-    let client: SyncClient
+    /// The sync of the database.
+    let sync: SyncHandle
 
     func subscribe(ttl: TimeInterval?, priority: BucketPriority?) async throws -> any SyncStreamSubscription {
         if let priority, !(0...3).contains(priority.priorityCode) {
             throw PowerSyncError.noSubscriptionPriority(priority.priorityCode)
         }
-        let share = try await client.subscribe(
+        let share = try await sync.subscribe(
             to: try key,
             lifetime: try ttl.map(DatabaseSyncStream.lifetime),
             priority: priority?.priority
         )
-        return StreamSubscription(name: name, parameters: parameters, share: share, client: client)
+        return StreamSubscription(name: name, parameters: parameters, share: share, sync: sync)
     }
 
     func unsubscribeAll() async throws {
-        try await client.unsubscribeAll(from: try key)
+        try await sync.unsubscribeAll(from: try key)
     }
 
     /// What is stored; a key that would spoil the requests for other streams is not made.

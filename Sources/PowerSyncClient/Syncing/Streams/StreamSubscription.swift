@@ -8,15 +8,15 @@ final class StreamSubscription: SyncStreamSubscription {
     let name: String
     let parameters: JsonParam?
     private let key: StreamKey
-    private let client: SyncClient
+    private let sync: SyncHandle
     /// `nil` after the subscription has ended.
     private let share: NIOLockedValueBox<LiveStreams.Share?>
 
     /// Creates a handle that owns a share.
-    init(name: String, parameters: JsonParam?, share: LiveStreams.Share, client: SyncClient) {
+    init(name: String, parameters: JsonParam?, share: LiveStreams.Share, sync: SyncHandle) {
         self.name = name
         self.parameters = parameters
-        self.client = client
+        self.sync = sync
         key = share.key
         self.share = NIOLockedValueBox(share)
     }
@@ -26,7 +26,7 @@ final class StreamSubscription: SyncStreamSubscription {
     }
 
     func waitForFirstSync() async throws {
-        try await client.waitForStatus { [key] status in
+        try await sync.waitForStatus { [key] status in
             guard let stream = status.status(of: key) else { return false }
             if let unknown = stream.unknown { throw UnknownSyncStreamError(unknown) }
             return stream.lastSyncedAt != nil
@@ -42,7 +42,7 @@ final class StreamSubscription: SyncStreamSubscription {
             defer { share = nil }
             return share
         }
-        if let share { client.release(share) }
+        if let share { sync.release(share) }
     }
 }
 

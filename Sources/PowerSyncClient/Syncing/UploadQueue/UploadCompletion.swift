@@ -35,9 +35,9 @@ struct UploadCompletion: Sendable {
         // uploaded again.
         let sync = SyncedDatabase.behind(database)?.sync
         let now = SyncInstant(sync?.environment.now() ?? Date())
-        try await Task.ignoringCancellation { [database, lastID, group = sync?.group] in
+        try await Task.ignoringCancellation { [database, lastID, file = sync?.file] in
             try await database.writeToEngine { db in
-                if let group, group.isCleared(entry: lastID) { throw PowerSyncError.writesWereCleared }
+                if let file, file.isCleared(entry: lastID) { throw PowerSyncError.writesWereCleared }
                 for rejection in rejections {
                     try RejectedWrites.record(db, rejection.entry.clientId, reason: rejection.reason, at: now)
                 }

@@ -8,7 +8,7 @@ import Testing
 ///
 /// After each event, what the machine wants is checked against a model that knows one thing only: calls take effect in the order
 /// in which they are answered.
-@Suite struct SyncGroupInterleavingTests {
+@Suite struct ConnectionInterleavingTests {
     @Test(arguments: 1...40 as ClosedRange<UInt64>) func noCallWaitsForEverAndTheLastOneWins(seed: UInt64) {
         for part in 0..<50 as Range<UInt64> {
             let seed = seed &* 1_000 &+ part
@@ -22,14 +22,14 @@ import Testing
 
 /// One run: the machine, the outside world, and the model.
 private struct InterleavedRun {
-    typealias Machine = SyncGroup.StateMachine
+    typealias Machine = ConnectionRules
 
     private struct Call {
         /// Its place in the order of all calls.
         let place: Int
         let request: Machine.Request
-        let member: SyncGroup.MemberID
-        let inside: SyncGroup.ConnectionID?
+        let member: ConnectionRules.HandleID
+        let inside: ConnectionRules.ConnectionID?
         var isAnswered = false
         /// Whether its connection is opened although the call was answered.
         var isOpenedLater = false
@@ -38,25 +38,25 @@ private struct InterleavedRun {
     }
 
     private struct Connection {
-        let member: SyncGroup.MemberID
+        let member: ConnectionRules.HandleID
         var hasLoops = true
         var hasReturned = false
         /// The calls that its methods wait for.
-        var calls: Set<SyncGroup.CallID> = []
+        var calls: Set<ConnectionRules.CallID> = []
     }
 
     private var generator: SeededGenerator
     private var machine = Machine()
-    private var members: [SyncGroup.MemberID] = []
-    private var calls: [SyncGroup.CallID: Call] = [:]
-    private var connections: [SyncGroup.ConnectionID: Connection] = [:]
-    private var stopping: SyncGroup.ConnectionID?
-    private var opening: SyncGroup.CallID?
-    private var body: SyncGroup.CallID?
+    private var members: [ConnectionRules.HandleID] = []
+    private var calls: [ConnectionRules.CallID: Call] = [:]
+    private var connections: [ConnectionRules.ConnectionID: Connection] = [:]
+    private var stopping: ConnectionRules.ConnectionID?
+    private var opening: ConnectionRules.CallID?
+    private var body: ConnectionRules.CallID?
     /// Calls of the app that were not answered, in their order.
-    private var order: [SyncGroup.CallID] = []
+    private var order: [ConnectionRules.CallID] = []
     /// What the answers say: the connection that runs.
-    private var model: SyncGroup.ConnectionID?
+    private var model: ConnectionRules.ConnectionID?
 
     private(set) var problems: [String] = []
     /// What has happened, if it is described.
@@ -216,7 +216,7 @@ private struct InterleavedRun {
         }
     }
 
-    private mutating func open(_ connection: SyncGroup.ConnectionID, for call: SyncGroup.CallID) {
+    private mutating func open(_ connection: ConnectionRules.ConnectionID, for call: ConnectionRules.CallID) {
         expect(body == nil && opening == nil, "a connection is opened while somebody else is at work")
         for (id, other) in connections {
             expect(!other.hasLoops, "\(connection) is opened beside the loops of \(id)")
@@ -229,7 +229,7 @@ private struct InterleavedRun {
         model = connection
     }
 
-    private mutating func answer(_ id: SyncGroup.CallID, _ answer: Machine.Answer) {
+    private mutating func answer(_ id: ConnectionRules.CallID, _ answer: Machine.Answer) {
         guard let call = calls[id] else { return problems.append("\(id) is unknown") }
         let isOpenedLater = call.request == .connect && call.inside != nil
         expect(!call.isAnswered || isOpenedLater, "\(id) is answered twice")
@@ -301,7 +301,7 @@ private struct InterleavedRun {
     }
 
     /// No loops, and no methods but those that are not waited for and the caller's own.
-    private mutating func expectNothingLeft(for id: SyncGroup.CallID, _ call: Call) {
+    private mutating func expectNothingLeft(for id: ConnectionRules.CallID, _ call: Call) {
         expect(stopping == nil, "\(id) does not wait for loops")
         for (connection, state) in connections where !state.hasReturned && !state.hasLoops {
             expect(connection == call.inside, "\(id) does not wait for the methods of \(connection)")

@@ -2,63 +2,45 @@ import GRDB
 import PowerSyncCore
 import PowerSyncProtocol
 
-/// Connects one database with the sync service.
+/// The part that one handle of a file has in its sync.
 ///
-/// A connection is a ``Connection``, owned by the database's ``SyncGroup``. This type starts and ends connections, one
-/// after the other, and answers for the status.
-final class SyncClient: Sendable {
-    /// The status of the database, live.
-    let status = LiveSyncStatus()
-
+/// A connection is a ``Connection``, owned by the file's ``FileSync``.
+struct SyncHandle: Sendable {
+    /// The status of the file, as this handle shows it.
+    let status: LiveSyncStatus
+    /// The handle's access to the file.
     let database: LocalDatabase
-    let group: SyncGroup
+    /// What all handles of the file share.
+    let file: FileSync
     let logger: any LoggerProtocol
     let environment: SyncEnvironment
-    /// This database's number in the group.
-    let member: SyncGroup.MemberID
-    /// Keeps the status up to date while others sync.
-    let follower: OfflineStatusFollower
+    /// Tells the handle from others of the file.
+    let id: ConnectionRules.HandleID
 
-    /// Creates a client that is not connected.
+    /// Creates the part of a handle, which is not connected.
     ///
     /// - Parameters:
-    ///   - database: The database on disk.
-    ///   - group: What databases of the same file share.
+    ///   - database: The handle's access to the file.
     ///   - logger: Receives messages.
     ///   - environment: The outside world.
-    init(
-        database: LocalDatabase,
-        group: SyncGroup,
-        logger: any LoggerProtocol,
-        environment: SyncEnvironment = .live
-    ) {
+    init(database: LocalDatabase, logger: any LoggerProtocol, environment: SyncEnvironment = .live) {
         self.database = database
-        self.group = group
         self.logger = logger
         self.environment = environment
-        let member = group.add(status)
-        self.member = member
-        follower = OfflineStatusFollower(database: database, group: group, member: member, status: status)
-        database.syncState.onReset { [weak group] offline in group?.syncStateWasReset(to: offline) }
+        file = database.file.shared { FileSync() }
+        status = LiveSyncStatus(of: database.file.status)
+        id = file.newHandle()
     }
 
-    deinit {
-        group.remove(member)
-        // Nothing changes any more: flows end instead of waiting for ever.
+    /// The handle is gone: nothing changes any more, so flows end instead of waiting for ever.
+    func end() {
+        file.remove(id)
         status.finish()
     }
 
-    /// The database has been opened.
+    /// Starts a connection, after ending the one of the file.
     ///
-    /// - Parameter offline: What the database knows of earlier connections.
-    func databaseDidOpen(_ offline: DownloadStatus) {
-        status.offlineStateLoaded(offline)
-        follower.start()
-    }
-
-    /// Starts a connection, after ending the one of the group.
-    ///
-    /// Does not wait for the connection. ``SyncGroup/StateMachine`` tells what this and the other calls wait for.
+    /// Does not wait for the connection. ``ConnectionRules`` tell what this and the other calls wait for.
     ///
     /// - Parameters:
     ///   - connector: The app's backend.
@@ -71,7 +53,7 @@ final class SyncClient: Sendable {
         database app: any PowerSyncDatabaseProtocol
     ) async throws {
         try await openDatabase()
-        try await group.connect(member, connections(connector: connector, options: options, database: app))
+        try await file.call(.connect, by: id, connections(connector: connector, options: options, database: app))
     }
 
     /// Makes connections.
@@ -81,15 +63,15 @@ final class SyncClient: Sendable {
         connector: any PowerSyncBackendConnectorProtocol,
         options: ConnectOptions,
         database app: any PowerSyncDatabaseProtocol
-    ) -> @Sendable (SyncGroup.ConnectionID) -> Connection {
-        { [database, status, environment, logger, group] id in
+    ) -> @Sendable (ConnectionRules.ConnectionID) -> Connection {
+        { [database, environment, logger, file] id in
             let context = SyncContext(
                 connection: id,
                 database: database,
                 app: app,
                 connector: connector,
                 options: options,
-                status: status,
+                status: database.file.status,
                 environment: environment,
                 logger: logger
             )
@@ -99,45 +81,39 @@ final class SyncClient: Sendable {
                     tag: LogTag.database
                 )
             }
-            return Connection(id: id, context: context, status: status) { group.liveStreams.keys }
+            return Connection(id: id, context: context) { file.liveStreams.keys }
         }
     }
 
-    /// Ends this database's connection and waits for its end.
+    /// Ends this handle's connection and waits for its end.
     func disconnect() async {
-        await group.disconnect(member)
-        follower.connectionEnded()
+        _ = try? await file.call(.disconnect, by: id)
     }
 
-    /// Drops the credentials of the running connection.
-    func invalidateCredentials() {
-        group.invalidateCredentials()
-    }
-
-    /// Runs `body` while nobody syncs the file, and nobody can start to.
+    /// Runs `body` while the file is not connected, and cannot be.
     ///
-    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when somebody does; what `body` throws.
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when it is; what `body` throws.
     func whileDisconnected<Result>(_ body: () async throws -> Result) async throws -> Result {
-        try await group.whileDisconnected(by: member, body)
+        try await file.call(.changeSchema, by: id, andDo: body)
     }
 
-    /// Ends the group's connection and clears the database in one transaction.
+    /// Ends the file's connection and clears the database in one transaction.
     ///
-    /// The statuses of all members start over, by way of ``SyncStateObserver``.
+    /// The status starts over, by way of ``SyncStateObserver``.
     ///
     /// - Parameter clear: Deletes the data.
     /// - Throws: What `clear` throws, or an error when the database cannot be opened.
     func disconnectAndClear(_ clear: @escaping @Sendable (Database) throws -> Void) async throws {
-        try await group.whileStopped(by: member) {
-            // Also for a cancelled task, such as one of the connector: who signs out wants the data gone.
-            try await Task.ignoringCancellation { [database, group] in
+        try await file.call(.clear, by: id) {
+            // Also for a cancelled task, such as one of the connector: after a sign-out the data must be gone.
+            try await Task.ignoringCancellation { [database, file] in
                 try await database.write { db in
                     let lastEntry = try UploadQueue.sequence(db)
                     try clear(db)
                     db.afterNextTransaction { _ in
                         // A handle whose subscription the next transaction stores is a new one.
-                        group.liveStreams.forgetAll()
-                        if let lastEntry { group.uploadQueueWasCleared(through: lastEntry) }
+                        file.liveStreams.forgetAll()
+                        if let lastEntry { file.uploadQueueWasCleared(through: lastEntry) }
                     }
                 }
             }
@@ -146,8 +122,7 @@ final class SyncClient: Sendable {
 
     /// Disconnects for good; waits for a status end with an error, and flows end.
     func close() async {
-        await group.close(member)
-        await follower.stop()
+        _ = try? await file.call(.close, by: id)
         status.finish()
     }
 
@@ -179,23 +154,25 @@ final class SyncClient: Sendable {
     ///
     /// - Throws: ``CheckpointRequestError``, `CancellationError`.
     func requestCheckpoint() async throws -> any CheckpointRequest {
-        guard let connection = group.connection(of: member) else { throw CheckpointRequestError.notConnecting }
-        return try await connection.requestCheckpoint()
+        guard !file.isClosed(id), let connection = file.connection else {
+            throw CheckpointRequestError.notConnecting
+        }
+        return try await connection.requestCheckpoint(shownBy: status)
     }
 
     private func openDatabase() async throws {
-        guard !group.isClosed(member) else { throw PowerSyncError.databaseIsClosed }
+        guard !file.isClosed(id) else { throw PowerSyncError.databaseIsClosed }
         try await database.read { _ in }
     }
 }
 
 // Sync streams.
-extension SyncClient {
+extension SyncHandle {
     /// A handle on a stream.
     ///
     /// Has no effect.
     func syncStream(name: String, params: JsonParam?) -> any SyncStream {
-        DatabaseSyncStream(name: name, parameters: params, client: self)
+        DatabaseSyncStream(name: name, parameters: params, sync: self)
     }
 
     /// Stores a subscription and counts a handle.
@@ -209,7 +186,7 @@ extension SyncClient {
     func subscribe(to key: StreamKey, lifetime: Int64?, priority: Priority?) async throws -> LiveStreams.Share {
         try await openDatabase()
         let now = SyncInstant(environment.now())
-        return try await database.write { [liveStreams = group.liveStreams, stored = subscriptionStored] db in
+        return try await database.write { [liveStreams = file.liveStreams, stored = subscriptionStored] db in
             // Counted before it is committed: an iteration that starts in between must not delete a subscription without time to
             // live. And counted here, because a clear, or the end of all subscriptions, counts before or after this transaction.
             let share = liveStreams.retain(key)
@@ -227,7 +204,7 @@ extension SyncClient {
     /// Ends all subscriptions of a stream.
     func unsubscribeAll(from key: StreamKey) async throws {
         try await openDatabase()
-        try await database.write { [liveStreams = group.liveStreams, stored = subscriptionStored] db in
+        try await database.write { [liveStreams = file.liveStreams, stored = subscriptionStored] db in
             try StreamSubscriptions.unsubscribeAll(db, key)
             let status = try StreamSubscriptions.status(db, of: key)
             db.afterNextTransaction { _ in
@@ -240,9 +217,9 @@ extension SyncClient {
 
     /// A handle has ended.
     func release(_ share: LiveStreams.Share) {
-        if group.liveStreams.release(share) {
+        if file.liveStreams.release(share) {
             // The table has not changed: data stays until the time to live is over.
-            group.subscriptionsChanged(by: member)
+            file.subscriptionsChanged()
         }
     }
 
@@ -251,8 +228,8 @@ extension SyncClient {
     /// To be called when the transaction was committed, before another one begins: so subscriptions are shown in the order of their
     /// transactions, each at the same cost, however many there are.
     private var subscriptionStored: @Sendable (StreamStatus?) -> Void {
-        { [group, member, status] stream in
-            if group.subscriptionsChanged(by: member, stored: stream) { return }
+        { [file, status = database.file.status] stream in
+            if file.subscriptionsChanged(stored: stream) { return }
             if let stream { status.subscriptionStored(stream) }
         }
     }

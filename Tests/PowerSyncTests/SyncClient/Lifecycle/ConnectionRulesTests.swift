@@ -4,14 +4,14 @@ import Testing
 @testable import PowerSyncClient
 
 /// The table of calls, row by row.
-@Suite struct SyncGroupStateMachineTests {
-    typealias Machine = SyncGroup.StateMachine
+@Suite struct ConnectionRulesTests {
+    typealias Machine = ConnectionRules
 
     /// A machine with two members.
     private struct Bench {
         var machine = Machine()
-        let first: SyncGroup.MemberID
-        let second: SyncGroup.MemberID
+        let first: ConnectionRules.HandleID
+        let second: ConnectionRules.HandleID
 
         init() {
             first = machine.joined()
@@ -20,15 +20,15 @@ import Testing
 
         mutating func call(
             _ request: Machine.Request,
-            by member: SyncGroup.MemberID? = nil,
-            inside connection: SyncGroup.ConnectionID? = nil
-        ) -> (id: SyncGroup.CallID, actions: [Machine.Action]) {
+            by member: ConnectionRules.HandleID? = nil,
+            inside connection: ConnectionRules.ConnectionID? = nil
+        ) -> (id: ConnectionRules.CallID, actions: [Machine.Action]) {
             let id = machine.newCall()
             return (id, machine.called(id, request, by: member ?? first, inside: connection))
         }
 
         /// Opens a connection, which nobody prevents.
-        mutating func open(by member: SyncGroup.MemberID? = nil) throws -> SyncGroup.ConnectionID {
+        mutating func open(by member: ConnectionRules.HandleID? = nil) throws -> ConnectionRules.ConnectionID {
             let (id, actions) = call(.connect, by: member)
             guard case .open(let connection, for: id)? = actions.first else { throw NotOpened() }
             #expect(machine.opened(by: id) == [.answer(id, .opened(connection))])
@@ -36,14 +36,17 @@ import Testing
         }
 
         /// Opens the connection that a machine wants to open.
-        mutating func open(_ actions: [Machine.Action], for call: SyncGroup.CallID) throws -> SyncGroup.ConnectionID {
+        mutating func open(
+            _ actions: [Machine.Action],
+            for call: ConnectionRules.CallID
+        ) throws -> ConnectionRules.ConnectionID {
             guard case .open(let connection, for: call)? = actions.last else { throw NotOpened() }
             #expect(machine.opened(by: call) == [.answer(call, .opened(connection))])
             return connection
         }
 
         /// Stops a connection that runs, down to the methods of its connector.
-        mutating func stopLoops(of connection: SyncGroup.ConnectionID) {
+        mutating func stopLoops(of connection: ConnectionRules.ConnectionID) {
             #expect(call(.disconnect).actions == [.stop(connection)])
             #expect(machine.loopsEnded(of: connection) == [])
         }
@@ -55,8 +58,7 @@ import Testing
         var bench = Bench()
         let connection = try bench.open()
         #expect(bench.machine.running?.connection == connection)
-        #expect(bench.machine.running?.member == bench.first)
-        #expect(bench.machine.syncing == bench.first)
+        #expect(bench.machine.running?.handle == bench.first)
         #expect(!bench.machine.isQuiet)
     }
 
@@ -66,10 +68,8 @@ import Testing
         let (call, actions) = bench.call(.connect)
         #expect(actions == [.stop(connection)])
         #expect(bench.machine.running == nil && !bench.machine.isQuiet)
-        #expect(bench.machine.syncing == (ofAnother ? bench.second : bench.first))
         #expect(bench.machine.loopsEnded(of: connection).isEmpty)
         #expect(bench.machine.isQuiet)
-        #expect(bench.machine.syncing == nil)
         let next = try bench.open(bench.machine.returned(connection), for: call)
         #expect(next != connection)
         #expect(bench.machine.running?.connection == next)

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import PowerSyncCore
 
-extension SyncClient {
+extension SyncHandle {
     /// Syncs until everything is uploaded and downloaded, or until a deadline.
     ///
     /// - Parameters:
@@ -24,13 +24,15 @@ extension SyncClient {
             isComplete = try await isDone(before: deadline, clock) {
                 let start = try await self.database.read { try UploadQueue.position($0) }
                 call.withLockedValue { $0.start = start }
-                let (connection, isNew) = try await self.group.joinOrConnect(
-                    self.member,
+                let answer = try await self.file.call(
+                    .syncOnce,
+                    by: self.id,
                     self.connections(connector: connector, options: options, database: app)
                 )
+                guard let connection = answer.connection else { throw PowerSyncError.disconnectedWhileSyncingOnce }
                 call.withLockedValue { call in
                     call.progress = connection.progress
-                    if isNew { call.connection = connection }
+                    if answer.answer == .opened(connection.id) { call.connection = connection }
                 }
                 try await self.waitUntilSynced(connection.progress)
             }
@@ -98,15 +100,14 @@ extension SyncClient {
         guard let connection else { return }
         let (ended, end) = AsyncStream.makeStream(of: Void.self)
         // It may outlive this call, by ``Connection/returnLimit``.
-        Task { [group, member, id = connection.id] in
-            await group.end(id, of: member)
+        Task { [file, id, ending = connection.id] in
+            _ = try? await file.call(.endOnce(ending), by: id)
             end.finish()
         }
         await Task.ignoringCancellation {
             await connection.waitForLoops()
             _ = try? await self.isDone(before: deadline, clock) { for await _ in ended {} }
         }
-        follower.connectionEnded()
     }
 
     /// Waits until a connection has uploaded and downloaded everything.
