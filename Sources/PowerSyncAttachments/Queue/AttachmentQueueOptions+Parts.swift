@@ -29,40 +29,33 @@ extension AttachmentQueueOptions {
             } else {
                 AttachmentPaths(directory: directory, locate: { "\(directory)/\($0)" })
             }
-        let engine = TransferEngine(
-            context: TransferContext(
-                transport: storage.transport(over: localStorage),
-                keepsPartialDownloads: storage.keepsPartialDownloads,
-                localStorage: localStorage,
-                service: service,
-                directory: directory,
-                paths: paths,
-                errorHandler: errorHandler,
-                options: transferOptions,
-                logger: logger,
-                table: table,
-                progress: TransferProgressHub(),
-                clock: ElapsedClock(environment.clock),
-                random: environment.random,
-                isDatabaseClosed: db.closedCheck(),
-                now: environment.now
-            )
+        let transfers = TransferContext(
+            transport: storage.transport(over: localStorage),
+            keepsPartialDownloads: storage.keepsPartialDownloads,
+            localStorage: localStorage,
+            service: service.sibling(),
+            directory: directory,
+            paths: paths,
+            errorHandler: errorHandler,
+            options: transferOptions,
+            logger: logger,
+            table: table,
+            progress: TransferProgressHub(),
+            clock: ElapsedClock(environment.clock),
+            random: environment.random,
+            isDatabaseClosed: db.closedCheck(),
+            now: environment.now
         )
         return AttachmentQueueParts(
             db: db,
             service: service,
-            localStorage: localStorage,
-            logger: logger,
-            engine: engine,
-            paths: paths,
-            table: table,
+            transfers: transfers,
             tableName: tableName,
             directory: directory,
             subdirectories: subdirectories,
             interval: syncInterval > .zero ? min(syncInterval, Argument.longestTime) : nil,
-            downloads: downloadAttachments,
             archivesOnlyAfterFirstSync: archiveOnlyAfterFirstSync,
-            environment: environment,
+            now: environment.now,
             references: references
         )
     }

@@ -17,7 +17,7 @@ final class SharedAttachmentTable: Sendable {
     }
 
     /// Held while rows are read and written.
-    let lock = AsyncLock()
+    let lock = AttachmentService.newLock()
     /// What identifies the database: kept, so that nothing else gets its identity.
     private let owner: (any Sendable)?
     /// Where files are being written: shared with the other tables of the database, whose queues may have the same directory.

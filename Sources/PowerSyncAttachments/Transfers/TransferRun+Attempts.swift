@@ -84,22 +84,20 @@ extension TransferRun {
         }
     }
 
-    /// Writes a result, unless the run has ended.
+    /// Writes a result, unless the run is ending.
     private func commit(_ attachment: Attachment, _ completion: TransferAttempt.Completion) async throws {
-        try await gate.withLockIgnoringCancellation {
-            guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
-            var result = completion.result
-            if let source = completion.temporaryPath, case .downloaded(let path, let size) = result {
-                try await checkMayReplaceFile(at: path, for: attachment.id)
-                result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
-            }
-            let outcome = TransferOutcome(started: attachment, result: result)
-            do {
-                // A file under its name without a row that says so would never be removed.
-                try await Task.ignoringCancellation { try await self.write(outcome) }
-            } catch {
-                throw TransferAttempt.Failure.notWritten(error)
-            }
+        guard state.withLockedValue({ $0.phase == .running }) else { throw CancellationError() }
+        var result = completion.result
+        if let source = completion.temporaryPath, case .downloaded(let path, let size) = result {
+            try await checkMayReplaceFile(at: path, for: attachment.id)
+            result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
+        }
+        let outcome = TransferOutcome(started: attachment, result: result)
+        do {
+            // A file under its name without a row that says so would never be removed.
+            try await Task.ignoringCancellation { try await self.write(outcome) }
+        } catch {
+            throw TransferAttempt.Failure.notWritten(error)
         }
     }
 
@@ -113,13 +111,34 @@ extension TransferRun {
     }
 
     private func write(_ outcome: TransferOutcome) async throws {
-        try await context.service.withContext { [context] table in
-            guard case .removeFile(let path) = try await table.commit(outcome) else { return }
+        let isWritten = try await context.service.withContext { [self] table in
+            let followUp = try await writing.withLock { () -> CommitFollowUp? in
+                // The app's storage may have kept the attempt until after the end of the run.
+                guard state.withLockedValue({ $0.phase != .ended }) else { return nil }
+                return try await table.commit(outcome)
+            }
+            guard case .removeFile(let path) = followUp else { return followUp != nil }
             do {
                 try await context.localStorage.deleteFile(filePath: path)
             } catch {
                 context.log(.warning, "A file without a row is left: \(error.localizedDescription)")
             }
+            return true
+        }
+        guard !isWritten else { return }
+        await discardFile(of: outcome)
+        throw CancellationError()
+    }
+
+    /// Removes the file of a download whose row is not written, unless a row leads to it.
+    private func discardFile(of outcome: TransferOutcome) async {
+        guard case .downloaded(let path, _) = outcome.result else { return }
+        do {
+            // No row has an empty id.
+            let isUsed = try await context.service.withContext { try await $0.isFileShared(path: path, besides: "") }
+            if !isUsed { try await context.removeFile(at: path) }
+        } catch {
+            context.log(.warning, "A file without a row is left: \(error.localizedDescription)")
         }
     }
 

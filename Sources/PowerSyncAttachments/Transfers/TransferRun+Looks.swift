@@ -97,7 +97,7 @@ extension TransferRun {
                     state.schedule.ended(attachment.id)
                     continue
                 }
-                state.tasks[ExactText(attachment.id)] = Task { [hopefulLooks = state.hopefulLooks] in
+                state.tasks[ExactText(attachment.id)] = LeavableTask { [hopefulLooks = state.hopefulLooks] in
                     let isRefused = await self.attempt(attachment) == .refused
                     self.attemptEnded(attachment, refusedAfter: isRefused ? hopefulLooks : nil)
                 }
