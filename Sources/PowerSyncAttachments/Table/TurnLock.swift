@@ -46,16 +46,12 @@ final class TurnLock: Sendable {
         }
     }
 
-    /// The turn of a task that can be left behind.
-    private struct Holder {
-        let owner: ObjectIdentifier?
-        let leave: @Sendable (any Error) -> Void
-    }
-
     private struct State: WaitedState {
         var isHeld = false
-        /// `nil` while the lock is free, and while a turn has it that is not left behind.
-        var holder: Holder?
+        /// Leaves the turn behind that has the lock; `nil` while none has it, or one that is not left behind.
+        var leave: (@Sendable (any Error) -> Void)?
+        /// Whose turn it is.
+        var owner: ObjectIdentifier?
         /// The error for those that insist, while a turn has the lock that is overdue.
         var overdue: (any Error)?
         /// How many wait that leave the turns before them behind.
@@ -111,7 +107,7 @@ final class TurnLock: Sendable {
         defer { turn.end() }
         let task = LeavableTask { try await turn.run(body) }
         let isInsistedOn = state.withLockedValue { state in
-            state.holder = Holder(owner: owner) { task.leave(throwing: $0) }
+            (state.leave, state.owner) = ({ task.leave(throwing: $0) }, owner)
             return state.insisting > 0
         }
         if isInsistedOn { task.leave(throwing: error) }
@@ -154,24 +150,24 @@ final class TurnLock: Sendable {
     }
 
     private func insist() {
-        let holder = state.withLockedValue { state in
+        let leave = state.withLockedValue { state in
             state.insisting += 1
-            return state.holder
+            return state.leave
         }
-        holder?.leave(error)
+        leave?(error)
     }
 
     /// Leaves the turn behind that has the lock, if it is one of an owner; it gets a `CancellationError`.
     func leave(turnOf owner: ObjectIdentifier) {
-        let holder = state.withLockedValue { $0.holder }
-        if holder?.owner == owner { holder?.leave(CancellationError()) }
+        let leave = state.withLockedValue { $0.owner == owner ? $0.leave : nil }
+        leave?(CancellationError())
     }
 
     private func unlock() {
         let next = state.withLockedValue { state in
             let next = state.waiters.takeFirst()
             state.isHeld = next != nil
-            (state.holder, state.overdue) = (nil, nil)
+            (state.leave, state.owner, state.overdue) = (nil, nil, nil)
             return next
         }
         next?.resume()

@@ -98,7 +98,7 @@ extension TransferRun {
                     continue
                 }
                 state.tasks[ExactText(attachment.id)] = LeavableTask { [hopefulLooks = state.hopefulLooks] in
-                    let isRefused = await self.attempt(attachment) == .refused
+                    let isRefused = await self.isRefused(attachment)
                     self.attemptEnded(attachment, refusedAfter: isRefused ? hopefulLooks : nil)
                 }
             }
