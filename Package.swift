@@ -1,76 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// What is built, from the top: kinds of targets, traits, platforms, products of other packages, and the package itself. It is longer than
-// other files are: SwiftPM reads one.
-
-// MARK: - Kinds of targets
-
-/// What every target is built with.
-let settings: [SwiftSetting] = [
-    // `any P` is spelled out, so that the cost of an existential is visible.
-    .enableUpcomingFeature("ExistentialAny"),
-    // A member is found only if its module is imported in the same file.
-    .enableUpcomingFeature("MemberImportVisibility"),
-    // `import` is internal unless it says `package` or `public`.
-    .enableUpcomingFeature("InternalImportsByDefault"),
-]
-
-/// A nonisolated async function runs where its caller runs.
-///
-/// Not in the SDK: apps conform `@MainActor` types to its protocols, and Swift 6.3 takes the methods of such a type off the
-/// main actor when the protocol's module is built with this feature.
-let nonsending: SwiftSetting = .enableUpcomingFeature("NonisolatedNonsendingByDefault")
-
-/// The SDK, as apps import it.
-func sdk(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
-}
-
-/// A library in `Sources`.
-func module(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
-}
-
-/// A library that touches memory by pointers, its own or that of C: every unsafe use is marked.
-func marked(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending, .strictMemorySafety()])
-}
-
-/// A command in `Sources`.
-func executable(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
-}
-
-/// The tests of one module, in `Tests`.
-func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
-}
-
-/// Tests that take long, in `Tests/Heavy`; scripts/run-tests begins with them.
-func heavyTests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(
-        name: name,
-        dependencies: dependencies,
-        path: "Tests/Heavy/\(name)",
-        swiftSettings: settings + [nonsending]
-    )
-}
-
-/// What several targets of tests share, in `Tests`.
-func testSupport(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .target(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: settings + [nonsending])
-}
-
-/// A command that tests start and may kill, in `Tests`.
-func testWorker(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .executableTarget(
-        name: name,
-        dependencies: dependencies,
-        path: "Tests/\(name)",
-        swiftSettings: settings + [nonsending]
-    )
-}
+// From the top: the package with its products, traits and dependencies; how each kind of target is built; the products of other
+// packages; and the targets, room by room. It is longer than other files are: SwiftPM reads one.
 
 // MARK: - Traits and platforms
 
@@ -83,58 +15,6 @@ let anyTrait: TargetDependencyCondition? = .when(traits: ["Service", "Testing", 
 /// Hummingbird needs macOS 14, and SwiftPM has one floor for all targets: who builds the service on macOS sets this variable,
 /// as the Makefile does.
 let macOS: SupportedPlatform = Context.environment["POWERSYNC_SERVICE"] == nil ? .macOS(.v13) : .macOS(.v14)
-
-/// Where `URLSession` is a part of the system.
-let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
-
-/// Where it is not.
-let otherPlatforms: [Platform] = [.linux, .android, .windows, .wasi, .openbsd, .custom("freebsd")]
-
-// MARK: - Products of other packages
-
-extension Target.Dependency {
-    static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
-    static let grdb = product(name: "GRDB", package: "GRDB.swift")
-    static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
-    static let hummingbird = product(name: "Hummingbird", package: "hummingbird", condition: service)
-    static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird", condition: service)
-    static let hummingbirdTesting = product(name: "HummingbirdTesting", package: "hummingbird", condition: service)
-    static let jwtKit = product(name: "JWTKit", package: "jwt-kit", condition: serviceOrTesting)
-    static let argumentParser = product(
-        name: "ArgumentParser",
-        package: "swift-argument-parser",
-        condition: serviceOrGenerate
-    )
-    static let crypto = product(name: "Crypto", package: "swift-crypto")
-    static let inMemoryTracing = product(
-        name: "InMemoryTracing",
-        package: "swift-distributed-tracing",
-        condition: service
-    )
-    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing", condition: serviceOrTesting)
-    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types", condition: service)
-    static let inMemoryLogging = product(name: "InMemoryLogging", package: "swift-log")
-    static let logging = product(name: "Logging", package: "swift-log")
-    static let metrics = product(name: "Metrics", package: "swift-metrics", condition: serviceOrTesting)
-    static let nioConcurrencyHelpers = product(name: "NIOConcurrencyHelpers", package: "swift-nio")
-    static let nioCore = product(name: "NIOCore", package: "swift-nio")
-    static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
-    static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
-    static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
-    static let nioWebSocket = product(name: "NIOWebSocket", package: "swift-nio")
-    static let nioHTTPCompression = product(name: "NIOHTTPCompression", package: "swift-nio-extras")
-    static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
-    static let nioHTTPTypesHTTP1 = product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
-    static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
-    static let prometheus = product(name: "Prometheus", package: "swift-prometheus", condition: service)
-    static let serviceLifecycle = product(
-        name: "ServiceLifecycle",
-        package: "swift-service-lifecycle",
-        condition: serviceOrTesting
-    )
-    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle", condition: service)
-    static let yams = product(name: "Yams", package: "Yams", condition: anyTrait)
-}
 
 // MARK: - The package
 
@@ -192,437 +72,594 @@ let package = Package(
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.3.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
-    targets: [
-        // Both ends of the wire.
-        marked("PowerSyncProtocol", [.nioCore]),
-
-        // What apps upload and backends answer, for the public interface of both.
-        module("PowerSyncUpload", ["PowerSyncProtocol", .nioCore]),
-
-        // Checking tokens, for the service and for backends.
-        module("PowerSyncAuth", ["PowerSyncProtocol", .crypto, .jwtKit, .nioConcurrencyHelpers]),
-
-        // zlib comes with every system, and NIO's HTTP compression links it already.
-        .systemLibrary(name: "CZlib"),
-        marked("RSocket", ["CZlib", .nioConcurrencyHelpers, .nioCore, .nioWebSocket]),
-
-        // SQLite for both ends.
-        module("PowerSyncSQLite", [.grdb, .grdbSQLite, .nioConcurrencyHelpers]),
-
-        // The client.
-        module(
-            "PowerSyncCore",
-            ["PowerSyncProtocol", "PowerSyncSQLite", .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore]
-        ),
-        // One HTTP request: what the client's transports are made on, and what URLSession does for them.
-        module("PowerSyncHTTP", ["CZlib", .nioCore, .nioHTTP1, .nioSSL]),
-        module("PowerSyncURLSession", ["PowerSyncHTTP", .nioConcurrencyHelpers, .nioCore, .nioHTTP1]),
-        // Whoever imports a module sees the members of all that it imports, and AsyncHTTPClient imports much. So PowerSync links this
-        // target without importing it, and reaches it by one C function.
-        module(
-            "PowerSyncNIO",
-            [
-                "PowerSyncHTTP", .asyncHTTPClient, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression,
-                .nioSSL,
-            ]
-        ),
-        .target(name: "CPowerSyncNIO"),
-        // Everything of the SDK but attachments.
-        sdk(
-            "PowerSyncClient",
-            [
-                "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket",
-                // Elsewhere it would bring FoundationNetworking, and with that libcurl.
-                .target(name: "PowerSyncURLSession", condition: .when(platforms: applePlatforms)),
-                // On Apple platforms `URLSession` does it; there `PowerSyncNIO` is for apps that ask for it.
-                .target(name: "PowerSyncNIO", condition: .when(platforms: otherPlatforms)),
-                .target(name: "CPowerSyncNIO", condition: .when(platforms: otherPlatforms)),
-                .crypto, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
-                .nioWebSocket,
-            ]
-        ),
-        // Files beside rows: metadata in a table, contents in any storage.
-        sdk(
-            "PowerSyncAttachments",
-            [
-                "PowerSyncClient", "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", .crypto,
-                .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-            ]
-        ),
-        // The product: both, and the pages.
-        sdk("PowerSync", ["PowerSyncAttachments", "PowerSyncClient"]),
-        module("PowerSyncGRDB", ["PowerSync", "PowerSyncCore", .grdb]),
-        // What the SDK says, for swift-log: apps that do without have no logger of another package in their interface.
-        module("PowerSyncLogging", ["PowerSync", .logging]),
-        // Attachments in S3, for servers and development: it signs with the storage's own keys.
-        module("PowerSyncS3", ["PowerSync", .crypto]),
-        module(
-            "PowerSyncTesting",
-            [
-                "PowerSync", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncServiceCore",
-                "PowerSyncSyncConfig", .logging, .nioConcurrencyHelpers, .nioCore,
-            ]
-        ),
-
-        // The app's own backend: the other end of uploads, and tokens. It knows neither the client nor the service.
-        module(
-            "PowerSyncBackend",
-            ["PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .crypto, .grdb, .grdbSQLite]
-        ),
-        module(
-            "PowerSyncBackendHummingbird",
-            ["PowerSyncBackend", "PowerSyncUpload", .grdb, .httpTypes, .hummingbird, .nioCore]
-        ),
-
-        // The service.
-        module("PowerSyncSyncConfig", ["PowerSyncProtocol", .yams]),
-        // What every source and every storage shares; knows none of them, and no HTTP.
-        module(
-            "PowerSyncServiceCore",
-            [
-                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncUpload", .crypto, .logging,
-                .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing, .yams,
-            ]
-        ),
-        module(
-            "PowerSyncServiceSQLite",
-            [
-                "CZlib", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSQLite",
-                "PowerSyncSyncConfig", "PowerSyncUpload", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
-            ]
-        ),
-        // PostgreSQL's own client library: libpq-dev on Debian, libpq of Homebrew.
-        .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
-        marked(
-            "PowerSyncServicePostgres",
-            [
-                "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .crypto, .logging,
-                .nioConcurrencyHelpers, .nioCore,
-            ]
-        ),
-        // Connections of a server on Hummingbird: time-outs, limits, the WebSocket handshake, gzip. It knows nothing of PowerSync.
-        module(
-            "HTTPConnections",
-            [
-                .crypto, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression,
-                .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioSSL,
-            ]
-        ),
-        // The page that shows what a service does: files, of which the build makes a part of the program.
-        .target(
-            name: "PowerSyncDashboard",
-            resources: [.embedInCode("Page")],
-            swiftSettings: settings + [nonsending]
-        ),
-        module(
-            "PowerSyncService",
-            [
-                "HTTPConnections", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncDashboard", "PowerSyncHTTP",
-                "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
-                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto,
-                .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle,
-            ]
-        ),
-        // What operators do beside a running service: doctor, test-connection, status, slots, migrate, teardown.
-        module(
-            "PowerSyncOperations",
-            [
-                "PowerSyncAuth", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
-                "PowerSyncSyncConfig", "PowerSyncTerminal", .asyncHTTPClient, .logging, .nioCore, .nioHTTP1, .nioPosix,
-                .nioSSL,
-            ]
-        ),
-        // What commands print, on terminals and in logs: texts of others are escaped.
-        module("PowerSyncTerminal", [.argumentParser, .logging, .nioConcurrencyHelpers]),
-        // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
-        module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
-        executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
-        .plugin(
-            name: "GenerateSwift",
-            capability: .command(
-                intent: .custom(
-                    verb: "generate-powersync",
-                    description: "Generate the schema, the rows and the streams of a sync config as Swift code."
-                ),
-                permissions: [.writeToPackageDirectory(reason: "It writes the file that --output names.")]
-            ),
-            dependencies: ["PowerSyncGenerate"]
-        ),
-        // The whole loop in one process, over real connections: a command of its own.
-        module(
-            "PowerSyncDemo",
-            [
-                "PowerSync", "PowerSyncBackend", "PowerSyncOperations", "PowerSyncS3", "PowerSyncService",
-                "PowerSyncServicePostgres", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .asyncHTTPClient,
-                .crypto, .grdb, .httpTypes,
-                .hummingbird, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .unixSignals,
-            ]
-        ),
-        // The database file of a client, of any version, whatever is in it: a command of its own.
-        module(
-            "PowerSyncInspection",
-            [
-                "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .grdb,
-                .grdbSQLite,
-            ]
-        ),
-        executable(
-            "PowerSyncCLI",
-            [
-                "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncOperations",
-                "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig",
-                "PowerSyncTerminal", .argumentParser, .logging, .metrics, .nioConcurrencyHelpers, .prometheus,
-                .serviceLifecycle, .unixSignals,
-            ]
-        ),
-
-        // Databases of their own for tests of the PostgreSQL source.
-        testSupport(
-            "PostgresTestSupport",
-            [
-                "CLibPQ", "PowerSyncServiceCore", "PowerSyncServicePostgres", "ServiceTestSupport", "TestSupport",
-                .logging, .nioConcurrencyHelpers,
-            ]
-        ),
-        // Sources and storages for tests of the service, without HTTP and without a server.
-        testSupport(
-            "ServiceTestSupport",
-            [
-                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
-                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "TestSupport", .crypto, .grdb, .jwtKit,
-                .logging, .nioConcurrencyHelpers, .nioCore,
-            ]
-        ),
-
-        // A whole service on a loopback port, proxies before it, and configurations that are refused.
-        testSupport(
-            "RunningServiceTestSupport",
-            [
-                "HTTPConnections", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
-                "ServiceTestSupport", "TestSupport", .asyncHTTPClient, .logging, .nioCore, .nioHTTP1,
-            ]
-        ),
-
-        // What holds for the ids of uploads with every applier.
-        testSupport("BackendTestSupport", ["PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .grdb]),
-
-        // What several targets of tests share.
-        testSupport(
-            "TestSupport",
-            [
-                "PowerSyncProtocol", "RSocket", .crypto, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
-                .nioSSL, .nioWebSocket,
-            ]
-        ),
-        testSupport("PowerSyncCoreTestSupport", ["PowerSyncCore", "PowerSyncProtocol", .grdb]),
-        testSupport(
-            "HTTPStackTestSupport",
-            ["PowerSync", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncURLSession", .asyncHTTPClient, .nioCore]
-        ),
-        testSupport(
-            "IntegrationTestSupport",
-            ["PowerSync", "PowerSyncService", .grdb, .logging, .nioConcurrencyHelpers]
-        ),
-        // Uses a database file in a process of its own, which tests may kill.
-        testWorker("LocalDatabaseWorker", ["PowerSync"]),
-
-        // Tests: a process for each target, several at the same time.
-        tests("PowerSyncProtocolTests", ["PowerSyncProtocol", "TestSupport", .nioCore]),
-        tests(
-            "RSocketTests",
-            ["CZlib", "RSocket", "TestSupport", .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioWebSocket]
-        ),
-        tests("PowerSyncSQLiteTests", ["PowerSyncSQLite", .grdb, .grdbSQLite]),
-        tests(
-            "PowerSyncCoreTests",
-            [
-                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "PowerSyncSQLite", "TestSupport",
-                .grdb, .nioConcurrencyHelpers, .nioCore,
-            ]
-        ),
-        tests(
-            "PowerSyncTests",
-            [
-                "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncAttachments", "PowerSyncClient",
-                "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol",
-                "PowerSyncSQLite", "PowerSyncTesting", "PowerSyncUpload", "PowerSyncURLSession", "RSocket",
-                "TestSupport", .asyncHTTPClient, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-                .nioPosix,
-            ]
-        ),
-        tests(
-            "PowerSyncAttachmentsTests",
-            [
-                "HTTPStackTestSupport", "PowerSync", "PowerSyncAttachments", "PowerSyncClient", "PowerSyncNIO",
-                "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
-                .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
-            ]
-        ),
-        // Uses the products as apps do, by what is public.
-        tests("PowerSyncTestingTests", ["PowerSync", "PowerSyncTesting"]),
-        tests("PowerSyncLoggingTests", ["PowerSync", "PowerSyncLogging", .inMemoryLogging, .logging]),
-        // What the pages show: Swift by what is public, the rest by what reads it.
-        tests(
-            "DocumentationTests",
-            [
-                "PostgresTestSupport", "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncCLI",
-                "PowerSyncGRDB", "PowerSyncLogging", "PowerSyncService", "PowerSyncSyncConfig", "PowerSyncTesting",
-                "PowerSyncURLSession", "ServiceTestSupport", "TestSupport", .argumentParser, .grdb, .hummingbird,
-                .inMemoryTracing, .logging, .tracing,
-            ]
-        ),
-        tests(
-            "PowerSyncGRDBTests",
-            [
-                "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncTesting", .grdb,
-                .nioConcurrencyHelpers,
-            ]
-        ),
-        tests(
-            "PowerSyncBackendTests",
-            [
-                "BackendTestSupport", "PowerSync", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncBackendHummingbird",
-                "PowerSyncProtocol", "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird,
-                .hummingbirdTesting, .nioConcurrencyHelpers, .nioCore,
-            ]
-        ),
-        tests("PowerSyncSyncConfigTests", ["PowerSyncProtocol", "PowerSyncSyncConfig", "TestSupport", .grdb]),
-        tests(
-            "PowerSyncAuthTests",
-            [
-                "PowerSyncAuth", "PowerSyncProtocol", "ServiceTestSupport", .jwtKit, .nioConcurrencyHelpers,
-            ]
-        ),
-        tests(
-            "PowerSyncServiceCoreTests",
-            [
-                "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
-                "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport", "TestSupport",
-                .grdb, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .prometheus, .serviceLifecycle,
-            ]
-        ),
-        tests(
-            "PowerSyncServiceSQLiteTests",
-            [
-                "BackendTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
-                "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport",
-                "TestSupport", .grdb, .logging, .nioConcurrencyHelpers,
-            ]
-        ),
-        tests(
-            "PowerSyncServicePostgresTests",
-            [
-                "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore",
-                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
-                "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
-            ]
-        ),
-        // What every storage does, and what sessions, replication and deployment do over each of them.
-        tests(
-            "StorageConformanceTests",
-            [
-                "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore",
-                "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
-                "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
-            ]
-        ),
-        // What every source does.
-        tests(
-            "SourceConformanceTests",
-            [
-                "PostgresTestSupport", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
-                "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport", .grdb, .logging,
-            ]
-        ),
-        // What goes through the service: its configuration, HTTP and WebSocket.
-        tests(
-            "PowerSyncServiceTests",
-            [
-                "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
-                "PowerSyncTesting", "PowerSyncUpload", "RSocket", "RunningServiceTestSupport", "ServiceTestSupport",
-                "TestSupport", .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdCore, .hummingbirdTesting,
-                .logging, .metrics,
-                .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL,
-                .prometheus,
-            ]
-        ),
-        // What operators do, over services that run, do not start, or are gone.
-        tests(
-            "PowerSyncOperationsTests",
-            [
-                "PostgresTestSupport", "PowerSyncAuth", "PowerSyncOperations", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
-                "RunningServiceTestSupport", "ServiceTestSupport", "TestSupport", .grdb, .httpTypes, .hummingbird,
-                .hummingbirdTesting, .logging, .nioConcurrencyHelpers,
-            ]
-        ),
-        tests(
-            "HTTPConnectionsTests",
-            [
-                "HTTPConnections", "TestSupport", .hummingbird, .hummingbirdCore, .inMemoryLogging, .logging, .nioCore,
-                .nioEmbedded, .nioHTTP1, .nioPosix, .nioSSL,
-            ]
-        ),
-        tests(
-            "PowerSyncTerminalTests",
-            [
-                "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncTerminal", .logging,
-                .nioConcurrencyHelpers,
-            ]
-        ),
-        tests(
-            "PowerSyncInspectionTests",
-            ["PowerSync", "PowerSyncInspection", "PowerSyncTesting", "TestSupport", .grdb]
-        ),
-        // The commands that need no service, without a process.
-        tests(
-            "PowerSyncCLITests",
-            [
-                "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol",
-                "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
-                "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "ServiceTestSupport", "TestSupport",
-                .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
-            ]
-        ),
-        tests(
-            "IntegrationTests",
-            [
-                "IntegrationTestSupport", "PostgresTestSupport", "PowerSync", "PowerSyncProtocol", "PowerSyncService",
-                "PowerSyncSyncConfig", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .grdb, .logging,
-                .nioConcurrencyHelpers, .nioCore, .serviceLifecycle,
-            ]
-        ),
-
-        // Tests that take long.
-        heavyTests(
-            "PowerSyncProcessTests",
-            [
-                "IntegrationTestSupport", "LocalDatabaseWorker", "PostgresTestSupport", "PowerSync",
-                "PowerSyncProtocol", "PowerSyncService", "PowerSyncTesting", "TestSupport", .grdb,
-                .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
-            ]
-        ),
-        heavyTests(
-            "PowerSyncLoadTests",
-            [
-                "PowerSync", "PowerSyncClient", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto,
-                .nioConcurrencyHelpers, .nioCore,
-            ]
-        ),
-        heavyTests(
-            "PowerSyncQueryTests",
-            ["PowerSyncProtocol", "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport"]
-        ),
-        heavyTests(
-            "PowerSyncSplitTests",
-            ["PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "TestSupport", .grdb, .nioCore]
-        ),
-    ]
+    targets: []
 )
 
 #if os(macOS)
 // Xcode shows previews of an app only with dynamic libraries. Elsewhere nobody needs one, and each build would link it.
 package.products.append(.library(name: "PowerSyncDynamic", type: .dynamic, targets: ["PowerSync"]))
 #endif
+
+// MARK: - Kinds of targets
+
+/// What every target is built with.
+let settings: [SwiftSetting] = [
+    // `any P` is spelled out, so that the cost of an existential is visible.
+    .enableUpcomingFeature("ExistentialAny"),
+    // A member is found only if its module is imported in the same file.
+    .enableUpcomingFeature("MemberImportVisibility"),
+    // `import` is internal unless it says `package` or `public`.
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+/// A nonisolated async function runs where its caller runs.
+///
+/// Not in the SDK: apps conform `@MainActor` types to its protocols, and Swift 6.3 takes the methods of such a type off the
+/// main actor when the protocol's module is built with this feature.
+let nonsending: SwiftSetting = .enableUpcomingFeature("NonisolatedNonsendingByDefault")
+
+/// In `Sources`, an expression that uses memory as the compiler cannot check it says `unsafe`.
+let memory: SwiftSetting = .strictMemorySafety()
+
+/// The SDK, as apps import it.
+func sdk(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings + [memory])
+}
+
+/// A library in `Sources`.
+func module(_ name: String, _ dependencies: [Target.Dependency], resources: [Resource] = []) -> Target {
+    .target(
+        name: name,
+        dependencies: dependencies,
+        resources: resources,
+        swiftSettings: settings + [nonsending, memory]
+    )
+}
+
+/// A command in `Sources`.
+func executable(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending, memory])
+}
+
+/// The tests of one module, in `Tests`.
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings + [nonsending])
+}
+
+/// Tests that take long, in `Tests/Heavy`; scripts/run-tests begins with them.
+func heavyTests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(
+        name: name,
+        dependencies: dependencies,
+        path: "Tests/Heavy/\(name)",
+        swiftSettings: settings + [nonsending]
+    )
+}
+
+/// What several targets of tests share, in `Tests`.
+func testSupport(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .target(name: name, dependencies: dependencies, path: "Tests/\(name)", swiftSettings: settings + [nonsending])
+}
+
+/// A command that tests start and may kill, in `Tests`.
+func testWorker(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(
+        name: name,
+        dependencies: dependencies,
+        path: "Tests/\(name)",
+        swiftSettings: settings + [nonsending]
+    )
+}
+
+// MARK: - Products of other packages
+
+extension Target.Dependency {
+    static let asyncHTTPClient = product(name: "AsyncHTTPClient", package: "async-http-client")
+    static let grdb = product(name: "GRDB", package: "GRDB.swift")
+    static let grdbSQLite = product(name: "GRDBSQLite", package: "GRDB.swift")
+    static let hummingbird = product(name: "Hummingbird", package: "hummingbird", condition: service)
+    static let hummingbirdCore = product(name: "HummingbirdCore", package: "hummingbird", condition: service)
+    static let hummingbirdTesting = product(name: "HummingbirdTesting", package: "hummingbird", condition: service)
+    static let jwtKit = product(name: "JWTKit", package: "jwt-kit", condition: serviceOrTesting)
+    static let argumentParser = product(
+        name: "ArgumentParser",
+        package: "swift-argument-parser",
+        condition: serviceOrGenerate
+    )
+    static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let inMemoryTracing = product(
+        name: "InMemoryTracing",
+        package: "swift-distributed-tracing",
+        condition: service
+    )
+    static let tracing = product(name: "Tracing", package: "swift-distributed-tracing", condition: serviceOrTesting)
+    static let httpTypes = product(name: "HTTPTypes", package: "swift-http-types", condition: service)
+    static let inMemoryLogging = product(name: "InMemoryLogging", package: "swift-log")
+    static let logging = product(name: "Logging", package: "swift-log")
+    static let metrics = product(name: "Metrics", package: "swift-metrics", condition: serviceOrTesting)
+    static let nioConcurrencyHelpers = product(name: "NIOConcurrencyHelpers", package: "swift-nio")
+    static let nioCore = product(name: "NIOCore", package: "swift-nio")
+    static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
+    static let nioHTTP1 = product(name: "NIOHTTP1", package: "swift-nio")
+    static let nioPosix = product(name: "NIOPosix", package: "swift-nio")
+    static let nioWebSocket = product(name: "NIOWebSocket", package: "swift-nio")
+    static let nioHTTPCompression = product(name: "NIOHTTPCompression", package: "swift-nio-extras")
+    static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+    static let nioHTTPTypesHTTP1 = product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
+    static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
+    static let prometheus = product(name: "Prometheus", package: "swift-prometheus", condition: service)
+    static let serviceLifecycle = product(
+        name: "ServiceLifecycle",
+        package: "swift-service-lifecycle",
+        condition: serviceOrTesting
+    )
+    static let unixSignals = product(name: "UnixSignals", package: "swift-service-lifecycle", condition: service)
+    static let yams = product(name: "Yams", package: "Yams", condition: anyTrait)
+}
+
+// MARK: - Both ends
+
+package.targets += [
+    // What goes over the wire, as values and as bytes.
+    module("PowerSyncProtocol", [.nioCore]),
+
+    // What apps upload and backends answer, for the public interface of both.
+    module("PowerSyncUpload", ["PowerSyncProtocol", .nioCore]),
+
+    // Checking tokens, for the service and for backends.
+    module("PowerSyncAuth", ["PowerSyncProtocol", .crypto, .jwtKit, .nioConcurrencyHelpers]),
+
+    // zlib comes with every system, and NIO's HTTP compression links it already.
+    .systemLibrary(name: "CZlib"),
+    // RSocket over WebSocket: frames, connections, compressed messages.
+    module("RSocket", ["CZlib", .nioConcurrencyHelpers, .nioCore, .nioWebSocket]),
+
+    // SQLite's statements, names, accesses and virtual tables.
+    module("PowerSyncSQLite", [.grdb, .grdbSQLite, .nioConcurrencyHelpers]),
+]
+
+// MARK: - The client
+
+/// Where `URLSession` is a part of the system.
+let applePlatforms: [Platform] = [.macOS, .macCatalyst, .iOS, .tvOS, .watchOS, .visionOS]
+
+/// Where it is not.
+let otherPlatforms: [Platform] = [.linux, .android, .windows, .wasi, .openbsd, .custom("freebsd")]
+
+package.targets += [
+    // The engine over one connection: local writes, checkpoints, views. It waits for nothing.
+    module(
+        "PowerSyncCore",
+        ["PowerSyncProtocol", "PowerSyncSQLite", .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore]
+    ),
+    // One HTTP request: what the client's transports are made on, and what URLSession does for them.
+    module("PowerSyncHTTP", ["CZlib", .nioCore, .nioHTTP1, .nioSSL]),
+    // That request by URLSession.
+    module("PowerSyncURLSession", ["PowerSyncHTTP", .nioConcurrencyHelpers, .nioCore, .nioHTTP1]),
+    // That request by AsyncHTTPClient, which imports much, and who imports a module sees the members of all that it imports. So
+    // PowerSync links this target without importing it, and reaches it by one C function.
+    module(
+        "PowerSyncNIO",
+        [
+            "PowerSyncHTTP", .asyncHTTPClient, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression,
+            .nioSSL,
+        ]
+    ),
+    .target(name: "CPowerSyncNIO"),
+    // Everything of the SDK but attachments.
+    sdk(
+        "PowerSyncClient",
+        [
+            "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "RSocket",
+            // Elsewhere it would bring FoundationNetworking, and with that libcurl.
+            .target(name: "PowerSyncURLSession", condition: .when(platforms: applePlatforms)),
+            // On Apple platforms `URLSession` does it; there `PowerSyncNIO` is for apps that ask for it.
+            .target(name: "PowerSyncNIO", condition: .when(platforms: otherPlatforms)),
+            .target(name: "CPowerSyncNIO", condition: .when(platforms: otherPlatforms)),
+            .crypto, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix, .nioSSL,
+            .nioWebSocket,
+        ]
+    ),
+    // Files beside rows: metadata in a table, contents in any storage.
+    sdk(
+        "PowerSyncAttachments",
+        [
+            "PowerSyncClient", "PowerSyncCore", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncSQLite", .crypto,
+            .grdb, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+        ]
+    ),
+    // The product: both, and the pages.
+    sdk("PowerSync", ["PowerSyncAttachments", "PowerSyncClient"]),
+    // The SDK over a DatabasePool of the app.
+    module("PowerSyncGRDB", ["PowerSync", "PowerSyncCore", .grdb]),
+    // What the SDK says, for swift-log: apps that do without have no logger of another package in their interface.
+    module("PowerSyncLogging", ["PowerSync", .logging]),
+    // Attachments in S3, for servers and development: it signs with the storage's own keys.
+    module("PowerSyncS3", ["PowerSync", .crypto]),
+    // For tests of apps: a database in memory, a service that follows a script.
+    module(
+        "PowerSyncTesting",
+        [
+            "PowerSync", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncServiceCore",
+            "PowerSyncSyncConfig", .logging, .nioConcurrencyHelpers, .nioCore,
+        ]
+    ),
+]
+
+// MARK: - Backends of apps
+
+package.targets += [
+    // The other end of uploads, and tokens. It knows neither the client nor the service.
+    module(
+        "PowerSyncBackend",
+        ["PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .crypto, .grdb, .grdbSQLite]
+    ),
+    // Its routes on Hummingbird.
+    module(
+        "PowerSyncBackendHummingbird",
+        ["PowerSyncBackend", "PowerSyncUpload", .grdb, .httpTypes, .hummingbird, .nioCore]
+    ),
+]
+
+// MARK: - The service
+
+package.targets += [
+    // YAML and SQL to a plan, and evaluating that. It reads no file and asks no server.
+    module("PowerSyncSyncConfig", ["PowerSyncProtocol", .yams]),
+    // What every source and every storage shares; knows none of them, and no HTTP.
+    module(
+        "PowerSyncServiceCore",
+        [
+            "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncUpload", .crypto, .logging,
+            .metrics, .nioConcurrencyHelpers, .nioCore, .serviceLifecycle, .tracing, .yams,
+        ]
+    ),
+    // A source and a storage in SQLite files.
+    module(
+        "PowerSyncServiceSQLite",
+        [
+            "CZlib", "PowerSyncBackend", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSQLite",
+            "PowerSyncSyncConfig", "PowerSyncUpload", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
+        ]
+    ),
+    // PostgreSQL's own client library: libpq-dev on Debian, libpq of Homebrew.
+    .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"]), .brew(["libpq"])]),
+    // A source and a storage in PostgreSQL servers.
+    module(
+        "PowerSyncServicePostgres",
+        [
+            "CLibPQ", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncSyncConfig", .crypto, .logging,
+            .nioConcurrencyHelpers, .nioCore,
+        ]
+    ),
+    // Connections of a server on Hummingbird: time-outs, limits, the WebSocket handshake, gzip. It knows nothing of PowerSync.
+    module(
+        "HTTPConnections",
+        [
+            .crypto, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioHTTPCompression,
+            .nioHTTPTypes, .nioHTTPTypesHTTP1, .nioSSL,
+        ]
+    ),
+    // The page that shows what a service does: files, of which the build makes a part of the program.
+    module("PowerSyncDashboard", [], resources: [.embedInCode("Page")]),
+    // The service: HTTP, WebSocket, configuration. It puts the modules above together.
+    module(
+        "PowerSyncService",
+        [
+            "HTTPConnections", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncDashboard", "PowerSyncHTTP",
+            "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+            "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto,
+            .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+            .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle,
+        ]
+    ),
+]
+
+// MARK: - The command
+
+package.targets += [
+    // What operators do beside a running service: doctor, test-connection, status, slots, migrate, teardown.
+    module(
+        "PowerSyncOperations",
+        [
+            "PowerSyncAuth", "PowerSyncHTTP", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
+            "PowerSyncSyncConfig", "PowerSyncTerminal", .asyncHTTPClient, .logging, .nioCore, .nioHTTP1, .nioPosix,
+            .nioSSL,
+        ]
+    ),
+    // What commands print, on terminals and in logs: texts of others are escaped.
+    module("PowerSyncTerminal", [.argumentParser, .logging, .nioConcurrencyHelpers]),
+    // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
+    module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
+    executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
+    .plugin(
+        name: "GenerateSwift",
+        capability: .command(
+            intent: .custom(
+                verb: "generate-powersync",
+                description: "Generate the schema, the rows and the streams of a sync config as Swift code."
+            ),
+            permissions: [.writeToPackageDirectory(reason: "It writes the file that --output names.")]
+        ),
+        dependencies: ["PowerSyncGenerate"]
+    ),
+    // The whole loop in one process, over real connections: a command of its own.
+    module(
+        "PowerSyncDemo",
+        [
+            "PowerSync", "PowerSyncBackend", "PowerSyncOperations", "PowerSyncS3", "PowerSyncService",
+            "PowerSyncServicePostgres", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .asyncHTTPClient,
+            .crypto, .grdb, .httpTypes, .hummingbird, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+            .unixSignals,
+        ]
+    ),
+    // The database file of a client, of any version, whatever is in it: a command of its own.
+    module(
+        "PowerSyncInspection",
+        [
+            "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .grdb,
+            .grdbSQLite,
+        ]
+    ),
+    executable(
+        "PowerSyncCLI",
+        [
+            "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncOperations",
+            "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig",
+            "PowerSyncTerminal", .argumentParser, .logging, .metrics, .nioConcurrencyHelpers, .prometheus,
+            .serviceLifecycle, .unixSignals,
+        ]
+    ),
+]
+
+// MARK: - What tests share
+
+package.targets += [
+    // Databases of their own for tests of the PostgreSQL source.
+    testSupport(
+        "PostgresTestSupport",
+        [
+            "CLibPQ", "PowerSyncServiceCore", "PowerSyncServicePostgres", "ServiceTestSupport", "TestSupport",
+            .logging, .nioConcurrencyHelpers,
+        ]
+    ),
+    // Sources and storages for tests of the service, without HTTP and without a server.
+    testSupport(
+        "ServiceTestSupport",
+        [
+            "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+            "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "TestSupport", .crypto, .grdb, .jwtKit,
+            .logging, .nioConcurrencyHelpers, .nioCore,
+        ]
+    ),
+
+    // A whole service on a loopback port, proxies before it, and configurations that are refused.
+    testSupport(
+        "RunningServiceTestSupport",
+        [
+            "HTTPConnections", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
+            "ServiceTestSupport", "TestSupport", .asyncHTTPClient, .logging, .nioCore, .nioHTTP1,
+        ]
+    ),
+
+    // What holds for the ids of uploads with every applier.
+    testSupport("BackendTestSupport", ["PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .grdb]),
+
+    // What several targets of tests share.
+    testSupport(
+        "TestSupport",
+        [
+            "PowerSyncProtocol", "RSocket", .crypto, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+            .nioSSL, .nioWebSocket,
+        ]
+    ),
+    testSupport("PowerSyncCoreTestSupport", ["PowerSyncCore", "PowerSyncProtocol", .grdb]),
+    testSupport(
+        "HTTPStackTestSupport",
+        ["PowerSync", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncURLSession", .asyncHTTPClient, .nioCore]
+    ),
+    testSupport(
+        "IntegrationTestSupport",
+        ["PowerSync", "PowerSyncService", .grdb, .logging, .nioConcurrencyHelpers]
+    ),
+    // Uses a database file in a process of its own, which tests may kill.
+    testWorker("LocalDatabaseWorker", ["PowerSync"]),
+]
+
+// MARK: - Tests: a process for each target, several at the same time
+
+package.targets += [
+    tests("PowerSyncProtocolTests", ["PowerSyncProtocol", "TestSupport", .nioCore]),
+    tests(
+        "RSocketTests",
+        ["CZlib", "RSocket", "TestSupport", .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioWebSocket]
+    ),
+    tests("PowerSyncSQLiteTests", ["PowerSyncSQLite", .grdb, .grdbSQLite]),
+    tests(
+        "PowerSyncCoreTests",
+        [
+            "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "PowerSyncSQLite", "TestSupport",
+            .grdb, .nioConcurrencyHelpers, .nioCore,
+        ]
+    ),
+    tests(
+        "PowerSyncTests",
+        [
+            "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncAttachments", "PowerSyncClient",
+            "PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncHTTP", "PowerSyncNIO", "PowerSyncProtocol",
+            "PowerSyncSQLite", "PowerSyncTesting", "PowerSyncUpload", "PowerSyncURLSession", "RSocket",
+            "TestSupport", .asyncHTTPClient, .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
+            .nioPosix,
+        ]
+    ),
+    tests(
+        "PowerSyncAttachmentsTests",
+        [
+            "HTTPStackTestSupport", "PowerSync", "PowerSyncAttachments", "PowerSyncClient", "PowerSyncNIO",
+            "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
+            .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+        ]
+    ),
+    // Uses the products as apps do, by what is public.
+    tests("PowerSyncTestingTests", ["PowerSync", "PowerSyncTesting"]),
+    tests("PowerSyncLoggingTests", ["PowerSync", "PowerSyncLogging", .inMemoryLogging, .logging]),
+    // What the pages show: Swift by what is public, the rest by what reads it.
+    tests(
+        "DocumentationTests",
+        [
+            "PostgresTestSupport", "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncCLI",
+            "PowerSyncGRDB", "PowerSyncLogging", "PowerSyncService", "PowerSyncSyncConfig", "PowerSyncTesting",
+            "PowerSyncURLSession", "ServiceTestSupport", "TestSupport", .argumentParser, .grdb, .hummingbird,
+            .inMemoryTracing, .logging, .tracing,
+        ]
+    ),
+    tests(
+        "PowerSyncGRDBTests",
+        [
+            "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncGRDB", "PowerSyncProtocol", "PowerSyncTesting", .grdb,
+            .nioConcurrencyHelpers,
+        ]
+    ),
+    tests(
+        "PowerSyncBackendTests",
+        [
+            "BackendTestSupport", "PowerSync", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncBackendHummingbird",
+            "PowerSyncProtocol", "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird,
+            .hummingbirdTesting, .nioConcurrencyHelpers, .nioCore,
+        ]
+    ),
+    tests("PowerSyncSyncConfigTests", ["PowerSyncProtocol", "PowerSyncSyncConfig", "TestSupport", .grdb]),
+    tests(
+        "PowerSyncAuthTests",
+        [
+            "PowerSyncAuth", "PowerSyncProtocol", "ServiceTestSupport", .jwtKit, .nioConcurrencyHelpers,
+        ]
+    ),
+    tests(
+        "PowerSyncServiceCoreTests",
+        [
+            "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+            "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport", "TestSupport",
+            .grdb, .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .prometheus, .serviceLifecycle,
+        ]
+    ),
+    tests(
+        "PowerSyncServiceSQLiteTests",
+        [
+            "BackendTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceSQLite",
+            "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "ServiceTestSupport",
+            "TestSupport", .grdb, .logging, .nioConcurrencyHelpers,
+        ]
+    ),
+    tests(
+        "PowerSyncServicePostgresTests",
+        [
+            "CLibPQ", "PostgresTestSupport", "PowerSyncProtocol", "PowerSyncServiceCore",
+            "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
+            "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
+        ]
+    ),
+    // What every storage does, and what sessions, replication and deployment do over each of them.
+    tests(
+        "StorageConformanceTests",
+        [
+            "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncServiceCore",
+            "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting",
+            "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
+        ]
+    ),
+    // What every source does.
+    tests(
+        "SourceConformanceTests",
+        [
+            "PostgresTestSupport", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+            "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport", .grdb, .logging,
+        ]
+    ),
+    // What goes through the service: its configuration, HTTP and WebSocket.
+    tests(
+        "PowerSyncServiceTests",
+        [
+            "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
+            "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
+            "PowerSyncTesting", "PowerSyncUpload", "RSocket", "RunningServiceTestSupport", "ServiceTestSupport",
+            "TestSupport", .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdCore, .hummingbirdTesting,
+            .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression,
+            .nioPosix, .nioSSL, .prometheus,
+        ]
+    ),
+    // What operators do, over services that run, do not start, or are gone.
+    tests(
+        "PowerSyncOperationsTests",
+        [
+            "PostgresTestSupport", "PowerSyncAuth", "PowerSyncOperations", "PowerSyncProtocol", "PowerSyncService",
+            "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
+            "RunningServiceTestSupport", "ServiceTestSupport", "TestSupport", .grdb, .httpTypes, .hummingbird,
+            .hummingbirdTesting, .logging, .nioConcurrencyHelpers,
+        ]
+    ),
+    tests(
+        "HTTPConnectionsTests",
+        [
+            "HTTPConnections", "TestSupport", .hummingbird, .hummingbirdCore, .inMemoryLogging, .logging, .nioCore,
+            .nioEmbedded, .nioHTTP1, .nioPosix, .nioSSL,
+        ]
+    ),
+    tests(
+        "PowerSyncTerminalTests",
+        [
+            "PowerSyncGenerator", "PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncTerminal", .logging,
+            .nioConcurrencyHelpers,
+        ]
+    ),
+    tests(
+        "PowerSyncInspectionTests",
+        ["PowerSync", "PowerSyncInspection", "PowerSyncTesting", "TestSupport", .grdb]
+    ),
+    // The commands that need no service, without a process.
+    tests(
+        "PowerSyncCLITests",
+        [
+            "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol",
+            "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+            "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "ServiceTestSupport", "TestSupport",
+            .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
+        ]
+    ),
+    tests(
+        "IntegrationTests",
+        [
+            "IntegrationTestSupport", "PostgresTestSupport", "PowerSync", "PowerSyncProtocol", "PowerSyncService",
+            "PowerSyncSyncConfig", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .grdb, .logging,
+            .nioConcurrencyHelpers, .nioCore, .serviceLifecycle,
+        ]
+    ),
+]
+
+// MARK: - Tests that take long
+
+package.targets += [
+    heavyTests(
+        "PowerSyncProcessTests",
+        [
+            "IntegrationTestSupport", "LocalDatabaseWorker", "PostgresTestSupport", "PowerSync",
+            "PowerSyncProtocol", "PowerSyncService", "PowerSyncTesting", "TestSupport", .grdb,
+            .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
+        ]
+    ),
+    heavyTests(
+        "PowerSyncLoadTests",
+        [
+            "PowerSync", "PowerSyncClient", "PowerSyncProtocol", "PowerSyncTesting", "TestSupport", .crypto,
+            .nioConcurrencyHelpers, .nioCore,
+        ]
+    ),
+    heavyTests(
+        "PowerSyncQueryTests",
+        ["PowerSyncProtocol", "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport"]
+    ),
+    heavyTests(
+        "PowerSyncSplitTests",
+        ["PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "TestSupport", .grdb, .nioCore]
+    ),
+]

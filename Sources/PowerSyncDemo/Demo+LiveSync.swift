@@ -62,7 +62,8 @@ extension Demo {
                     outcome.fractions.append(progress.fraction)
                     outcome.operations = Int(progress.totalOperations)
                     try terminal.redraw(
-                        "  B  " + ProgressBar().text(done: Int(progress.downloadedOperations), total: outcome.operations)
+                        "  B  "
+                            + ProgressBar().text(done: Int(progress.downloadedOperations), total: outcome.operations)
                     )
                 }
                 let synced = status.statusForPriority(BucketPriority(1)).lastSyncedAt ?? .distantPast
@@ -73,7 +74,9 @@ extension Demo {
                 }
                 if !status.downloading, let last = status.lastSyncedAt, last >= startDate {
                     // Who is slow to ask sees the newest status only: the last progress may have been passed over.
-                    try terminal.redraw("  B  " + ProgressBar().text(done: outcome.operations, total: outcome.operations))
+                    try terminal.redraw(
+                        "  B  " + ProgressBar().text(done: outcome.operations, total: outcome.operations)
+                    )
                     break
                 }
             }

@@ -9,8 +9,8 @@ struct GenerateTool: AsyncParsableCommand {
         abstract: "Generate the schema of a client, types for its rows, and functions for its streams.",
         discussion: """
             Prints Swift code, or writes it to --output. With --check nothing is written: exits with 1 and a short \
-            difference when the file is not what would be generated. The command powersync generate swift reads a \
-            PostgreSQL database, too.
+            difference when the file is not what would be generated. The command powersync generate swift can also \
+            ask the database that a service replicates.
             """
     )
 

@@ -4,7 +4,9 @@ import PowerSyncSyncConfig
 /// A SQLite database by SQLite's own interface: a file that is only read, or an empty one in memory.
 ///
 /// The command plugin compiles this target once more, for the machine that builds, and GRDB would be half of that.
-final class SQLiteFile {
+///
+/// `@safe`: it alone closes the connection, at its end, and finalises each statement before.
+@safe final class SQLiteFile {
     private let handle: OpaquePointer?
 
     /// Opens a database.
@@ -14,16 +16,16 @@ final class SQLiteFile {
     init(_ path: String?) throws(SQLiteFailure) {
         var handle: OpaquePointer?
         let flags = path == nil ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_MEMORY : SQLITE_OPEN_READONLY
-        let code = sqlite3_open_v2(path ?? ":memory:", &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
+        let code = unsafe sqlite3_open_v2(path ?? ":memory:", &handle, flags | SQLITE_OPEN_NOMUTEX, nil)
         // What is opened is given back by `deinit`, also after an error.
-        self.handle = handle
-        guard code == SQLITE_OK, let handle else { throw SQLiteFailure(code, handle) }
+        unsafe self.handle = handle
+        guard code == SQLITE_OK, let handle = unsafe handle else { throw unsafe SQLiteFailure(code, handle) }
         // In double quotes there are names, and no texts.
-        _disableDoubleQuotedStringLiterals(handle)
+        unsafe _disableDoubleQuotedStringLiterals(handle)
     }
 
     deinit {
-        sqlite3_close_v2(handle)
+        unsafe sqlite3_close_v2(handle)
     }
 
     /// Runs statements one after the other.
@@ -53,26 +55,26 @@ final class SQLiteFile {
         _ row: ([String?]) -> Void
     ) throws(SQLiteFailure) -> Int {
         var statement: OpaquePointer?
-        let (code, length) = bytes.withUnsafeBufferPointer { bytes -> (CInt, Int) in
-            guard let start = bytes.baseAddress.map({ $0 + offset }) else { return (SQLITE_OK, 0) }
+        let (code, length) = unsafe bytes.withUnsafeBufferPointer { bytes -> (CInt, Int) in
+            guard let start = unsafe bytes.baseAddress.map({ unsafe $0 + offset }) else { return (SQLITE_OK, 0) }
             var tail: UnsafePointer<CChar>?
-            let code = sqlite3_prepare_v2(handle, start, CInt(clamping: bytes.count - offset), &statement, &tail)
-            return (code, tail.map { $0 - start } ?? 0)
+            let code = unsafe sqlite3_prepare_v2(handle, start, CInt(clamping: bytes.count - offset), &statement, &tail)
+            return unsafe (code, tail.map { unsafe $0 - start } ?? 0)
         }
-        defer { sqlite3_finalize(statement) }
-        guard code == SQLITE_OK else { throw SQLiteFailure(code, handle) }
+        defer { unsafe sqlite3_finalize(statement) }
+        guard code == SQLITE_OK else { throw unsafe SQLiteFailure(code, handle) }
         // There is none in spaces and comments.
-        guard let statement else { return max(length, 1) }
+        guard let statement = unsafe statement else { return max(length, 1) }
         while true {
-            switch sqlite3_step(statement) {
+            switch unsafe sqlite3_step(statement) {
             case SQLITE_ROW:
-                row(
+                unsafe row(
                     (0..<sqlite3_column_count(statement)).map { column in
-                        sqlite3_column_text(statement, column).map { String(cString: $0) }
+                        unsafe sqlite3_column_text(statement, column).map { unsafe String(cString: $0) }
                     }
                 )
             case SQLITE_DONE: return length
-            case let code: throw SQLiteFailure(code, handle)
+            case let code: throw unsafe SQLiteFailure(code, handle)
             }
         }
     }
@@ -112,7 +114,9 @@ package struct SQLiteFailure: Error, CustomStringConvertible {
 
     fileprivate init(_ code: CInt, _ handle: OpaquePointer?) {
         self.code = code & 0xff
-        let words = handle.flatMap { sqlite3_errmsg($0) }.map { String(cString: $0) } ?? "SQLite error \(code)"
+        let words =
+            unsafe handle.flatMap { unsafe sqlite3_errmsg($0) }.map { unsafe String(cString: $0) }
+            ?? "SQLite error \(code)"
         description = String(words.prefix { !$0.isNewline }.prefix(120))
     }
 

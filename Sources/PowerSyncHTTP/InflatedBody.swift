@@ -6,7 +6,9 @@ package import NIOCore
 /// It is restored in pieces of ``pieceSize`` at most, each of them when it is asked for. So the size of what few bytes become
 /// does not matter: of a body that was made to fill the memory, no more than a piece is held, and rows that can be compressed
 /// a thousand times, which is all that the format can do, arrive like others.
-package final class InflatedBody: HTTPExchangeBody {
+///
+/// `@safe`: the memory of zlib is its own until its end, and zlib gets pointers only to what stays during the call.
+@safe package final class InflatedBody: HTTPExchangeBody {
     /// The most bytes that are restored at a time: 256 KiB.
     package static let pieceSize = 256 * 1024
     /// A window of 32 KiB, which reads what was made with any smaller one; 32 more for either format, by its header.
@@ -33,17 +35,17 @@ package final class InflatedBody: HTTPExchangeBody {
     /// - Parameter compressed: The body as it arrives.
     package init(_ compressed: any HTTPExchangeBody) {
         self.compressed = compressed
-        stream = .allocate(capacity: 1)
-        stream.initialize(to: z_stream())
-        let status = inflateInit2_(stream, Self.windowBits, zlibVersion(), Int32(MemoryLayout<z_stream>.size))
+        unsafe stream = .allocate(capacity: 1)
+        unsafe stream.initialize(to: z_stream())
+        let status = unsafe inflateInit2_(stream, Self.windowBits, zlibVersion(), Int32(MemoryLayout<z_stream>.size))
         // The other reasons are an impossible version or parameter, and no memory.
         precondition(status == Z_OK, "zlib cannot be used: \(status)")
     }
 
     deinit {
-        inflateEnd(stream)
-        stream.deinitialize(count: 1)
-        stream.deallocate()
+        unsafe inflateEnd(stream)
+        unsafe stream.deinitialize(count: 1)
+        unsafe stream.deallocate()
     }
 
     /// Waits for bytes.
@@ -70,7 +72,7 @@ package final class InflatedBody: HTTPExchangeBody {
         while piece.readableBytes == 0 {
             if state == .betweenMembers {
                 guard input.readableBytes > 0 else { break }
-                inflateReset(stream)
+                unsafe inflateReset(stream)
                 state = .inflating
             }
             switch inflate(into: &piece) {
@@ -88,27 +90,27 @@ package final class InflatedBody: HTTPExchangeBody {
 
     /// Restores as much as fits into a piece.
     private func inflate(into piece: inout ByteBuffer) -> Int32 {
-        input.readWithUnsafeReadableBytes { bytes -> (Int, Int32) in
+        unsafe input.readWithUnsafeReadableBytes { bytes -> (Int, Int32) in
             // zlib reads only; its interface is older than `const`.
-            let start = UnsafeMutableRawPointer(mutating: bytes.baseAddress)
-            stream.pointee.next_in = start?.assumingMemoryBound(to: UInt8.self)
-            stream.pointee.avail_in = UInt32(bytes.count)
+            let start = unsafe UnsafeMutableRawPointer(mutating: bytes.baseAddress)
+            unsafe stream.pointee.next_in = start?.assumingMemoryBound(to: UInt8.self)
+            unsafe stream.pointee.avail_in = UInt32(bytes.count)
             defer {
-                stream.pointee.next_in = nil
-                stream.pointee.avail_in = 0
+                unsafe stream.pointee.next_in = nil
+                unsafe stream.pointee.avail_in = 0
             }
             var status = Z_OK
             // Room is made for what ordinary data becomes, and used up to the limit.
             let room = min(Self.pieceSize, max(4096, bytes.count * 8))
-            piece.writeWithUnsafeMutableBytes(minimumWritableBytes: room) { space in
+            unsafe piece.writeWithUnsafeMutableBytes(minimumWritableBytes: room) { space in
                 let count = min(space.count, Self.pieceSize)
-                stream.pointee.next_out = space.baseAddress?.assumingMemoryBound(to: UInt8.self)
-                stream.pointee.avail_out = UInt32(count)
-                status = CZlib.inflate(stream, Z_SYNC_FLUSH)
-                stream.pointee.next_out = nil
-                return count - Int(stream.pointee.avail_out)
+                unsafe stream.pointee.next_out = space.baseAddress?.assumingMemoryBound(to: UInt8.self)
+                unsafe stream.pointee.avail_out = UInt32(count)
+                status = unsafe CZlib.inflate(stream, Z_SYNC_FLUSH)
+                unsafe stream.pointee.next_out = nil
+                return unsafe count - Int(stream.pointee.avail_out)
             }
-            return (bytes.count - Int(stream.pointee.avail_in), status)
+            return unsafe (bytes.count - Int(stream.pointee.avail_in), status)
         }
     }
 }

@@ -38,7 +38,7 @@ struct ClientFile {
         let url = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
         self.path = url.path
         var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
+        guard unsafe FileManager.default.fileExists(atPath: url.path, isDirectory: &isFolder) else {
             throw ClientFileError(.missing, "\(path) does not exist; name the database file of a client")
         }
         guard !isFolder.boolValue else {

@@ -7,7 +7,9 @@ import PowerSyncSQLite
 ///
 /// Not through GRDB: it opens paths, and the file of an app that is not running has to be opened by a URI that says so; and it
 /// takes a value of another type than asked for as a mistake of the programmer, where it is what a damaged file has.
-final class ReadOnlyConnection {
+///
+/// `@safe`: it alone closes the connection, at its end, after all statements that it made.
+@safe final class ReadOnlyConnection {
     /// How a file is opened.
     enum Mode: String {
         /// Beside other connections: SQLite locks the file and, for a write-ahead log, may make the `-shm` file.
@@ -35,24 +37,24 @@ final class ReadOnlyConnection {
         var handle: OpaquePointer?
         let access = mode == .copy ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
         let flags = access | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX
-        let code = sqlite3_open_v2("file:\(escaped)?\(mode.rawValue)", &handle, flags, nil)
-        guard code == SQLITE_OK, let handle else {
-            let error = DatabaseError(code, reportedBy: handle, sql: nil)
-            sqlite3_close_v2(handle)
+        let code = unsafe sqlite3_open_v2("file:\(escaped)?\(mode.rawValue)", &handle, flags, nil)
+        guard code == SQLITE_OK, let handle = unsafe handle else {
+            let error = unsafe DatabaseError(code, reportedBy: handle, sql: nil)
+            unsafe sqlite3_close_v2(handle)
             throw error
         }
-        self.handle = handle
-        sqlite3_extended_result_codes(handle, 1)
-        sqlite3_busy_timeout(handle, Self.patience)
+        unsafe self.handle = handle
+        unsafe sqlite3_extended_result_codes(handle, 1)
+        unsafe sqlite3_busy_timeout(handle, Self.patience)
     }
 
     deinit {
-        sqlite3_close_v2(handle)
+        unsafe sqlite3_close_v2(handle)
     }
 
     /// Runs a statement without rows.
     func run(_ sql: String) throws {
-        try PreparedStatement(preparing: sql, on: handle)?.run()
+        try unsafe PreparedStatement(preparing: sql, on: handle)?.run()
     }
 
     /// Hands over each row of a query.
@@ -67,7 +69,7 @@ final class ReadOnlyConnection {
     }
 
     private func forEachRow(_ sql: String, arguments: [String], body: (PreparedStatement) throws -> Void) throws {
-        guard let statement = try PreparedStatement(preparing: sql, on: handle) else { return }
+        guard let statement = try unsafe PreparedStatement(preparing: sql, on: handle) else { return }
         for (index, argument) in arguments.enumerated() { statement.bind(argument, at: CInt(index + 1)) }
         while try statement.step() { try body(statement) }
     }

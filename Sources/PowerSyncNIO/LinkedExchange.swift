@@ -4,5 +4,5 @@ import PowerSyncHTTP
 
 /// The exchange of the process, retained for the caller: the function that `CPowerSyncNIO.h` declares.
 @_cdecl("powersync_nio_exchange") package func linkedExchange() -> UnsafeMutableRawPointer {
-    Unmanaged<AnyObject>.passRetained(NIOExchange.shared).toOpaque()
+    unsafe Unmanaged<AnyObject>.passRetained(NIOExchange.shared).toOpaque()
 }

@@ -35,7 +35,7 @@ public struct S3Signer: Sendable {
         self.now = now
     }
 
-    /// A URL with which anybody may do one thing with one object for some time.
+    /// A URL with which its holder may do one thing with one object for some time.
     ///
     /// - Parameters:
     ///   - method: `GET`, `HEAD`, `PUT` or `DELETE`.

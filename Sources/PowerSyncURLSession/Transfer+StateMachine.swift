@@ -2,7 +2,7 @@ import NIOCore
 import PowerSyncHTTP
 
 extension Transfer {
-    /// What a transfer knows: who waits for what, and what has arrived that nobody has read.
+    /// What a transfer knows: the waiters, and what has arrived and is not read.
     ///
     /// ```
     /// created ── asked for the head ─▶ awaitingHead ── head ─▶ receiving ⇄ (paused)
@@ -21,7 +21,7 @@ extension Transfer {
 
         private enum Pause {
             case none
-            /// Somebody suspends the task. Nobody resumes it before that is done: a task that is not suspended cannot be resumed.
+            /// The task is being suspended. It is not resumed before that is done: a task that is not suspended cannot be resumed.
             case begins
             case isComplete
         }
@@ -47,7 +47,7 @@ extension Transfer {
             case created
             case awaitingHead(HeadWaiter)
             case receiving(Unread)
-            /// Everything is read, and somebody waits for more.
+            /// Everything is read, and there is a waiter for more.
             case awaitingChunk(ChunkWaiter)
             case ended(Unread, (any Error)?)
             case closed
@@ -94,7 +94,7 @@ extension Transfer {
             }
         }
 
-        /// Somebody waits for the head.
+        /// There is a waiter for the head.
         mutating func headAsked(_ waiter: HeadWaiter) -> Action {
             guard case .created = state else { return .failHead(waiter, CancellationError()) }
             state = .awaitingHead(waiter)
@@ -150,7 +150,7 @@ extension Transfer {
             }
         }
 
-        /// Somebody waits for bytes.
+        /// There is a waiter for bytes.
         mutating func chunkAsked(_ waiter: ChunkWaiter) -> Action {
             switch state {
             case .receiving(var unread):
@@ -174,7 +174,7 @@ extension Transfer {
             }
         }
 
-        /// Nobody reads any more.
+        /// There is no reader any more.
         mutating func cancelled() -> Action {
             defer { state = .closed }
             return switch state {

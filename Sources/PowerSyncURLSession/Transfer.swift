@@ -107,7 +107,7 @@ final class Transfer: Sendable {
     }
 }
 
-/// The body of a transfer; whoever drops it wants no more.
+/// The body of a transfer; a reader that drops it wants no more.
 final class TransferBody: HTTPExchangeBody {
     private let transfer: Transfer
 

@@ -39,7 +39,7 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate {
         newRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        // Whoever has sent the request decides, for only they know what may go to another host.
+        // The sender of the request decides, for only it knows what may go to another host.
         completionHandler(nil)
     }
 

@@ -47,7 +47,7 @@ package final class URLSessionExchange: HTTPExchange {
         let url = try request.destination
         let isStream = request.purpose == .stream
         let urlRequest = URLRequest(request, to: url, idleTimeout: request.purpose == .file ? fileIdleTimeout : nil)
-        // Under the lock: whoever retires a session must not come between.
+        // Under the lock: a session must not be retired in between.
         let (session, task) = shared.withLockedValue { shared in
             let session = isStream ? URLSession(exchanging: shared.configuration) : shared
             return (session, session.task(for: urlRequest, body: request.body))
@@ -111,7 +111,7 @@ extension URLRequest {
 }
 
 extension URLSessionConfiguration {
-    /// Names, in lower case, that belong to whoever makes a request, or to the connection.
+    /// Names, in lower case, that belong to the caller of a request, or to the connection.
     private static let reservedHeaders: Set<String> = [
         "accept", "accept-encoding", "authorization", "connection", "content-length", "content-type", "host",
         "sec-websocket-extensions", "sec-websocket-key", "sec-websocket-version", "transfer-encoding", "upgrade",

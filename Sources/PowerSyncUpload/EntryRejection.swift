@@ -41,7 +41,7 @@ public struct EntryRejection: Error, Sendable, Hashable {
         public static let transactionRejected = Code("transaction_rejected")
         /// The id of the row, the table or the name of a column is no text.
         public static let malformed = Code("malformed")
-        /// The number of the write was used so long ago that nobody knows whether it is the same write.
+        /// The number of the write was used so long ago that it is not known whether it is the same write.
         public static let numberForgotten = Code("number_forgotten")
     }
 

@@ -3,7 +3,7 @@ import PowerSyncProtocol
 /// Finds the writes of a request whose ids or names have half a surrogate pair.
 ///
 /// JavaScript makes `"Ann \\ud83d"` of a text that was cut within a character. In the value of a column that is U+FFFD; a row, a table or
-/// a column that is named so is none that anybody knows.
+/// a column that is named so is none that is known.
 enum HalvedEntries {
     /// Where values may have them: below the columns, and in what the app has noted.
     private static let values = JSONScanner.HalfPairs.replacedIn(["data", "old", "metadata"])

@@ -21,7 +21,7 @@ public struct UploadRequest: Sendable, Hashable {
     public var clientID: String?
     /// The writes, in the order in which they were made.
     public var entries: [UploadEntry]
-    /// The answer to writes of which nobody can say what they are about: an id or a name is no text.
+    /// The answer to writes of which it is not known what they are about: an id or a name is no text.
     ///
     /// `SQLiteUploadApplier` gives it. A backend that applies writes itself has to leave them out, and to answer with this, so that the
     /// client's queue goes on.

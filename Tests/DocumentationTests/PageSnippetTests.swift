@@ -17,8 +17,8 @@ import Testing
         }
     }
 
-    @Test("what comments of the uploads' applier show is compiled, too: people begin with it")
-    func whatCommentsShowIsCompiled() throws {
+    @Test
+    func whatCommentsOfTheUploadsApplierShowIsCompiledTooPeopleBeginWithIt() throws {
         let code = try Self.code.get()
         let blocks = try Page.files(in: "Sources/PowerSyncBackend/Uploads", withExtension: "swift").flatMap { file in
             try Page.blocks(ofCommentsIn: file).map { (file: file.lastPathComponent, block: $0) }

@@ -101,8 +101,8 @@ struct EndToEndTests {
         }
     }
 
-    @Test("a client loses what a restored source has lost, and uploads what it has", arguments: transports)
-    func aClientFollowsARestoredSource(transport: SyncTransportMethod) async throws {
+    @Test(arguments: transports)
+    func clientLosesWhatARestoredSourceHasLostAndUploadsWhatItHas(transport: SyncTransportMethod) async throws {
         let client = service.client("client")
         var configuration = service.configuration
         var backup = ""

@@ -75,8 +75,8 @@ struct RequestsModeEndToEndTests {
         }
     }
 
-    @Test("A client that has lost its counter goes on from the service's")
-    func lostCounter() async throws {
+    @Test
+    func clientThatHasLostItsCounterGoesOnFromTheServices() async throws {
         let client = service.client("first")
         try await service.run { address in
             let connector = try service.connector("anna", address.url)

@@ -4,9 +4,9 @@ package import PowerSyncProtocol
 
 extension SyncLine {
     /// `checkpoint`.
-    package static func cp(
+    package static func checkpoint(
         _ opID: Int64,
-        _ buckets: [BucketDescription],
+        _ buckets: [BucketDescription] = [],
         writeCheckpoint: Int64? = nil,
         streams: [StreamDescription] = []
     ) -> SyncLine {
@@ -46,7 +46,7 @@ extension SyncLine {
     package static let done = SyncLine.checkpointComplete(CheckpointComplete(lastOpID: nil))
 
     /// `partial_checkpoint_complete`.
-    package static func part(_ priority: Int32) -> SyncLine {
+    package static func done(_ priority: Int32) -> SyncLine {
         .partialCheckpointComplete(PartialCheckpointComplete(lastOpID: nil, priority: Priority(priority)))
     }
 

@@ -102,7 +102,7 @@ import Testing
                 #expect(try !ConnectionState.of(db).isPublishing)
                 // Left set on purpose: the next connection may get the same handle.
                 try ConnectionState.of(db).isPublishing = true
-                try SyncActivity.setActive(true, db)
+                try SyncActivity.setActive(db, true)
             }
             try queue.close()
         }

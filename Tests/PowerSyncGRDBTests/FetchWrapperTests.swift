@@ -1,6 +1,7 @@
 import Dispatch
 import GRDB
 import PowerSync
+import PowerSyncCoreTestSupport
 import PowerSyncGRDB
 import PowerSyncTesting
 import Testing
@@ -65,7 +66,7 @@ import Testing
         let (database, service) = (harness.pool as any DatabaseWriter, harness.service)
         let lists = Fetched(database, Self.names)
         await lists.wait(for: [])
-        stream.send(Line.checkpoint(1), Line.put(1, "lists", "s", #"{"name":"Server"}"#), Line.complete(1))
+        stream.send(Line.checkpoint(1), Line.put(1, "lists", "s", #"{"name":"Server"}"#), .done)
         await lists.wait(for: ["Server"])
         try await database.write { db in try List(id: "l", name: "App").insert(db) }
         await lists.wait(for: ["App", "Server"])
@@ -119,8 +120,8 @@ import Testing
         await lists.wait(for: ["A"])
     }
 
-    @Test("statements as query builders write them: aliases, joins, WITH and RETURNING")
-    func statementsOfQueryBuilders() async throws {
+    @Test
+    func statementsAsQueryBuildersWriteThemAliasesJoinsWITHAndRETURNING() async throws {
         try await harness.database.waitForReady()
         let database = harness.pool as any DatabaseWriter
         try await database.write { db in

@@ -1,7 +1,9 @@
 import Foundation
 import GRDB
 import PowerSync
+import PowerSyncCoreTestSupport
 import PowerSyncGRDB
+import PowerSyncProtocol
 import PowerSyncTesting
 
 /// A GRDB pool of an app with a PowerSync database over it, and a scripted service.
@@ -109,24 +111,12 @@ enum Line {
     /// A checkpoint of one bucket with as many operations as its last op id says; checksums are 0.
     ///
     /// It acknowledges write checkpoint 1.
-    static func checkpoint(_ lastOpID: Int) -> String {
-        """
-        {"checkpoint":{"last_op_id":"\(lastOpID)","write_checkpoint":"1","buckets":[{"bucket":"all[]","checksum":0,"priority":3,\
-        "count":\(lastOpID)}],"streams":[]}}
-        """
+    static func checkpoint(_ lastOpID: Int) -> SyncLine {
+        .checkpoint(Int64(lastOpID), [.bucket("all[]", count: Int64(lastOpID))], writeCheckpoint: 1)
     }
 
     /// A row.
-    static func put(_ opID: Int, _ type: String, _ id: String, _ data: String) -> String {
-        let text = data.replacingOccurrences(of: "\"", with: "\\\"")
-        return """
-            {"data":{"bucket":"all[]","data":[{"op_id":"\(opID)","op":"PUT","object_type":"\(type)",\
-            "object_id":"\(id)","checksum":0,"data":"\(text)"}]}}
-            """
-    }
-
-    /// The end of a checkpoint.
-    static func complete(_ lastOpID: Int) -> String {
-        "{\"checkpoint_complete\":{\"last_op_id\":\"\(lastOpID)\"}}"
+    static func put(_ opID: Int, _ type: String, _ id: String, _ data: String) -> SyncLine {
+        .ops("all[]", .put(Int64(opID), id, type: type, data: data))
     }
 }

@@ -81,8 +81,8 @@ import Testing
         try await harness.database.execute("INSERT INTO lists (id, name) VALUES ('2', 'B')")
     }
 
-    @Test("A dropped database leaves nothing that records in the pool", arguments: [false, true])
-    func droppingADiffLeavesNothing(_ dropsDatabaseFirst: Bool) async throws {
+    @Test(arguments: [false, true])
+    func droppedDatabaseLeavesNothingThatRecordsInThePool(_ dropsDatabaseFirst: Bool) async throws {
         let harness = try PoolHarness()
         let pool = harness.pool
         var database: (any PowerSyncDatabaseProtocol)? = openPowerSyncWithGRDB(

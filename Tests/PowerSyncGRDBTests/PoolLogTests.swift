@@ -32,8 +32,8 @@ import Testing
         #expect(try await values { _ in } == Self.bounds())
     }
 
-    @Test("What the app sets stays, before and after ours", arguments: [true, false])
-    func valuesOfTheAppStay(_ isEarlier: Bool) async throws {
+    @Test(arguments: [true, false])
+    func whatTheAppSetsStaysBeforeAndAfterOurs(_ isEarlier: Bool) async throws {
         let set = { @Sendable (db: Database) in
             try db.execute(
                 sql: "PRAGMA journal_size_limit = 77; PRAGMA cache_size = 33; PRAGMA wal_autocheckpoint = 55"

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PowerSync
+import PowerSyncCoreTestSupport
 import PowerSyncGRDB
 import PowerSyncTesting
 import Testing
@@ -68,7 +69,7 @@ import Testing
     @Test func recordsOfTheAppAreUploadedAndDownloadsReachIt() async throws {
         let connector = QueueConnector()
         let stream = try await harness.connect(connector)
-        stream.send(Line.checkpoint(1), Line.put(1, "lists", "s", #"{"name":"Server"}"#), Line.complete(1))
+        stream.send(Line.checkpoint(1), Line.put(1, "lists", "s", #"{"name":"Server"}"#), .done)
         try await harness.database.waitForFirstSync()
         #expect(try await harness.pool.read { try List.fetchAll($0) } == [List(id: "s", name: "Server")])
 
@@ -107,14 +108,14 @@ import Testing
                     }
                 }
             }
-            stream.send(Line.checkpoint(1), Line.put(1, "lists", "1", #"{"name":"Server"}"#), Line.complete(1))
+            stream.send(Line.checkpoint(1), Line.put(1, "lists", "1", #"{"name":"Server"}"#), .done)
             try await harness.database.waitForFirstSync()
             for round in 1...rounds {
                 let opID = round + 1
                 stream.send(
                     Line.checkpoint(opID),
                     Line.put(opID, "todos", "s\(round)", #"{"list_id":"1","title":"from the service","done":0}"#),
-                    Line.complete(opID)
+                    .done
                 )
                 try await pool.write { db in
                     try Todo(id: "l\(round)", listID: "1", title: "of the app", done: false).insert(db)
@@ -128,7 +129,7 @@ import Testing
                 let row = #"{"list_id":"1","title":"of the app","done":0}"#
                 stream.send(Line.put(rounds + 1 + round, "todos", "l\(round)", row))
             }
-            stream.send(Line.complete(last))
+            stream.send(.done)
             try await group.waitForAll()
         }
         try await harness.database.close()

@@ -164,7 +164,8 @@ import Testing
         }
     }
 
-    @Test("A table that only the app's connections can check is no damage, and hides none of other tables")
+    /// A table that only the app's connections can check is no damage, and hides none of other tables.
+    @Test
     func collationsOfTheAppAreNoDamage() async throws {
         let fixture = try await ClientFileFixture()
         // A collation that GRDB adds to its connections.

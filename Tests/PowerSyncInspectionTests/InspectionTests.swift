@@ -115,8 +115,8 @@ import Testing
         #expect(report.lines.contains("last synced     never"))
     }
 
-    @Test("files of old versions", arguments: 1...13)
-    func oldVersion(_ version: Int) async throws {
+    @Test(arguments: 1...13)
+    func filesOfOldVersions(_ version: Int) async throws {
         let fixture = try await ClientFileFixture { database, service in
             try await service.during(.offline) {
                 try await database.execute("UPDATE lists SET name = 'Hidden' WHERE id = 'l1'")

@@ -14,8 +14,8 @@ import Testing
         return TestBSON.document(of: [TestBSON.element("data", type: 3, data)])
     }
 
-    @Test("an array is not an object, although both are documents")
-    func arrayForAnObject() {
+    @Test
+    func arrayIsNotAnObjectAlthoughBothAreDocuments() {
         let line = TestBSON.document(of: [TestBSON.element("checkpoint_complete", type: 4, TestBSON.document(of: []))])
         let error = #expect(throws: SyncLineError.self) { try SyncLine(bson: line) }
         #expect(error?.description.contains("an object") == true, "\(String(describing: error))")
@@ -102,8 +102,8 @@ import Testing
         #expect(error.reason == reason)
     }
 
-    @Test("NaN and infinity", arguments: [Double.nan, .infinity, -.infinity, 1e19])
-    func checksumsThatAreNotFiniteAreErrors(checksum: Double) {
+    @Test(arguments: [Double.nan, .infinity, -.infinity, 1e19])
+    func naNAndInfinity(checksum: Double) {
         let elements = [required[0], required[1], TestBSON.element("checksum", .double(checksum))]
         #expect(throws: SyncLineError.self) { try SyncLine(bson: dataLine(elements)) }
     }

@@ -14,8 +14,8 @@ import Testing
         for incomplete in ["", "05", "050000", "05000000", "06000000 00"] { #expect(try decode(incomplete) == nil) }
     }
 
-    @Test("lengths that no document has, and lengths above the limit")
-    func impossibleLengthsAreErrorsBeforeAnythingIsStored() {
+    @Test
+    func lengthsThatNoDocumentHasAndLengthsAboveTheLimit() {
         for (hex, length) in [("04000000", 4), ("00000000", 0), ("ffffffff", -1), ("00000080", Int32.min)] {
             #expect(throws: FramingError.invalidDocumentLength(length)) { try decode(hex) }
         }
@@ -31,8 +31,8 @@ import Testing
         #expect(try decode("05000000 00", limit: 5)?.readableBytes == 5)
     }
 
-    @Test("the stream may end between documents only")
-    func theEndInsideADocumentIsAnError() throws {
+    @Test
+    func streamMayEndBetweenDocumentsOnly() throws {
         #expect(try decode("", isAtEnd: true) == nil)
         for hex in ["05", "05000000", "06000000 0000"].dropLast() {
             #expect(throws: FramingError.self) { try decode(hex, isAtEnd: true) }

@@ -40,8 +40,8 @@ import Testing
         #expect(date != nil)
     }
 
-    @Test("every form of random dates, as the calendar of Foundation has them")
-    func randomDates() throws {
+    @Test
+    func everyFormOfRandomDatesAsTheCalendarOfFoundationHasThem() throws {
         let seed = UInt64.random(in: .min ... .max)
         var random = SeededGenerator(seed: seed)
         let formatter = DateFormatter()

@@ -40,10 +40,9 @@ import Testing
     }
 
     @Test(
-        "a member after one with halves is as strict as before",
         arguments: [#"["\ud83d",{"x":"\ud83d"},"\ud83d"]"#, #"{"x":{"y":1}}"#]
     )
-    func modesEndWithTheirMember(_ inner: String) throws {
+    func memberAfterOneWithHalvesIsAsStrictAsBefore(_ inner: String) throws {
         #expect(throws: Never.self) { try Self.parse(#"{"in":\#(inner),"out":["a"]}"#, .replacedIn(["in"])) }
         for json in [
             #"{"in":\#(inner),"out":"\ud83d"}"#, #"{"out":[{"in":\#(inner)},"\ud83d"]}"#,

@@ -3,8 +3,8 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct JSONObjectMergingTests {
-    @Test("merging is setting one member after the other, whatever names come again")
-    func mergingIsSetting() throws {
+    @Test
+    func mergingIsSettingOneMemberAfterTheOtherWhateverNamesComeAgain() throws {
         let seed: UInt64 = 0x5eed_22
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -34,7 +34,8 @@ import Testing
         }
     }
 
-    @Test("40,000 members are read and merged in a time that grows with their number, not with its square")
+    /// 40,000 members are read and merged in a time that grows with their number, not with its square.
+    @Test
     func manyMembers() throws {
         let members = (0..<40_000).map { JSONObject.Member(name: "name \($0)", value: .integer(Int64($0))) }
         let again = members.map { JSONObject.Member(name: $0.name, value: .null) }

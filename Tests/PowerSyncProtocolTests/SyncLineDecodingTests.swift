@@ -10,7 +10,6 @@ import Testing
     // MARK: Documents
 
     @Test(
-        "documents of an official service",
         arguments: [
             ("1b00000010746f6b656e5f657870697265735f696e001900000000", .keepalive(tokenExpiresIn: 25)),
             (
@@ -56,7 +55,7 @@ import Testing
             ),
         ] as [(String, SyncLine)]
     )
-    func documentsOfServicesAreDecoded(hex: String, line: SyncLine) throws {
+    func documentsOfAnOfficialService(hex: String, line: SyncLine) throws {
         let document = ByteBuffer(hex: hex)
         #expect(try SyncLine(bson: document) == line)
         // The same without its last byte, and without any number of bytes.
@@ -65,8 +64,8 @@ import Testing
         }
     }
 
-    @Test("a data line with a checksum that is a double")
-    func aDataDocumentIsDecodedInPlace() throws {
+    @Test
+    func dataLineWithAChecksumThatIsADouble() throws {
         let document = ByteBuffer(
             hex:
                 "cc000000036461746100c1000000026275636b65740004000000675b5d00086861735f6d6f7265000002616674657200020000"
@@ -358,8 +357,8 @@ import Testing
         }
     }
 
-    @Test("Transcript K: unknown members everywhere", arguments: LineForm.allCases)
-    func unknownMembersAreSkipped(form: LineForm) throws {
+    @Test(arguments: LineForm.allCases)
+    func transcriptKUnknownMembersEverywhere(form: LineForm) throws {
         func extended(_ value: JSONValue, isLine: Bool) -> JSONValue {
             switch value {
             case .object(let object):

@@ -4,16 +4,16 @@ import Testing
 
 /// How long a line may be (docs/protocol.md "Lines").
 @Suite struct SyncLineLengthTests {
-    @Test("lines of more bytes than the limit are not looked at, whoever has made them")
-    func tooLong() {
+    @Test
+    func linesOfMoreBytesThanTheLimitAreNotLookedAtWhoeverHasMadeThem() {
         let count = SyncLineFormat.maximumLineLength + 1
         let spaces = ByteBuffer(repeating: UInt8(ascii: " "), count: count)
         #expect(throws: SyncLineError.tooLong(byteCount: count)) { try SyncLine(json: spaces) }
         #expect(throws: SyncLineError.tooLong(byteCount: count)) { try SyncLine(bson: spaces) }
     }
 
-    @Test("lines of as many bytes as the limit are looked at")
-    func longest() {
+    @Test
+    func linesOfAsManyBytesAsTheLimitAreLookedAt() {
         let spaces = ByteBuffer(repeating: UInt8(ascii: " "), count: SyncLineFormat.maximumLineLength)
         let error = #expect(throws: SyncLineError.self) { try SyncLine(bson: spaces) }
         guard case .bson(let error) = error else {

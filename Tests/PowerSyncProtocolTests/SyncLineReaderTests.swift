@@ -25,8 +25,8 @@ import Testing
         return chunks
     }
 
-    @Test("chunks do not matter", arguments: LineForm.allCases)
-    func anyDivisionIntoChunksGivesTheSameLines(form: LineForm) throws {
+    @Test(arguments: LineForm.allCases)
+    func chunksDoNotMatter(form: LineForm) throws {
         let body = try form.body(of: .initialSync)
         let whole = try read([body], as: form)
         #expect(whole.count == 5)
@@ -36,7 +36,8 @@ import Testing
         }
     }
 
-    @Test("Transcript N: characters that are split or that look like line breaks, and no final line feed")
+    /// Transcript N: characters that are split or that look like line breaks, and no final line feed.
+    @Test
     func multiByteCharactersMayBeSplit() throws {
         let line =
             #"{"data":{"bucket":"b","data":[{"op_id":"1","op":"PUT","checksum":1,"data":"{\"t\":\"Brød – 麵包 🥖\#u{2028}\#u{85}\"}"}]}}"#
@@ -60,8 +61,8 @@ import Testing
         #expect(bson.map(\.byteCount) == [27])
     }
 
-    @Test("a JSON text that ends early")
-    func aTruncatedLastLineIsAnError() throws {
+    @Test
+    func jsonTextThatEndsEarly() throws {
         var reader = SyncLineReader(format: .ndjson)
         reader.append(ByteBuffer(string: "{\"token_expires_in\":1}\n{\"checkpoint_comp"))
         #expect(try reader.next()?.line == .keepalive(tokenExpiresIn: 1))
@@ -69,8 +70,8 @@ import Testing
         #expect(throws: SyncLineError.json(JSONError(parsing: "{\"checkpoint_comp"))) { try reader.finish() }
     }
 
-    @Test("a BSON stream that ends inside a document; documents before it have been read")
-    func aTruncatedDocumentIsAnErrorAfterTheDocumentsBeforeIt() throws {
+    @Test
+    func bsonStreamThatEndsInsideADocumentDocumentsBeforeItHaveBeenRead() throws {
         var reader = SyncLineReader(format: .bson)
         let body = LineForm.bson.encode(.keepalive(tokenExpiresIn: 1))
         reader.append(body)

@@ -71,8 +71,8 @@ import Testing
         #expect(try PreparedStatement(preparing: sql, on: connection.handle) == nil)
     }
 
-    @Test("Values are forgotten at the end of an execution, however that comes", arguments: [true, false])
-    func valuesAreForgotten(isReset: Bool) throws {
+    @Test(arguments: [true, false])
+    func valuesAreForgottenAtTheEndOfAnExecutionHoweverThatComes(isReset: Bool) throws {
         let connection = try PlainConnection()
         let statement = try #require(try PreparedStatement(preparing: "SELECT ?1", on: connection.handle))
         statement.bind(Int64(7), at: 1)

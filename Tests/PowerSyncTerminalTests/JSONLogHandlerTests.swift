@@ -44,8 +44,8 @@ import Testing
         )
     }
 
-    @Test("levels have the names of the established service", arguments: Logger.Level.allCases)
-    func level(_ level: Logger.Level) throws {
+    @Test(arguments: Logger.Level.allCases)
+    func levelsHaveTheNamesOfTheEstablishedService(_ level: Logger.Level) throws {
         let names: [Logger.Level: String] = [
             .trace: "silly", .debug: "debug", .info: "info", .notice: "info", .warning: "warn", .error: "error",
             .critical: "error",
@@ -54,8 +54,8 @@ import Testing
         #expect(Self.string(entry, "level") == names[level])
     }
 
-    @Test("any text comes back as it was", arguments: texts)
-    func anyText(_ text: String) throws {
+    @Test(arguments: texts)
+    func anyTextComesBackAsItWas(_ text: String) throws {
         let entry = try JSONObject(parsing: try Self.text("\(text)", metadata: ["key \(text)": "\(text)"]))
         #expect(Self.string(entry, "message") == text)
         guard case .object(let metadata) = entry["metadata"] else {
@@ -102,8 +102,8 @@ import Testing
         ([.stringConvertible(1), "1"], #"[1,"1"]"#),
     ]
 
-    @Test("numbers and booleans are those of JSON, texts are texts", arguments: values)
-    func value(_ value: Logger.MetadataValue, _ json: String) throws {
+    @Test(arguments: values)
+    func numbersAndBooleansAreThoseOfJSONTextsAreTexts(_ value: Logger.MetadataValue, _ json: String) throws {
         let text = try Self.text(metadata: ["value": value])
         #expect(text.contains(#""metadata":{"value":\#(json)}"#), "\(text)")
     }

@@ -27,8 +27,8 @@ import Testing
         var description: String
     }
 
-    @Test("nobody writes a line of another, nor tells a terminal anything", arguments: TerminalTextTests.hostile)
-    func hostileText(_ text: String) {
+    @Test(arguments: TerminalTextTests.hostile)
+    func nobodyWritesALineOfAnotherNorTellsATerminalAnything(_ text: String) {
         let texts = NIOLockedValueBox<[String]>([])
         var logger = Logger(label: "test") { label in TextLogHandler(label: label) { _ in Output(texts: texts) } }
         logger[metadataKey: "kid"] = "\(text)"

@@ -27,8 +27,8 @@ import Testing
         #expect(called(after: 30) == ["early"])
     }
 
-    @Test("a timer that is too early stays, and the next one is set when it has called")
-    mutating func laterDeadline() {
+    @Test
+    mutating func timerThatIsTooEarlyStaysAndTheNextOneIsSetWhenItHasCalled() {
         set(10, "first")
         set(20, "not set")
         #expect(called(after: 15) == ["first"])

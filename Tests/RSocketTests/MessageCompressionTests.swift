@@ -33,8 +33,8 @@ import Testing
         }
     }
 
+    /// A service accepts the first offer that it can keep, and promises that messages do not refer to each other.
     @Test(
-        "a service accepts the first offer that it can keep, and promises that messages do not refer to each other",
         arguments: [
             ("permessage-deflate", 15, ""),
             ("permessage-deflate; client_max_window_bits", 15, ""),

@@ -7,8 +7,8 @@ import Testing
 @testable import RSocket
 
 @Suite struct MessageCompressorTests {
-    @Test("what is compressed is restored, with every window and any content", arguments: 9...15)
-    func roundTrip(windowBits: Int) throws {
+    @Test(arguments: 9...15)
+    func whatIsCompressedIsRestoredWithEveryWindowAndAnyContent(windowBits: Int) throws {
         let seed = 0x5eed_dea0 + UInt64(windowBits)
         print("seed \(seed)")
         var generator = SeededGenerator(seed: seed)
@@ -28,8 +28,8 @@ import Testing
         #expect(compressedCount > 20)
     }
 
-    @Test("short messages and noise are not compressed")
-    func notWorthIt() {
+    @Test
+    func shortMessagesAndNoiseAreNotCompressed() {
         var generator = SeededGenerator(seed: 0x5eed_dead)
         #expect(MessageCompressor.compress(ByteBuffer(), windowBits: 15) == nil)
         #expect(MessageCompressor.compress(ByteBuffer(repeating: 0, count: 127), windowBits: 15) == nil)
@@ -38,8 +38,8 @@ import Testing
         #expect(MessageCompressor.compress(noise, windowBits: 15) == nil)
     }
 
-    @Test("nothing refers to what is further back than the peer looks: noise of 4,000 bytes, twice")
-    func windowOfThePeer() {
+    @Test
+    func nothingRefersToWhatIsFurtherBackThanThePeerLooksNoiseOf4000BytesTwice() {
         var generator = SeededGenerator(seed: 0x5eed)
         var noise = ByteBuffer()
         for _ in 0..<500 { noise.writeInteger(generator.next()) }
@@ -49,7 +49,8 @@ import Testing
         #expect(MessageCompressor.compress(twice, windowBits: 13) != nil)
     }
 
-    @Test("a service sends compressed messages only if that was agreed on, and only those that get shorter")
+    /// A service sends compressed messages only if that was agreed on, and only those that get shorter.
+    @Test
     func handler() throws {
         for compression in [nil, MessageCompression(keepsWindow: false), .init(keepsWindow: false, sentWindowBits: 10)]
         {

@@ -57,8 +57,8 @@ import Testing
         }
     }
 
-    @Test("what follows a last block is a part of the message, too")
-    func afterTheLastBlock() throws {
+    @Test
+    func whatFollowsALastBlockIsAPartOfTheMessageToo() throws {
         let block: [UInt8] = [0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00]
         let message = ByteBuffer(bytes: [0xf3] + block + [0xf2] + block)
         let restored = try MessageInflater(keepsWindow: true).inflate(message, limit: 10)
@@ -96,8 +96,8 @@ import Testing
         }
     }
 
-    @Test("what follows in a message that is too large already is not looked at")
-    func damageBehindTheLimit() {
+    @Test
+    func whatFollowsInAMessageThatIsTooLargeAlreadyIsNotLookedAt() {
         var compressed = MessageDeflater().deflate(ByteBuffer(repeating: 0, count: 100_000))
         // The end of its last block, and a block of a type that there is not.
         compressed.writeBytes([0x00, 0x00, 0xff, 0xff, 0x07] as [UInt8])

@@ -27,8 +27,8 @@ import Testing
         }
     }
 
-    @Test("frames behind the SETUP wait, unread, until the client is welcome")
-    func gate() throws {
+    @Test
+    func framesBehindTheSETUPWaitUnreadUntilTheClientIsWelcome() throws {
         let reads = ReadCount()
         let channel = EmbeddedChannel(handlers: [reads, SetupGateHandler()])
         defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
@@ -55,8 +55,8 @@ import Testing
         #expect(try received() == "3")
     }
 
-    @Test("a client that is refused can answer the close frame")
-    func refusal() throws {
+    @Test
+    func clientThatIsRefusedCanAnswerTheCloseFrame() throws {
         let channel = EmbeddedChannel(handler: SetupGateHandler())
         defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
         let close = WebSocketFrame(fin: true, opcode: .connectionClose, data: ByteBuffer())
@@ -68,8 +68,8 @@ import Testing
         #expect(try channel.readInbound(as: WebSocketFrame.self) == close)
     }
 
-    @Test("more bytes than a SETUP may have close the connection, however they are divided")
-    func length() throws {
+    @Test
+    func moreBytesThanASETUPMayHaveCloseTheConnectionHoweverTheyAreDivided() throws {
         for pieces in [1, 2, 101] {
             let channel = EmbeddedChannel(handler: SetupLengthHandler(limit: 100))
             defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
@@ -95,8 +95,8 @@ import Testing
         #expect(channel.isActive)
     }
 
-    @Test("what comes together with a SETUP does not count for its length")
-    func together() throws {
+    @Test
+    func whatComesTogetherWithASETUPDoesNotCountForItsLength() throws {
         let channel = EmbeddedChannel(handlers: [SetupLengthHandler(limit: 100), SetupReader()])
         defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
         channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
@@ -104,8 +104,8 @@ import Testing
         #expect(channel.isActive)
     }
 
-    @Test("the gate passes on how far the SETUP is")
-    func lengthBeforeTheGate() throws {
+    @Test
+    func gatePassesOnHowFarTheSETUPIs() throws {
         let channel = EmbeddedChannel(handlers: [SetupLengthHandler(limit: 100), SetupGateHandler()])
         defer { _ = try? channel.finish(acceptAlreadyClosed: true) }
         channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 1), promise: nil)
@@ -114,8 +114,8 @@ import Testing
         #expect(channel.isActive)
     }
 
-    @Test("the first message has a limit of its own, compressed or not", arguments: [false, true])
-    func firstMessage(isCompressed: Bool) throws {
+    @Test(arguments: [false, true])
+    func firstMessageHasALimitOfItsOwnCompressedOrNot(isCompressed: Bool) throws {
         for (first, isAccepted) in [(100, true), (101, false)] {
             let handler = WebSocketMessageHandler(
                 role: .client,

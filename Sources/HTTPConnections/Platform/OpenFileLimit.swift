@@ -10,7 +10,7 @@ package struct OpenFileLimit: Equatable {
     /// The limit of this process; `nil` if the system does not tell.
     static var ofProcess: OpenFileLimit? {
         var files = rlimit()
-        guard getrlimit(resource, &files) == 0 else { return nil }
+        guard unsafe getrlimit(resource, &files) == 0 else { return nil }
         return OpenFileLimit(current: Int(clamping: files.rlim_cur), maximum: Int(clamping: files.rlim_max))
     }
 
@@ -28,9 +28,9 @@ package struct OpenFileLimit: Equatable {
         // macOS says that there is no maximum, but may refuse more than 10,240 (`OPEN_MAX`).
         for attempt in [raised, min(raised, 10_240)] where attempt > limit.current {
             var files = rlimit()
-            guard getrlimit(resource, &files) == 0 else { return }
+            guard unsafe getrlimit(resource, &files) == 0 else { return }
             files.rlim_cur = rlim_t(attempt)
-            if setrlimit(resource, &files) == 0 { return }
+            if unsafe setrlimit(resource, &files) == 0 { return }
         }
     }
 

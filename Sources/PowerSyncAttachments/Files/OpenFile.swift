@@ -30,7 +30,7 @@ final class OpenFile: Sendable {
 
     init(_ path: String, for purpose: Purpose) throws {
         self.path = path
-        descriptor = try retrying(path) { open(path, purpose.flags | O_CLOEXEC, PrivateFiles.fileMode) }
+        descriptor = try retrying(path) { unsafe open(path, purpose.flags | O_CLOEXEC, PrivateFiles.fileMode) }
     }
 
     deinit {
@@ -42,7 +42,7 @@ final class OpenFile: Sendable {
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)`` also when this is not a regular file.
     func attributes() throws -> Attributes {
         var status = stat()
-        try retrying(path) { fstat(descriptor, &status) }
+        try retrying(path) { unsafe fstat(descriptor, &status) }
         guard status.isRegular else { throw PowerSyncAttachmentError.ioError(POSIXError(.EISDIR)) }
         return status.attributes
     }
@@ -57,8 +57,8 @@ final class OpenFile: Sendable {
     /// The next bytes; empty at the end of the file.
     func read(upTo count: Int) throws -> Data {
         var data = Data(count: count)
-        let length = try data.withUnsafeMutableBytes { buffer in
-            try read(into: buffer)
+        let length = try unsafe data.withUnsafeMutableBytes { buffer in
+            try unsafe read(into: buffer)
         }
         data.removeLast(count - length)
         return data
@@ -68,13 +68,13 @@ final class OpenFile: Sendable {
     ///
     /// - Returns: How many; 0 at the end of the file.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        try retrying(path) { systemRead(descriptor, buffer.baseAddress, buffer.count) }
+        try retrying(path) { unsafe systemRead(descriptor, buffer.baseAddress, buffer.count) }
     }
 
     /// The bytes at an offset; fewer, or none, at the end of the file.
     func read(at offset: Int64, upTo count: Int) throws -> Data {
         var data = Data(count: count)
-        let length = try data.withUnsafeMutableBytes { try read(at: offset, into: $0) }
+        let length = try unsafe data.withUnsafeMutableBytes { try unsafe read(at: offset, into: $0) }
         data.removeLast(count - length)
         return data
     }
@@ -87,22 +87,22 @@ final class OpenFile: Sendable {
     /// - Returns: How many; 0 at the end of the file.
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
     func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        try retrying(path) { pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
+        try retrying(path) { unsafe pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset)) }
     }
 
     /// Writes all bytes at the present position.
     func write(_ bytes: UnsafeRawBufferPointer) throws {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let part = UnsafeRawBufferPointer(rebasing: rest)
-            let count = try retrying(path) { systemWrite(descriptor, part.baseAddress, part.count) }
-            rest = rest.dropFirst(count)
+        var rest = unsafe bytes[...]
+        while unsafe !rest.isEmpty {
+            let part = unsafe UnsafeRawBufferPointer(rebasing: rest)
+            let count = try retrying(path) { unsafe systemWrite(descriptor, part.baseAddress, part.count) }
+            unsafe rest = rest.dropFirst(count)
         }
     }
 
     /// Writes all bytes at the present position.
     func write(_ data: Data) throws {
-        try data.withUnsafeBytes { try write($0) }
+        try unsafe data.withUnsafeBytes { try unsafe write($0) }
     }
 
     /// Cuts the file off and goes to its end.
@@ -119,9 +119,9 @@ final class OpenFile: Sendable {
     /// Takes the lock of the file, without waiting.
     ///
     /// One descriptor at a time has it, of all processes. It goes with the descriptor, however the process ends. Where the file
-    /// system has no locks, everybody gets it.
+    /// system has no locks, every caller gets it.
     ///
-    /// - Returns: Whether nobody else has it.
+    /// - Returns: Whether it has no other owner.
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
     func lock() throws -> Bool {
         do {
@@ -238,7 +238,7 @@ extension OpenFile {
     static func identity(_ path: String) throws -> Identity? {
         var status = stat()
         do {
-            try retrying(path) { stat(path, &status) }
+            try retrying(path) { unsafe stat(path, &status) }
         } catch PowerSyncAttachmentError.fileNotFound {
             return nil
         } catch PowerSyncAttachmentError.ioError(let error as POSIXError) where error.code == .ENAMETOOLONG {
@@ -252,7 +252,7 @@ extension OpenFile {
     /// No error when there is none.
     static func remove(_ path: String) throws {
         do {
-            try retrying(path) { unlink(path) }
+            try retrying(path) { unsafe unlink(path) }
         } catch PowerSyncAttachmentError.fileNotFound {
             return
         }
@@ -268,7 +268,7 @@ extension OpenFile {
     static func attributes(_ path: String, followsLinks: Bool = true) throws -> Attributes? {
         var status = stat()
         do {
-            try retrying(path) { followsLinks ? stat(path, &status) : lstat(path, &status) }
+            try retrying(path) { unsafe followsLinks ? stat(path, &status) : lstat(path, &status) }
         } catch PowerSyncAttachmentError.fileNotFound {
             return nil
         }
@@ -313,12 +313,12 @@ extension stat {
 }
 
 // The names of these functions are hidden inside the type.
-private let systemRead = read(_:_:_:)
-private let systemWrite = write(_:_:_:)
+private let systemRead = unsafe read(_:_:_:)
+private let systemWrite = unsafe write(_:_:_:)
 
-private func systemLink(_ path: String, _ target: String) -> CInt { link(path, target) }
+private func systemLink(_ path: String, _ target: String) -> CInt { unsafe link(path, target) }
 
-private func systemRename(_ path: String, _ target: String) -> CInt { rename(path, target) }
+private func systemRename(_ path: String, _ target: String) -> CInt { unsafe rename(path, target) }
 
 /// Calls a POSIX function until it is not interrupted.
 @discardableResult

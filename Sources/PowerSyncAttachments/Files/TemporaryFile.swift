@@ -5,7 +5,7 @@ import PowerSyncSQLite
 
 /// A file that gets its name when it is complete.
 ///
-/// It is written as `<target>.<uuid>.pstmp`, flushed to the disk and renamed; whoever looks at the target sees the old file
+/// It is written as `<target>.<uuid>.pstmp`, flushed to the disk and renamed; a reader of the target sees the old file
 /// or the new one. Without ``commit()`` it is removed by ``discard()``, at the latest with the last reference. All methods block.
 final class TemporaryFile: Sendable {
     private let target: String
@@ -69,12 +69,12 @@ final class TemporaryFile: Sendable {
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``
     func write(from source: OpenFile, upTo limit: Int) throws -> Int {
         let file = try open()
-        return try withUnsafeTemporaryAllocation(byteCount: FileWork.chunkSize, alignment: 1) { buffer in
+        return try unsafe withUnsafeTemporaryAllocation(byteCount: FileWork.chunkSize, alignment: 1) { buffer in
             var copied = 0
             while copied < limit {
-                let count = try source.read(into: buffer)
+                let count = try unsafe source.read(into: buffer)
                 guard count > 0 else { return copied }
-                try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                try unsafe file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
                 copied += count
             }
             return copied

@@ -10,7 +10,7 @@ enum VolumeSpace {
     /// - Returns: `nil` when that cannot be found out, for example because there is no such directory.
     static func available(in directory: String) -> Int64? {
         var status = statvfs()
-        guard statvfs(directory, &status) == 0 else { return nil }
+        guard unsafe statvfs(directory, &status) == 0 else { return nil }
         // The types differ from system to system.
         let (bytes, overflows) = UInt64(status.f_bavail).multipliedReportingOverflow(by: UInt64(status.f_frsize))
         let free = overflows ? Int64.max : Int64(clamping: bytes)

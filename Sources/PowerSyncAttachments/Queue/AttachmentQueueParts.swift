@@ -140,7 +140,7 @@ extension AttachmentQueueParts {
         }
     }
 
-    /// Refuses directories that nobody wants to be emptied.
+    /// Refuses directories that must not be emptied.
     func checkMayBeEmptied() throws {
         let path = URL(fileURLWithPath: directory).standardizedFileURL.path
         guard !directory.isEmpty, path != "/", path != URL(fileURLWithPath: NSHomeDirectory()).standardizedFileURL.path

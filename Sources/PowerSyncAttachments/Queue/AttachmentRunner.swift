@@ -164,7 +164,7 @@ extension AttachmentRunner {
         let member = context.table.join { [trigger] in trigger.fire(.routine) }
         trigger.fire(.routine)
         try state.withLockedValue { state in
-            // Whoever leaves a start behind has cancelled it, and stops what runs afterwards.
+            // A start that was left behind is cancelled before the call that left it looks at what runs.
             try Task.checkCancellation()
             run.prioritize(state.priorities)
             if state.isPaused { run.pause() }

@@ -61,7 +61,7 @@ public struct AttachmentTransferError: Error, Sendable {
         self.underlyingError = underlyingError
     }
 
-    /// Whether the same transfer may succeed later, without anybody changing anything.
+    /// Whether the same transfer may succeed later, without a change of anything.
     ///
     /// That is so for broken connections, timeouts, overloaded servers (408, 425, 429 and 5xx), damaged files and a download that
     /// is in the way; not for a request that the storage refused.

@@ -3,7 +3,7 @@ import PowerSyncClient
 
 /// What is known of a file before it has been downloaded.
 struct DownloadExpectation {
-    /// The most bytes that become of a file which the storage compresses and whose size nobody knows: 256 MiB.
+    /// The most bytes that become of a file which the storage compresses and whose size is not known: 256 MiB.
     static let largestDecompressedFile: Int64 = 256 << 20
 
     /// The size that the storage announced.
@@ -17,7 +17,7 @@ struct DownloadExpectation {
     /// The SHA-256 digests that storage and app announced.
     var digests: [Data] = []
 
-    /// The size in bytes, if anybody knows it.
+    /// The size in bytes, if it is known.
     var bytes: Int64? { size ?? total }
 
     /// Creates an expectation.

@@ -41,7 +41,7 @@ struct DownloadRemains: Sendable {
     ///
     /// - Parameters:
     ///   - record: Which bytes of the file stay.
-    ///   - size: The size of the whole file; `nil` when nobody knows it, and nothing is checked.
+    ///   - size: The size of the whole file; `nil` when it is not known, and nothing is checked.
     /// - Throws: ``PowerSyncAttachmentError/ioError(_:)``, which says that the disk is full.
     func checkRoom(after record: DownloadRecord, upTo size: Int64?) async throws {
         guard let size, size > record.bytes else { return }

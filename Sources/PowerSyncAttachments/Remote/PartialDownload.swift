@@ -57,7 +57,7 @@ struct PartialDownload {
         for _ in 0..<openingLimit {
             let file = try OpenFile(path, for: .continuing)
             guard try file.lock() else { break }
-            // Who had the lock before may have removed the file, or given it its name: that one must not be touched.
+            // The owner of the lock before may have removed the file, or given it its name: that one must not be touched.
             guard try file.isAtPath() else { continue }
             let found = try file.attributes()
             if found == remains.attributes || (found.size == 0 && offset == 0) { return file }
@@ -96,9 +96,9 @@ struct PartialDownload {
     mutating func write(_ chunk: ByteBuffer) async throws {
         let (file, before) = (file, hasher)
         hasher = try await FileWork.run {
-            try chunk.withUnsafeReadableBytes { try file.write($0) }
+            try unsafe chunk.withUnsafeReadableBytes { try unsafe file.write($0) }
             guard var hasher = before else { return nil }
-            chunk.withUnsafeReadableBytes { hasher.update(bufferPointer: $0) }
+            unsafe chunk.withUnsafeReadableBytes { unsafe hasher.update(bufferPointer: $0) }
             return hasher
         }
         bytes += Int64(chunk.readableBytes)
@@ -153,7 +153,7 @@ struct PartialDownload {
         }
     }
 
-    /// Checks that nobody has removed the file: what is at its path now, and the record beside it, would be somebody else's.
+    /// Checks that the file was not removed: what is at its path now, and the record beside it, would have another owner.
     private static func checkIsAtPath(_ file: OpenFile) throws {
         guard try file.isAtPath() else { throw PowerSyncAttachmentError.fileNotFound(file.path) }
     }

@@ -4,7 +4,7 @@ import PowerSyncClient
 extension AttachmentContext {
     /// Compares all rows with the files on the disk, and repairs them in one transaction.
     ///
-    /// A file that nobody can tell anything about leaves its row as it is.
+    /// A file that nothing is known about leaves its row as it is.
     ///
     /// - Parameters:
     ///   - downloads: Whether lost files are downloaded again.

@@ -141,7 +141,7 @@ extension AttachmentContext {
         }
     }
 
-    /// A row that says it has no file is not looked for: files of that name are somebody else's.
+    /// A row that says it has no file is not looked for: files of that name have another owner.
     private func examineArchived(
         _ row: Attachment,
         claims: PathClaims,

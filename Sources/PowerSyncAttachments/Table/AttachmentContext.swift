@@ -3,7 +3,7 @@ public import PowerSyncClient
 
 /// Access to the attachments table.
 ///
-/// Whoever uses one should hold the queue's lock: get it from ``AttachmentServiceProtocol/withContext(callback:)``.
+/// A user of one should hold the queue's lock: get it from ``AttachmentServiceProtocol/withContext(callback:)``.
 ///
 /// Its properties are read with `await`, as in the established SDK: `await context.db`.
 public actor AttachmentContext: AttachmentContextProtocol {

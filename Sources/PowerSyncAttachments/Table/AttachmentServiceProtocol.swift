@@ -7,7 +7,7 @@ public protocol AttachmentServiceProtocol: Sendable {
     /// The first element is what is there now; another follows when an id comes or goes or changes its state.
     func watchActiveAttachments() async throws -> AsyncThrowingStream<[String], any Error>
 
-    /// Runs a callback while nobody else has the table: neither the queue nor another callback.
+    /// Runs a callback while the table has no other user: neither the queue nor another callback.
     ///
     /// Callbacks run in the order of asking. They should be short: saving and deleting files waits for them.
     /// ``AttachmentQueue/clearQueue()`` waits for half a second at most; then the callback is cancelled, and this call throws

@@ -11,7 +11,7 @@ extension AttachmentStateMachine {
         }
     }
 
-    /// Somebody has looked for the file.
+    /// The file was looked for.
     ///
     /// - Parameters:
     ///   - file: Where it is.

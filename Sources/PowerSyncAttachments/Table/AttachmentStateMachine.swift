@@ -56,7 +56,7 @@ struct AttachmentStateMachine: Sendable {
     /// An element of the watch has the id.
     ///
     /// - Parameters:
-    ///   - file: Where the file is; `nil` when nobody has looked, or could. An archived row stays then.
+    ///   - file: Where the file is; `nil` when it was not looked for, or could not be. An archived row stays then.
     ///   - deliveredAt: When the element came.
     ///   - downloads: Whether the queue downloads at all.
     /// - Returns: What to write.

@@ -10,7 +10,7 @@ final class SharedAttachmentTable: Sendable {
     private struct State {
         /// The ids of attachments whose file is being written, sent or removed.
         var claimed: Set<ExactText> = []
-        /// The ids in `claimed` that somebody asked for in vain.
+        /// The ids in `claimed` that were asked for in vain.
         var wanted: Set<ExactText> = []
         var members: [Int: @Sendable () -> Void] = [:]
         var lastID = 0
@@ -24,7 +24,7 @@ final class SharedAttachmentTable: Sendable {
     let paths: ClaimedPaths
     private let state = NIOLockedValueBox(State())
 
-    /// Creates a table that is shared with nobody else.
+    /// Creates a table of one queue alone.
     ///
     /// - Parameters:
     ///   - owner: Lives as long as the table.
@@ -36,7 +36,7 @@ final class SharedAttachmentTable: Sendable {
 
     /// Reserves the file of an attachment.
     ///
-    /// - Returns: `false` when somebody else has it; all members are called when it is released.
+    /// - Returns: `false` when it has another owner; all members are called when it is released.
     func claim(_ id: String) -> Bool {
         state.withLockedValue { state in
             let id = ExactText(id)
@@ -58,7 +58,7 @@ final class SharedAttachmentTable: Sendable {
 
     /// Registers a started queue.
     ///
-    /// - Parameter onRelease: Called when a reservation that somebody waits for was given back.
+    /// - Parameter onRelease: Called when a reservation that has a waiter was given back.
     /// - Returns: The registration, which ends with its last reference.
     func join(onRelease: @escaping @Sendable () -> Void) -> Member {
         state.withLockedValue { state in
@@ -144,7 +144,7 @@ final class ClaimedPaths: Sendable {
     /// Reserves paths until ``release(_:)``.
     ///
     /// - Parameter paths: Some paths.
-    /// - Returns: Those that nobody else has reserved, in the same order.
+    /// - Returns: Those that no other owner has reserved, in the same order.
     func claim(_ paths: [String]) -> [String] {
         claimed.withLockedValue { claimed in paths.filter { claimed.insert($0.lowercased()).inserted } }
     }

@@ -51,7 +51,7 @@ struct TransferContext: Sendable {
     let logger: any LoggerProtocol
     /// What other queues of the table see.
     let table: SharedAttachmentTable
-    /// Who is told how far transfers are.
+    /// Tells how far transfers are.
     let progress: TransferProgressHub
     /// Measures intervals and waits.
     let clock: ElapsedClock

@@ -153,7 +153,7 @@ final class TransferProgressHub: Sendable {
         }
     }
 
-    /// Changes the state, and tells those who are interested afterwards.
+    /// Changes the state, and tells the subscribers afterwards.
     private func change(_ change: (inout State) -> AttachmentTransferProgress?) {
         let (signals, followers, overall) = state.withLockedValue { state in
             let before = state.followers.isEmpty ? nil : state.overall

@@ -162,7 +162,7 @@ extension TransferRun {
                 // The adapter cancelled something of its own, or the queue did: no answer to the question whether to go on.
                 retryLater(attachment, direction, error)
             case let transfer as AttachmentTransferError where transfer.code == .inProgress:
-                // Whoever downloads the file, maybe another process, is to finish.
+                // The owner of the download, maybe another process, is to finish.
                 retryLater(attachment, direction, error)
             default:
                 guard await !isRetried(attachment, direction, error), !Task.isCancelled else {

@@ -40,7 +40,7 @@ extension TransferRun {
 
     /// Reads what is to be transferred.
     ///
-    /// - Returns: Whether there is still a database, and somebody who wants to know.
+    /// - Returns: Whether there is still a database, and an owner of the queue.
     private func look(isHopeful: Bool) async -> Bool {
         do {
             let rows = try await context.service.withContext { try await $0.getActiveAttachments() }
@@ -93,7 +93,7 @@ extension TransferRun {
             guard state.phase == .running else { return }
             while let attachment = state.schedule.next() {
                 guard context.table.claim(attachment.id) else {
-                    // Whoever has it causes a look when it is free.
+                    // Its owner causes a look when it is free.
                     state.schedule.ended(attachment.id)
                     continue
                 }

@@ -204,7 +204,7 @@ extension PreparedStatement {
         where double(at: column).isFinite && ExactText(RealText.plain(double(at: column))) == ExactText(text):
             .real(double(at: column))
         // Not as a `String`, which repairs what is not UTF-8, and whose equality is that of Unicode.
-        case .text where self.text(at: column).map({ $0.elementsEqual(text.utf8) }) == true: .text(text)
+        case .text where unsafe self.text(at: column).map({ unsafe $0.elementsEqual(text.utf8) }) == true: .text(text)
         default: nil
         }
     }

@@ -152,7 +152,7 @@ struct RowWriter {
         if statements.count >= Self.statementLimit { statements = [:] }
         statements[ExactText(sql)] = prepared
         defer { withExtendedLifetime(prepared) {} }
-        let statement = PreparedStatement(borrowing: prepared.sqliteStatement)
+        let statement = unsafe PreparedStatement(borrowing: prepared.sqliteStatement)
         var code: CInt = 0
         for (index, value) in values.enumerated() {
             code = max(code, statement.bind(value, at: CInt(index + 1)))

@@ -199,7 +199,7 @@ extension Database {
     /// Whether all foreign keys refer to rows that are there; the deferred ones are checked at the commit, which is too late.
     fileprivate func areReferencesResolved() throws -> Bool {
         var (unresolved, highest): (CInt, CInt) = (0, 0)
-        let code = sqlite3_db_status(sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &unresolved, &highest, 0)
+        let code = unsafe sqlite3_db_status(sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &unresolved, &highest, 0)
         guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         return unresolved == 0
     }

@@ -3,8 +3,8 @@ public import PowerSyncUpload
 
 /// Whose a row is.
 ///
-/// Ids of users are compared as texts, byte by byte, whatever the type and the collation of the column. `==` of Swift is not enough: it takes
-/// canonically equivalent texts for equal, such as `Kevin` with the letter K and with the sign for kelvin.
+/// Ids of users are compared as texts, byte by byte, whatever the type and the collation of the column. `==` of Swift is not
+/// enough: it takes canonically equivalent texts for equal, such as `Kevin` with the letter K and with the sign for kelvin.
 extension UploadedWrite {
     /// Whether the row is the user's, as it is stored and as the write makes it.
     ///

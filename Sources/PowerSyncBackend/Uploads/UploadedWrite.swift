@@ -40,7 +40,7 @@ public struct UploadedWrite: Sendable {
         // GRDB's own texts end at a NUL, and SQLite reads the bytes of a blob in the encoding of the database. GRDB is told that
         // there is nothing to bind, and leaves what is bound here.
         statement.setUncheckedArguments(StatementArguments())
-        let code = PreparedStatement(borrowing: statement.sqliteStatement).bind(id, at: 1)
+        let code = unsafe PreparedStatement(borrowing: statement.sqliteStatement).bind(id, at: 1)
         guard code == 0 else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         return try Row.fetchOne(statement)
     }

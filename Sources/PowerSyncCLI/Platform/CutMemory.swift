@@ -13,7 +13,7 @@ enum CutMemory {
                 Start it again: what was acknowledged is in the other files.
 
                 """
-            _ = write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount)
+            _ = unsafe write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount)
             // The instruction is tried again when this returns, and the system ends the process.
             signal(SIGBUS, SIG_DFL)
         }

@@ -25,7 +25,7 @@ enum StartupPages {
             case "VmFlags:":
                 guard let range = candidate else { continue }
                 candidate = nil
-                madvise(UnsafeMutableRawPointer(bitPattern: range.lowerBound), range.count, MADV_DONTNEED)
+                unsafe madvise(UnsafeMutableRawPointer(bitPattern: range.lowerBound), range.count, MADV_DONTNEED)
             default:
                 if let range = Range(mapping: words) { candidate = range }
             }

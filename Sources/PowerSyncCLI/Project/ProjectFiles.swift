@@ -78,7 +78,7 @@ struct ProjectFiles {
     private func write(_ file: File, to url: URL) throws {
         let path = url.path(percentEncoded: false)
         // Somebody may have made one since.
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, Self.fileMode)
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, Self.fileMode)
         guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
         // The umask may have taken bits away.
         fchmod(descriptor, Self.fileMode)

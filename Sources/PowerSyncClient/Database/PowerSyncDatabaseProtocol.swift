@@ -181,7 +181,7 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
     ///     longer, the app's own included.
     /// - Returns: What was achieved.
     /// - Throws: `CancellationError`; ``PowerSyncError`` when the database cannot be opened or is closed, when another
-    ///   database object syncs the same file, when somebody else ends the connection, and for a database that is not of
+    ///   database object syncs the same file, when another caller ends the connection, and for a database that is not of
     ///   this SDK.
     func syncOnce(
         connector: any PowerSyncBackendConnectorProtocol,
@@ -191,9 +191,9 @@ public protocol PowerSyncDatabaseProtocol: Queries, Sendable {
 
     /// Says that the credentials in use are not valid any more, for example because the user's rights have changed.
     ///
-    /// The SDK calls `fetchCredentials` again, also when a call is under way already, which may hang and is ignored then. The sync stream stays open until the
-    /// new credentials are there, and is then opened again at once. If they cannot be got, the stream is closed and the
-    /// error is shown as that of any connection. A second call within ``ConnectOptions/retryDelay`` takes effect after it.
+    /// The SDK calls `fetchCredentials` again, also when a call is under way already, which may hang and is ignored then. The
+    /// connection stays open until the new credentials are there, and is then opened again at once. If they cannot be got, it is
+    /// closed and the error is shown as that of any connection. A second call within ``ConnectOptions/retryDelay`` takes effect after it.
     ///
     /// Does not wait for the new credentials. Does nothing while the database is disconnected, and on a database that is
     /// not of this SDK.

@@ -3,7 +3,7 @@ import PowerSyncCore
 
 /// The database of the SDK: local data, and a client that syncs it.
 ///
-/// Dropping the last reference ends it like ``close()``, except that nobody waits. A running sync keeps a reference.
+/// Dropping the last reference ends it like ``close()``, except that it is not waited for. A running sync keeps a reference.
 package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     package let logger: any LoggerProtocol
     let local: LocalDatabase
@@ -121,7 +121,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     deinit {
         unregister()
         local.end()
-        // Handles on streams keep the client; those who wait with one wait for nothing.
+        // Handles on streams keep the client; their waiters wait for nothing.
         sync.status.finish()
     }
 
@@ -151,7 +151,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         }
     }
 
-    /// Checks that no other instance has the file that is to be deleted: it would go on with one that nobody can open any more.
+    /// Checks that no other instance has the file that is to be deleted: it would go on with one that cannot be opened any more.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)``
     private func checkMayDelete() throws {

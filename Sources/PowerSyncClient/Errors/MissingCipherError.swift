@@ -2,7 +2,7 @@ public import Foundation
 
 /// A key was given for a database, and the app's SQLite library cannot encrypt.
 ///
-/// SQLite itself ignores `PRAGMA key`. The database is not opened, so that nobody takes a readable file for an encrypted one.
+/// SQLite itself ignores `PRAGMA key`. The database is not opened, so that a readable file is not taken for an encrypted one.
 public struct MissingCipherError: Error, LocalizedError, Sendable {
     init() {}
 

@@ -54,7 +54,7 @@ extension PowerSyncError {
         return .sqliteError(
             extendedResultCode: SQLITE_RANGE,
             message: "the statement has \(parameters), and \(values) given",
-            errorString: sqlite3_errstr(SQLITE_RANGE).map { String(cString: $0) },
+            errorString: unsafe sqlite3_errstr(SQLITE_RANGE).map { unsafe String(cString: $0) },
             sql: sql
         )
     }

@@ -16,7 +16,7 @@ extension PowerSyncError {
             extendedResultCode: code,
             offset: offset,
             message: hint.map { "\(error.message ?? ""); \($0)" } ?? error.message,
-            errorString: sqlite3_errstr(code).map { String(cString: $0) },
+            errorString: unsafe sqlite3_errstr(code).map { unsafe String(cString: $0) },
             sql: sql ?? error.sql
         )
     }
@@ -28,16 +28,16 @@ extension PowerSyncError {
         switch error {
         case let error as DatabaseError: PowerSyncError(error)
         case let error as LocalDatabaseError:
-            PowerSyncError.sqliteError(
+            unsafe PowerSyncError.sqliteError(
                 extendedResultCode: error.resultCode,
                 message: error.description,
-                errorString: sqlite3_errstr(error.resultCode).map { String(cString: $0) }
+                errorString: sqlite3_errstr(error.resultCode).map { unsafe String(cString: $0) }
             )
         case let error as RawTableError:
-            PowerSyncError.sqliteError(
+            unsafe PowerSyncError.sqliteError(
                 extendedResultCode: error.resultCode,
                 message: error.message,
-                errorString: sqlite3_errstr(error.resultCode).map { String(cString: $0) }
+                errorString: sqlite3_errstr(error.resultCode).map { unsafe String(cString: $0) }
             )
         default: error
         }
@@ -53,10 +53,10 @@ extension PowerSyncError {
             return PowerSyncError.syncFailed(error.message + context)
         }
         let code = databaseError.extendedResultCode.rawValue
-        return PowerSyncError.sqliteError(
+        return unsafe PowerSyncError.sqliteError(
             extendedResultCode: code,
             message: (databaseError.message ?? error.message) + context,
-            errorString: sqlite3_errstr(code).map { String(cString: $0) },
+            errorString: sqlite3_errstr(code).map { unsafe String(cString: $0) },
             sql: databaseError.sql
         )
     }

@@ -79,7 +79,7 @@ extension PowerSyncErrorCode: CustomStringConvertible, LocalizedError {
 }
 
 extension PowerSyncError {
-    /// Why the operation was refused; `nil` for errors of SQLite, and for failures that have an error of somebody else below.
+    /// Why the operation was refused; `nil` for errors of SQLite, and for failures that have an error of another library below.
     ///
     /// An error that tells where another one of the SDK came from has that one's code.
     public var code: PowerSyncErrorCode? {

@@ -53,7 +53,7 @@ struct SlowJoins {
             var count = 0
             for byte in sql.utf8 {
                 let letter = byte | 0x20
-                count = letter == word[count] ? count + 1 : (letter == word[0] ? 1 : 0)
+                count = unsafe letter == word[count] ? count + 1 : (letter == word[0] ? 1 : 0)
                 if count == word.count { return true }
             }
             return false
@@ -62,8 +62,8 @@ struct SlowJoins {
 
     /// The file, or the connection of a database in memory.
     private var database: String {
-        let path = sqlite3_db_filename(db.sqliteConnection, "main").map { String(cString: $0) } ?? ""
-        return path.isEmpty ? "\(String(describing: db.sqliteConnection))" : path
+        let path = unsafe sqlite3_db_filename(db.sqliteConnection, "main").map { unsafe String(cString: $0) } ?? ""
+        return path.isEmpty ? unsafe "\(String(describing: db.sqliteConnection))" : path
     }
 
     private func scannedTables(_ sql: String) throws -> [String] {
@@ -71,7 +71,8 @@ struct SlowJoins {
         defer { steps.reset() }
         var tables: [String] = []
         while try steps.step() {
-            let words = steps.text(at: 3).map { String(decoding: $0, as: UTF8.self) }?.split(separator: " ") ?? []
+            let words =
+                unsafe steps.text(at: 3).map { unsafe String(decoding: $0, as: UTF8.self) }?.split(separator: " ") ?? []
             guard words.first == "SCAN", words.last == "LEFT-JOIN", words[1].hasPrefix("ps_data_") else { continue }
             if !tables.contains(String(words[1])) { tables.append(String(words[1])) }
         }

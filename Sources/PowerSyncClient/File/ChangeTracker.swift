@@ -152,13 +152,13 @@ final class ChangeTracker: TransactionObserver, AnnouncementObserver, Sendable {
     func observe(_ db: Database) {
         state.withLockedValue { $0.isObserving = true }
         db.add(transactionObserver: self, extent: .databaseLifetime)
-        Announcement.add(self, db)
+        Announcement.add(db, self)
     }
 
     /// Stops observing a writer that goes on without us.
     func stopObserving(_ db: Database) {
         state.withLockedValue { $0.isObserving = false }
-        Announcement.remove(self, db)
+        Announcement.remove(db, self)
         db.remove(transactionObserver: self)
     }
 

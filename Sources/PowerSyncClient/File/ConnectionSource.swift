@@ -127,9 +127,9 @@ extension SQLiteConnectionPoolProtocol {
     fileprivate func openCompanion(clock: any Clock<Duration>) async throws -> any DatabaseWriter {
         let (path, isWAL) = try await withAllConnections { writer, readers in
             for connection in [writer] + readers {
-                try PowerSyncError.wrappingErrors { try SQLFunctions.install(on: connection.pointer) }
+                try PowerSyncError.wrappingErrors { try unsafe SQLFunctions.install(on: connection.pointer) }
             }
-            let path = sqlite3_db_filename(writer.pointer, "main").map { String(cString: $0) } ?? ""
+            let path = unsafe sqlite3_db_filename(writer.pointer, "main").map { unsafe String(cString: $0) } ?? ""
             let mode = try writer.withIterator(sql: "PRAGMA journal_mode", parameters: []) { rows in
                 try rows.next { $0.getStringOptional(index: 0) } ?? nil
             }

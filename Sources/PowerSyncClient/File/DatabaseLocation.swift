@@ -79,7 +79,7 @@ enum DatabaseLocation: Sendable, Hashable {
         identifier.hasPrefix("/") ? file(behind: identifier).identity ?? identifier : identifier
     }
 
-    /// Creates the missing parent directories and the file, for nobody but the user of the process; what is there stays as it is.
+    /// Creates the missing parent directories and the file, for the user of the process alone; what is there stays as it is.
     func createFile() throws {
         guard case .file(let path) = self else { return }
         let directory = URL(fileURLWithPath: path).deletingLastPathComponent()

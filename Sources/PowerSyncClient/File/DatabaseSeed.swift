@@ -16,8 +16,8 @@ struct DatabaseSeed: Sendable {
                 try body(transaction)
                 // They are what the service would have sent, and nothing to wait for.
                 guard let last = try UploadQueue.sequence(db) else { return }
-                try UploadQueue.complete(through: last, writeCheckpoint: nil, db)
-                try LocalWriteGate.setTarget(WriteCheckpoint(0), db)
+                try UploadQueue.complete(db, through: last, writeCheckpoint: nil)
+                try LocalWriteGate.setTarget(db, WriteCheckpoint(0))
             }
         }
     }

@@ -30,13 +30,13 @@ struct KernelWatch: @unchecked Sendable {
 
     /// - Returns: `false` when the user has no watches left.
     func arm(_ path: String) -> Bool {
-        guard inotify_add_watch(descriptor, path, UInt32(KernelWatch.fileEvents) | KernelWatch.once) < 0 else {
+        guard unsafe inotify_add_watch(descriptor, path, UInt32(KernelWatch.fileEvents) | KernelWatch.once) < 0 else {
             return true
         }
         let directory = path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex)
         let events = UInt32(KernelWatch.directoryEvents) | KernelWatch.once
-        // A directory that was removed is nobody's to watch.
-        let isWatched = inotify_add_watch(descriptor, directory.isEmpty ? "/" : String(directory), events) >= 0
+        // A directory that was removed cannot be watched.
+        let isWatched = unsafe inotify_add_watch(descriptor, directory.isEmpty ? "/" : String(directory), events) >= 0
         return isWatched || errno == ENOENT
     }
 
@@ -49,14 +49,14 @@ struct KernelWatch: @unchecked Sendable {
     /// - Returns: Whether it held more than the news that a watch has ended.
     private static func takeEvents(_ descriptor: Int32) -> Bool {
         var hasChanged = false
-        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
+        unsafe withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 8) { buffer in
             while true {
-                let count = read(descriptor, buffer.baseAddress, buffer.count)
+                let count = unsafe read(descriptor, buffer.baseAddress, buffer.count)
                 guard count > 0 else { return }
                 var offset = 0
                 // The kernel hands out whole events: a header and `len` bytes of name.
                 while offset + MemoryLayout<inotify_event>.size <= count {
-                    let event = buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
+                    let event = unsafe buffer.loadUnaligned(fromByteOffset: offset, as: inotify_event.self)
                     if event.mask & UInt32(IN_IGNORED) == 0 { hasChanged = true }
                     offset += MemoryLayout<inotify_event>.size + Int(event.len)
                 }
@@ -80,13 +80,13 @@ final class KernelWatch: @unchecked Sendable {
     /// - Returns: `false` when the process has no descriptors left.
     func arm(_ path: String) -> Bool {
         var (watched, named) = (Darwin.stat(), Darwin.stat())
-        if let source, fstat(Int32(source.handle), &watched) == 0, Darwin.stat(path, &named) == 0,
-            watched.st_ino == named.st_ino, watched.st_dev == named.st_dev
+        if let source, unsafe fstat(Int32(source.handle), &watched) == 0,
+            unsafe Darwin.stat(path, &named) == 0, watched.st_ino == named.st_ino, watched.st_dev == named.st_dev
         {
             return true
         }
         cancel()
-        let descriptor = open(path, O_EVTONLY)
+        let descriptor = unsafe open(path, O_EVTONLY)
         guard descriptor >= 0 else { return errno == ENOENT }
         let source = DispatchSource.makeFileSystemObjectSource(
             fileDescriptor: descriptor,

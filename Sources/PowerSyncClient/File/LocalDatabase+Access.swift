@@ -19,7 +19,7 @@ extension LocalDatabase {
     /// As ``write(_:)``, and copies what was written from the log to the file in a turn of its own.
     ///
     /// Writes of the app that have waited for a large transaction do not wait for its copy, too. Returns when it was made, so
-    /// that the next transaction is behind those who have waited for the copy.
+    /// that the next transaction is behind the waiters for the copy.
     func writeMuch<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
         // A copy beside a pool of the app would compete with its writer.
         guard connections.poolCommits == nil else { return try await write(body) }

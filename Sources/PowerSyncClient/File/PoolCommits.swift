@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 
 /// Tells commits of others to the file of an app's pool from those of the pool and from our own.
 ///
-/// The pool names the tables that it has written. Of others nothing is known, so everybody has to look again; that must not
+/// The pool names the tables that it has written. Of others nothing is known, so every observer has to look again; that must not
 /// happen after each write of the app. When the pool has committed and named nothing until the look after next, as after a
 /// change of the schema, it counts as another one.
 ///
@@ -25,7 +25,7 @@ final class PoolCommits: Sendable {
         var poolVersion: Int64?
         /// Whether there was one.
         var hasHadTurn = false
-        /// Whether others have committed since somebody asked.
+        /// Whether others have committed since this was asked last.
         var hasNews = false
         var names = Names.unknown
     }
@@ -48,7 +48,7 @@ final class PoolCommits: Sendable {
         self.pool = pool
     }
 
-    /// Runs `body` alone on our writing connection, while nobody uses the pool's writer.
+    /// Runs `body` alone on our writing connection, while the pool's writer is not in use.
     ///
     /// - Throws: What `body` throws, and `CancellationError` when the task is cancelled while it waits.
     func write<T>(
@@ -81,7 +81,7 @@ final class PoolCommits: Sendable {
     /// Whether a commit was seen, and the next look decides whether the pool has named its tables.
     var awaitsNames: Bool { state.withLockedValue { $0.names == .awaited } }
 
-    /// Whether there may be commits whose tables nobody names.
+    /// Whether there may be commits whose tables are not known.
     ///
     /// - Parameters:
     ///   - writer: Our connections.
@@ -98,7 +98,7 @@ final class PoolCommits: Sendable {
         let isKnown: Void? = try? await write(to: writer) { _ in }
         return state.withLockedValue { state in
             if isKnown == nil || state.hasNews {
-                // Everybody looks again, whatever the pool names.
+                // Every observer looks again, whatever the pool names.
                 state.hasNews = false
                 state.names = .unknown
                 return true

@@ -26,7 +26,7 @@ struct StatementRunner {
         var changes: Int64?
         // Each is compiled when those before it have run.
         while let statement = try reportingErrors(of: sql, { try statements.next() }) {
-            let count = PreparedStatement(borrowing: statement.sqliteStatement).parameterCount
+            let count = unsafe PreparedStatement(borrowing: statement.sqliteStatement).parameterCount
             let bound = try bind(Array(values.prefix(count)), to: statement, sql: sql)
             changes = (changes ?? 0) + (try run(bound, sql: sql, table: SQLText.changedTable(statement.sql)))
             values = values.dropFirst(count)
@@ -52,8 +52,8 @@ struct StatementRunner {
 
     /// Runs a statement whose parameters have their values.
     private func run(_ statement: Statement, sql: String, table: String?) throws -> Int64 {
-        guard let connection = db.sqliteConnection else { throw PowerSyncError.databaseIsClosed }
-        let changes = RowChanges(of: table, on: connection)
+        guard let connection = unsafe db.sqliteConnection else { throw PowerSyncError.databaseIsClosed }
+        let changes = unsafe RowChanges(of: table, on: connection)
         try running(statement, sql: sql) { try statement.execute() }
         return changes.count
     }
@@ -97,7 +97,7 @@ struct StatementRunner {
             // A statement that writes (`INSERT … RETURNING`) has to be stepped to its end to be committed.
             if rows.count >= limit { continue }
             // Its first step may compile a statement anew, for a schema with more columns.
-            let cursor = rowCursor ?? RowCursor(PreparedStatement(borrowing: statement.sqliteStatement))
+            let cursor = unsafe rowCursor ?? RowCursor(PreparedStatement(borrowing: statement.sqliteStatement))
             rowCursor = cursor
             cursor.didStep()
             do {
@@ -140,7 +140,7 @@ struct StatementRunner {
     private func keptStatement(_ sql: String) throws -> Statement {
         guard !StatementRunner.mayHoldSeveralStatements(sql) else { return try onlyStatement(of: sql) }
         return try reportingErrors(of: sql) {
-            try AppStatements.of(db)?.statement(sql: sql, db) ?? db.makeStatement(sql: sql)
+            try AppStatements.of(db)?.statement(db, sql: sql) ?? db.makeStatement(sql: sql)
         }
     }
 
@@ -168,7 +168,7 @@ struct StatementRunner {
         // Resets the statement and tells GRDB that its parameters are taken care of.
         statement.setUncheckedArguments(StatementArguments())
         do {
-            let parameterised = PreparedStatement(borrowing: statement.sqliteStatement)
+            let parameterised = unsafe PreparedStatement(borrowing: statement.sqliteStatement)
             let count = parameterised.parameterCount
             guard parameters.count == count else {
                 throw PowerSyncError.parameterCount(parameters.count, insteadOf: count, sql: sql)
@@ -176,7 +176,10 @@ struct StatementRunner {
             for (index, parameter) in parameters.enumerated() {
                 let code = try PowerSyncDataType.value(of: parameter).bind(to: parameterised, at: CInt(index + 1))
                 guard code == SQLITE_OK else {
-                    throw PowerSyncError(DatabaseError(code, reportedBy: db.sqliteConnection, sql: sql), sql: sql)
+                    throw unsafe PowerSyncError(
+                        DatabaseError(code, reportedBy: db.sqliteConnection, sql: sql),
+                        sql: sql
+                    )
                 }
             }
         } catch {
@@ -199,16 +202,16 @@ struct StatementRunner {
         }
     }
 
-    /// A statement is kept for longer than anybody needs the values that it ran with.
+    /// A statement is kept for longer than the values that it ran with are needed.
     private func letGoOfValues(_ statement: Statement) {
-        sqlite3_clear_bindings(statement.sqliteStatement)
+        unsafe sqlite3_clear_bindings(statement.sqliteStatement)
     }
 
     private func reportingErrors<T>(of sql: String, _ body: () throws -> T) throws -> T {
         do {
             return try body()
         } catch let error as DatabaseError {
-            let offset = sqlite3_error_offset(db.sqliteConnection)
+            let offset = unsafe sqlite3_error_offset(db.sqliteConnection)
             throw PowerSyncError(error, sql: sql, offset: offset < 0 ? nil : offset)
         }
     }

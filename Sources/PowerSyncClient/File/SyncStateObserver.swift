@@ -9,7 +9,7 @@ final class SyncStateObserver: TransactionObserver, Sendable {
     private let logger: any LoggerProtocol
     private let action = NIOLockedValueBox<(@Sendable (DownloadStatus) -> Void)?>(nil)
 
-    /// Creates an observer that nobody listens to.
+    /// Creates an observer without a listener.
     init(logger: any LoggerProtocol) {
         self.logger = logger
     }
@@ -28,7 +28,7 @@ final class SyncStateObserver: TransactionObserver, Sendable {
         do {
             action(try DownloadStatus.offline(db))
         } catch {
-            // The transaction is committed: there is nobody left to throw to.
+            // The transaction is committed: there is no caller left to throw to.
             logger.error("The sync state cannot be read: \(error.lineOfText)", tag: LogTag.database)
         }
     }

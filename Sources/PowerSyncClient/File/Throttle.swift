@@ -1,6 +1,6 @@
 import NIOConcurrencyHelpers
 
-/// The time that changes are collected for, which ends early when nobody waits for them any more.
+/// The time that changes are collected for, which ends early when they have no waiter any more.
 final class Throttle: Sendable {
     private enum State {
         case idle

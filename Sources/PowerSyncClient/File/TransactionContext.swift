@@ -31,7 +31,7 @@ struct TransactionContext: Transaction {
         )
     }
 
-    /// Whether a transaction is open on a connection, or nobody knows: only connections of ours tell.
+    /// Whether a transaction is open on a connection, or that is unknown: only connections of ours tell.
     private static func mayHaveTransaction(_ connection: any ConnectionContext) throws -> Bool {
         switch connection {
         case let connection as LocalConnection: try connection.isInsideTransaction

@@ -11,7 +11,7 @@ enum ISO8601Text {
     static func date(_ text: String) -> Date? {
         var text = text
         return text.withUTF8 { bytes in
-            var reader = Reader(rest: bytes[...])
+            var reader = unsafe Reader(rest: bytes[...])
             return reader.date()
         }
     }
@@ -80,7 +80,8 @@ enum ISO8601Text {
         return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * part + 2) / 5 + 1)
     }
 
-    private struct Reader {
+    /// `@safe`: it takes bytes while there are some, inside the closure that lends them.
+    @safe private struct Reader {
         var rest: Slice<UnsafeBufferPointer<UInt8>>
 
         mutating func date() -> Date? {
@@ -89,9 +90,9 @@ enum ISO8601Text {
             else { return nil }
             var seconds = ISO8601Text.days(year, month, day) * 86_400
             var fraction = 0.0
-            if !rest.isEmpty {
+            if unsafe !rest.isEmpty {
                 guard take("T") || take("t") || take(" "), let time = time(&fraction), let offset = offset(),
-                    rest.isEmpty
+                    unsafe rest.isEmpty
                 else { return nil }
                 seconds += time - offset
             }
@@ -116,10 +117,10 @@ enum ISO8601Text {
         }
 
         private mutating func offset() -> Int64? {
-            if rest.isEmpty || take("Z") || take("z") { return 0 }
+            if unsafe rest.isEmpty || take("Z") || take("z") { return 0 }
             let sign: Int64 = take("+") ? 1 : take("-") ? -1 : 0
             guard sign != 0, let hours = number(2), hours < 24 else { return nil }
-            guard !rest.isEmpty else { return sign * hours * 3_600 }
+            guard unsafe !rest.isEmpty else { return sign * hours * 3_600 }
             _ = take(":")
             guard let minutes = number(2), minutes < 60 else { return nil }
             return sign * (hours * 3_600 + minutes * 60)
@@ -143,14 +144,16 @@ enum ISO8601Text {
         }
 
         private mutating func digit() -> Int64? {
-            guard let byte = rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-            rest = rest.dropFirst()
+            guard let byte = unsafe rest.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else {
+                return nil
+            }
+            unsafe rest = rest.dropFirst()
             return Int64(byte - UInt8(ascii: "0"))
         }
 
         private mutating func take(_ mark: Unicode.Scalar) -> Bool {
-            guard rest.first == UInt8(ascii: mark) else { return false }
-            rest = rest.dropFirst()
+            guard unsafe rest.first == UInt8(ascii: mark) else { return false }
+            unsafe rest = rest.dropFirst()
             return true
         }
     }

@@ -15,7 +15,7 @@ extension PowerSyncDataType? {
         case .int32(let value): statement.bind(Int64(value), at: index)
         case .double(let value): statement.bind(value, at: index)
         case .string(let value): statement.bind(value, at: index)
-        case .data(let value): value.withUnsafeBytes { statement.bind(blob: $0, at: index, .copied) }
+        case .data(let value): unsafe value.withUnsafeBytes { unsafe statement.bind(blob: $0, at: index, .copied) }
         }
     }
 }

@@ -18,7 +18,7 @@ final class RowCursor {
 
     /// Creates a cursor over the rows of a statement that is about to be stepped.
     ///
-    /// - Parameter statement: A statement that somebody else keeps until ``end()``.
+    /// - Parameter statement: A statement that the caller keeps until ``end()``.
     init(_ statement: PreparedStatement) {
         self.statement = statement
         columnCount = Int(statement.columnCount)
@@ -110,9 +110,9 @@ extension RowCursor: SqlCursor {
 extension RowCursor: BlobCursor {
     func getDataOptional(index: Int) -> Data? {
         guard let column = column(index) else { return nil }
-        let bytes = statement.blob(at: column)
+        let bytes = unsafe statement.blob(at: column)
         guard let start = bytes.baseAddress else { return Data() }
-        return Data(bytes: start, count: bytes.count)
+        return unsafe Data(bytes: start, count: bytes.count)
     }
 }
 
@@ -122,7 +122,7 @@ extension RowCursor: RowColumns {
     }
 
     var rowNumber: Int? { row }
-    var sql: String? { columnCount > 0 ? sqlite3_sql(statement.handle).map { String(cString: $0) } : nil }
+    var sql: String? { unsafe columnCount > 0 ? sqlite3_sql(statement.handle).map { unsafe String(cString: $0) } : nil }
 
     func isNull(at index: Int) -> Bool {
         column(index) == nil

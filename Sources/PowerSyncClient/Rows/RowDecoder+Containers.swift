@@ -25,7 +25,7 @@ private struct RowContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     var allKeys: [Key] { row.columnKeys.compactMap(Key.init(stringValue:)) }
 
     func contains(_ key: Key) -> Bool {
-        // Who asks for several columns at once gets an error with the value.
+        // A caller that asks for several columns at once gets an error with the value.
         do { return try row.index(of: key) != nil } catch { return true }
     }
 

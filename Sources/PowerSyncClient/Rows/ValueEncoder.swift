@@ -5,7 +5,7 @@ import PowerSyncProtocol
 ///
 /// A value that encodes nothing is an empty object. What is encoded twice counts as it was the last time.
 final class ValueEncoder: Encoder {
-    /// A part: a value, or somebody who may still be adding to it.
+    /// A part: a value, or a container that may still be added to.
     private enum Part {
         case value(EncodedValue)
         case encoder(ValueEncoder)

@@ -12,7 +12,7 @@ import PowerSyncProtocol
 ///
 /// Waits are `nil` while the database is disconnected.
 public struct ConnectionActivity: Sendable {
-    /// What keeps the sync stream from being open, its lines from arriving, or the newest checkpoint from being shown.
+    /// What keeps the connection from being open, its lines from arriving, or the newest checkpoint from being shown.
     ///
     /// `nil` while the stream is open, lines arrive in time and everything that was downloaded completely is shown.
     public let download: SyncWait?

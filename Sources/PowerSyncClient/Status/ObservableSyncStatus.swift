@@ -31,9 +31,9 @@ public final class ObservableSyncStatus {
 
     /// What the connection waits for.
     public var activity: ConnectionActivity { snapshot.connectionActivity }
-    /// Whether the sync stream is open.
+    /// Whether the connection to the service is open.
     public var connected: Bool { snapshot.connected }
-    /// Whether the client is opening the sync stream.
+    /// Whether the client is opening the connection to the service.
     public var connecting: Bool { snapshot.connecting }
     /// Whether a checkpoint is being downloaded or applied.
     public var downloading: Bool { snapshot.downloading }

@@ -2,9 +2,9 @@ public import Foundation
 
 /// What a sync client is doing, at one moment.
 public protocol SyncStatusData: Sendable {
-    /// Whether the sync stream is open.
+    /// Whether the connection to the service is open.
     var connected: Bool { get }
-    /// Whether the client is opening the sync stream.
+    /// Whether the client is opening the connection to the service.
     var connecting: Bool { get }
     /// Whether a checkpoint is being downloaded or applied.
     var downloading: Bool { get }

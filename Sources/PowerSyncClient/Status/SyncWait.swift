@@ -8,9 +8,9 @@ public struct SyncWait: Sendable {
     public enum Reason: Sendable {
         /// The app's `fetchCredentials`, which has not returned yet.
         case credentials
-        /// The service's answer to the request for a sync stream.
+        /// The head of the service's response.
         case service
-        /// The sync stream: this many local writes are uploaded when it has delivered its first line.
+        /// The service's response: this many local writes are uploaded when its first line has come.
         ///
         /// With 0 entries, everything is uploaded, and a write checkpoint is to be requested.
         case stream(entries: Int)
@@ -23,7 +23,7 @@ public struct SyncWait: Sendable {
         case writeCheckpointRequest
         /// A checkpoint that contains this write checkpoint, and thereby everything that was uploaded.
         case writeCheckpoint(Int64)
-        /// Lines of the sync stream, which is open, but collected on the way: by a proxy that buffers responses.
+        /// Lines of the service's response, which has begun, but is collected on the way: by a proxy that buffers responses.
         ///
         /// Lines arrive late, or not at all before the connection is given up and opened again. The log says what was
         /// noticed. Switch response buffering off for `/sync/stream` in the proxy, or use

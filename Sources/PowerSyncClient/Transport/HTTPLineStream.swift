@@ -27,7 +27,7 @@ final class HTTPLineStream: SyncLineStream {
     ///   - body: The body.
     ///   - format: How the body is split into lines.
     ///   - url: Where the body comes from, for messages.
-    ///   - via: Who has passed it on.
+    ///   - via: The proxy that has passed it on.
     ///   - log: Where lines are logged.
     init(
         body: any HTTPExchangeBody,
@@ -126,7 +126,7 @@ final class HTTPLineStream: SyncLineStream {
     }
 }
 
-/// Logs lines if somebody wants to see them: JSON as it arrived, BSON as JSON.
+/// Logs lines if the log wants them: JSON as it arrived, BSON as JSON.
 private struct LineLog {
     private let log: SyncRequestLog
     private let format: SyncLineFormat

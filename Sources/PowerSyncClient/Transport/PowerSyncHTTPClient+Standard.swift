@@ -31,7 +31,7 @@ extension PowerSyncHTTPClient {
     /// The exchange of `PowerSyncNIO`, which is linked and not imported: apps see the members of every module that is imported here.
     private static func linkedExchange() -> any HTTPExchange {
         guard
-            let exchange = Unmanaged<AnyObject>.fromOpaque(powersync_nio_exchange()).takeRetainedValue()
+            let exchange = unsafe Unmanaged<AnyObject>.fromOpaque(powersync_nio_exchange()).takeRetainedValue()
                 as? any HTTPExchange
         else { preconditionFailure("PowerSyncNIO gives something else than an exchange") }
         return exchange
@@ -42,7 +42,7 @@ extension PowerSyncHTTPClient {
     ///
     /// Only `nio` can trust others than the system does.
     ///
-    /// - Parameter authorities: Who may have signed certificates; `nil` for those that the system trusts.
+    /// - Parameter authorities: Those that may have signed certificates; `nil` for those that the system trusts.
     /// - Returns: What sends them.
     func exchange(trusting authorities: TrustedAuthorities?) -> any HTTPExchange {
         guard let configuration = authorities?.tlsConfiguration else { return exchange }

@@ -10,7 +10,7 @@ package struct ServiceCredentials: Sendable, Equatable {
     package var token: String
     /// What the app adds to each request.
     package var additionalHeaders: [String: String] = [:]
-    /// Who may have signed the certificate of the service; `nil` for those that the system trusts.
+    /// The authorities that may have signed the certificate of the service; `nil` for those that the system trusts.
     package var trustedAuthorities: TrustedAuthorities?
     /// What sends HTTP requests; `nil` for the transport's own.
     package var httpClient: PowerSyncHTTPClient?

@@ -5,7 +5,7 @@ package import PowerSyncProtocol
 /// Three operations: opening the stream of sync lines, and asking for a checkpoint that covers what was uploaded, with a
 /// number of the service or of the client. None retries.
 package protocol SyncTransport: Sendable {
-    /// Opens a sync stream.
+    /// Asks for sync lines, and returns when the response begins.
     ///
     /// - Parameters:
     ///   - request: What the client has and wants.
@@ -51,7 +51,7 @@ package protocol SyncTransport: Sendable {
     ) async throws -> WriteCheckpoint
 }
 
-/// What comes out of an open sync stream.
+/// What comes out of an open response.
 package enum SyncStreamElement: Sendable {
     /// Lines, in order; none when bytes have arrived that complete none.
     case lines([ReceivedLine])
@@ -60,14 +60,14 @@ package enum SyncStreamElement: Sendable {
     case keepaliveAnswered
 }
 
-/// The lines of an open sync stream, pulled by one task.
+/// The lines of an open response, pulled by one task.
 ///
 /// Not sendable: its methods run where their caller runs.
 ///
 /// Nothing is read from the network beyond what the transport buffers itself (a few network reads) until ``next()`` is
 /// called: the caller's pace is the back-pressure. Dropping the stream closes it.
 package protocol SyncLineStream: AnyObject {
-    /// Who has passed the answer of the service on, if somebody says so: the `Via` header.
+    /// The proxy that has passed the answer of the service on, if one says so: the `Via` header.
     var via: String? { get }
 
     /// Waits for bytes and returns what they are.
@@ -81,6 +81,6 @@ package protocol SyncLineStream: AnyObject {
 }
 
 extension SyncLineStream {
-    /// Nobody says so.
+    /// No proxy says so.
     package var via: String? { nil }
 }

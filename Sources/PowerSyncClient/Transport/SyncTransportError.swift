@@ -13,7 +13,7 @@ package struct SyncTransportError: Error, Sendable {
         case status
         /// The service refused a WebSocket connection before it looked at the request.
         case setupRejected
-        /// The service answered with something that is not a sync stream, or not the expected JSON.
+        /// The service answered with something that has no sync lines, or not the expected JSON.
         case unexpectedResponse
     }
 

@@ -32,7 +32,7 @@ struct WebSocketConnector: Sendable {
     /// - Parameters:
     ///   - address: Where to.
     ///   - headers: Headers of the request for an upgrade.
-    ///   - trustedAuthorities: Who may have signed the certificate; `nil` for those that the system trusts.
+    ///   - trustedAuthorities: Authorities that may have signed the certificate; `nil` for those that the system trusts.
     ///   - configuration: With the SETUP.
     ///   - request: What is asked for.
     /// - Returns: The stream, on which the SETUP and the request are on their way, or the status of a refusal.

@@ -2,7 +2,7 @@ import NIOCore
 import PowerSyncProtocol
 import RSocket
 
-/// The lines of a sync stream over WebSocket, read by one task: one BSON document in each payload.
+/// The lines of a response over WebSocket, read by one task: one BSON document in each payload.
 ///
 /// On an idle stream the service sends no lines, but answers the keepalives of the connection. Such an answer proves that
 /// both are alive: what is sent through a WebSocket arrives in order, and nothing on the way can hold lines back and let

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 
 /// A call into the app's code: a method of the connector, or a closure of the attachments.
 ///
-/// A call that makes no progress for its limit is cancelled, reported as overdue, and still waited for, so that whoever calls in a
+/// A call that makes no progress for its limit is cancelled, reported as overdue, and still waited for, so that a caller in a
 /// loop never calls a second time before the first call has returned.
 ///
 /// ```swift
@@ -45,7 +45,7 @@ package final class AppCall: Sendable {
     ///   - limit: How long the call may go on without progress.
     ///   - clock: Measures the limit.
     ///   - outlivesCancellation: Whether the limit holds after the waiting task was cancelled, too: a call that does not return then hangs
-    ///     all the same. By default nobody is told of it.
+    ///     all the same. By default it is not reported.
     package init(_ name: String, limit: AppCallLimit, clock: ElapsedClock, outlivesCancellation: Bool = false) {
         self.name = name
         self.limit = limit
@@ -137,7 +137,7 @@ package final class AppCall: Sendable {
             try await clock.sleep(until: deadline)
             let now = clock.now
             let standsStill = progress.withLockedValue { progress in
-                // The work ends later than now; and who is suspended makes no progress.
+                // The work ends later than now; and a suspended task makes no progress.
                 if progress.work > 0 || clock.wasSuspended(before: deadline) { progress.last = max(progress.last, now) }
                 return progress.last == begin
             }

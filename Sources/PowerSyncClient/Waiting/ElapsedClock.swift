@@ -40,7 +40,7 @@ package struct ElapsedClock: Sendable {
 
     /// Waits while this process runs.
     ///
-    /// When it was suspended meanwhile, the wait begins anew: whoever was waited for could not be heard.
+    /// When it was suspended meanwhile, the wait begins anew: the other side could not be heard.
     ///
     /// - Throws: `CancellationError`
     package func sleepAwake(for duration: Duration) async throws {

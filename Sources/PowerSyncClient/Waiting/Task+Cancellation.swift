@@ -4,7 +4,7 @@ extension Task where Success == Never, Failure == Never {
     /// For what must not be half done: taking back what a cancelled call began, or several steps that only make sense
     /// together. The body does not see the cancellation, and so neither does what it calls; task-local values it does see.
     ///
-    /// - Parameter body: What is done. Whoever waits for this task waits for it, too: it should be short.
+    /// - Parameter body: What is done. The waiters of this task wait for it, too: it should be short.
     /// - Returns: What the body returns.
     /// - Throws: What the body throws.
     package static func ignoringCancellation<Value: Sendable>(

@@ -34,7 +34,9 @@ enum ChangedRows {
     case waiting(type: String, table: RowTable)
 
     /// A row to evaluate, whose texts are valid while the closure of ``ChangedRows/forEach(_:_:)`` runs.
-    struct Element {
+    ///
+    /// `@safe`: it reads no bytes; who does says `unsafe`.
+    @safe struct Element {
         /// The name of the table.
         let type: UnsafeRawBufferPointer
         let id: UnsafeRawBufferPointer
@@ -55,9 +57,9 @@ enum ChangedRows {
                 try rows.bind(checkedText: argument, at: CInt(index + 1))
             }
             while try rows.step() {
-                guard let type = rows.text(at: 0), let id = rows.text(at: 1) else { continue }
+                guard let type = unsafe rows.text(at: 0), let id = unsafe rows.text(at: 1) else { continue }
                 let mayBeOutdated = isPartial && rows.integer(at: 3) != 0
-                try body(Element(type: type, id: id, data: rows.text(at: 2), mayBeOutdated: mayBeOutdated))
+                try unsafe body(Element(type: type, id: id, data: rows.text(at: 2), mayBeOutdated: mayBeOutdated))
             }
         }
     }

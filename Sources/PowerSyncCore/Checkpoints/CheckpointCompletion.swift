@@ -61,7 +61,7 @@ struct CheckpointCompletion {
             file.buckets.move(bucket.slot, lastOp: checkpoint.lastOpID)
         }
         if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
-            try LocalWriteGate.setLastSeen(writeCheckpoint, db)
+            try LocalWriteGate.setLastSeen(db, writeCheckpoint)
         }
         // Priority 0 does not wait for local writes.
         let isGateOpen = try completion != .partial(.highest) && LocalWriteGate.isOpen(db)
@@ -139,7 +139,7 @@ struct CheckpointCompletion {
         try StreamSubscriptions.markSynced(db, synced, at: now)
         try StreamSubscriptions.markNotSynced(db, lost)
         if completion == .complete, let writeCheckpoint = checkpoint.writeCheckpoint {
-            try LocalWriteGate.setLastApplied(writeCheckpoint, db)
+            try LocalWriteGate.setLastApplied(db, writeCheckpoint)
         }
         published = completion
     }

@@ -35,8 +35,8 @@ struct DependentRows {
         let parent = ExactText(ignoringCaseOf: table)
         for key in keys[parent] ?? [] {
             guard let type = types[key.child] else { continue }
-            for row in try self.rows(type, id, key) where rows.insert(row).inserted {
-                try row.id.withUnsafeBytes { try note(with: $0, in: key.table) }
+            for row in try unsafe self.rows(type, id, key) where rows.insert(row).inserted {
+                try unsafe row.id.withUnsafeBytes { try unsafe note(with: $0, in: key.table) }
             }
         }
     }
@@ -56,11 +56,11 @@ struct DependentRows {
                 """
         )
         defer { find.reset() }
-        try find.bind(checkedText: id, at: 1, .copied)
+        try unsafe find.bind(checkedText: id, at: 1, .copied)
         var rows: [RowKey] = []
         while try find.step() {
-            guard let id = find.text(at: 0) else { continue }
-            rows.append(RowKey(type: Array(type.utf8), id: Array(id)))
+            guard let id = unsafe find.text(at: 0) else { continue }
+            unsafe rows.append(RowKey(type: Array(type.utf8), id: Array(id)))
         }
         return rows
     }

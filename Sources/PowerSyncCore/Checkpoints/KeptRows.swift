@@ -48,7 +48,7 @@ struct KeptRows {
     /// Whether a row that is about to be published keeps its local state, and notes that there was something to publish.
     mutating func keeps(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) -> Bool {
         guard !parked.isEmpty || !waiting.isEmpty else { return false }
-        let row = RowKey(type: Array(type), id: Array(id))
+        let row = unsafe RowKey(type: Array(type), id: Array(id))
         if waiting.contains(row) {
             skipped.append(row)
             return true
@@ -68,8 +68,8 @@ struct KeptRows {
             sql: "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) VALUES (?1, ?2)"
         )
         for row in skipped {
-            try row.type.withUnsafeBytes { try mark.bind(checkedText: $0, at: 1, .copied) }
-            try row.id.withUnsafeBytes { try mark.bind(checkedText: $0, at: 2, .copied) }
+            try mark.bind(checkedText: row.type, at: 1)
+            try mark.bind(checkedText: row.id, at: 2)
             try mark.run()
         }
     }

@@ -20,7 +20,7 @@ struct KnownSchema: Sendable {
     private var additions: [ExactText: TableAdditions] = [:]
     /// Whether all foreign keys are deferred before a publication writes anything, which an earlier one has shown to be necessary.
     var mustDeferForeignKeys = false
-    /// `nil` before somebody asks.
+    /// `nil` before it is asked for.
     private var foreignKeys: [ForeignKey]?
     private var regions: [ExactText: DatabaseRegion] = [:]
     /// The statements that write to raw tables.
@@ -42,7 +42,7 @@ struct KnownSchema: Sendable {
         try tables.value(for: ExactText(name)) { try db.hasTable(name) }
     }
 
-    /// Whether anybody's triggers run when a table changes, except for those of table diffs.
+    /// Whether any triggers run when a table changes, except for those of table diffs.
     mutating func hasTriggers(_ db: Database, on table: String) throws -> Bool {
         try triggers.value(for: ExactText(table)) {
             let statement = try db.cachedStatement(

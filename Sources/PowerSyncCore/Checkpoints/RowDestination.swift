@@ -29,15 +29,15 @@ enum RowDestination {
         data: UnsafeRawBufferPointer?
     ) throws {
         switch self {
-        case .dataTable(let rows): try rows.write(type: type, id: id, data: data)
-        case .rawTable(let rows): try rows.write(id: id, data: data)
+        case .dataTable(let rows): try unsafe rows.write(type: type, id: id, data: data)
+        case .rawTable(let rows): try unsafe rows.write(id: id, data: data)
         }
     }
 
     /// Whether a row is there; for a table of the application, whose statements may put it anywhere, it may be.
     func mayShow(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
         switch self {
-        case .dataTable(let rows): try rows.contains(type: type, id: id)
+        case .dataTable(let rows): try unsafe rows.contains(type: type, id: id)
         case .rawTable: true
         }
     }
@@ -156,17 +156,17 @@ struct DataTableRows {
         id: UnsafeRawBufferPointer,
         data: UnsafeRawBufferPointer?
     ) throws {
-        guard let data else { return try run(delete.prepared(), type: type, id: id) }
+        guard let data = unsafe data else { return try unsafe run(delete.prepared(), type: type, id: id) }
         switch existing {
         case .isReplaced: break
         case .isUpdated(let update):
-            try run(update, type: type, id: id, data: data)
+            try unsafe run(update, type: type, id: id, data: data)
             guard db.changesCount == 0 else { return }
         case .isDeleted:
             let savepoint = try Savepoint(db, "powersync_row")
             do {
-                try run(delete.prepared(), type: type, id: id)
-                try run(put, type: type, id: id, data: data)
+                try unsafe run(delete.prepared(), type: type, id: id)
+                try unsafe run(put, type: type, id: id, data: data)
             } catch {
                 // A trigger may have ended the transaction.
                 if db.isInsideTransaction {
@@ -177,7 +177,7 @@ struct DataTableRows {
             }
             return try savepoint.end()
         }
-        try run(put, type: type, id: id, data: data)
+        try unsafe run(put, type: type, id: id, data: data)
     }
 
     private func run(
@@ -186,17 +186,17 @@ struct DataTableRows {
         id: UnsafeRawBufferPointer,
         data: UnsafeRawBufferPointer? = nil
     ) throws {
-        try statement.bind(checkedText: id, at: 1, .inPlace)
-        if let data { try statement.bind(checkedText: data, at: 2, .inPlace) }
-        if table == nil { try statement.bind(checkedText: type, at: data == nil ? 2 : 3, .inPlace) }
+        try unsafe statement.bind(checkedText: id, at: 1, .inPlace)
+        if let data = unsafe data { try unsafe statement.bind(checkedText: data, at: 2, .inPlace) }
+        if table == nil { try unsafe statement.bind(checkedText: type, at: data == nil ? 2 : 3, .inPlace) }
         try statement.run()
     }
 
     /// Whether a row is there.
     func contains(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws -> Bool {
         let find = try self.find.prepared()
-        try find.bind(checkedText: id, at: 1, .inPlace)
-        if table == nil { try find.bind(checkedText: type, at: 2, .inPlace) }
+        try unsafe find.bind(checkedText: id, at: 1, .inPlace)
+        if table == nil { try unsafe find.bind(checkedText: type, at: 2, .inPlace) }
         defer { find.reset() }
         return try find.step()
     }

@@ -16,7 +16,7 @@ extension RowPublisher {
     /// Whether SQLite would refuse to commit.
     var hasViolatedForeignKeys: Bool {
         var (current, highest): (CInt, CInt) = (0, 0)
-        sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+        unsafe sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
         return current > 0
     }
 
@@ -76,10 +76,12 @@ extension RowPublisher {
         defer { find.reset() }
         var orphans: [Orphan] = []
         while try find.step() {
-            guard let condition = find.text(at: 1) else { continue }
+            guard let condition = unsafe find.text(at: 1) else { continue }
             var row: RowKey?
-            if let type, let id = find.text(at: 0) { row = RowKey(type: Array(type.utf8), id: Array(id)) }
-            orphans.append(Orphan(key: key, row: row, parentCondition: String(decoding: condition, as: UTF8.self)))
+            if let type, let id = unsafe find.text(at: 0) { row = unsafe RowKey(type: Array(type.utf8), id: Array(id)) }
+            unsafe orphans.append(
+                Orphan(key: key, row: row, parentCondition: String(decoding: condition, as: UTF8.self))
+            )
         }
         return orphans
     }
@@ -145,8 +147,8 @@ extension RowPublisher {
         defer { ids.reset() }
         var rows: [RowKey] = []
         while try ids.step() {
-            guard let id = ids.text(at: 0) else { continue }
-            rows.append(RowKey(type: Array(type.utf8), id: Array(id)))
+            guard let id = unsafe ids.text(at: 0) else { continue }
+            unsafe rows.append(RowKey(type: Array(type.utf8), id: Array(id)))
         }
         return rows
     }
@@ -156,8 +158,8 @@ extension RowPublisher {
         guard !kept.contains(row) else { return false }
         let find = try PreparedStatement(db, sql: "SELECT 1 FROM ps_oplog WHERE row_type = ?1 AND row_id = ?2 LIMIT 1")
         defer { find.reset() }
-        try row.type.withUnsafeBytes { try find.bind(checkedText: $0, at: 1, .copied) }
-        try row.id.withUnsafeBytes { try find.bind(checkedText: $0, at: 2, .copied) }
+        try find.bind(checkedText: row.type, at: 1)
+        try find.bind(checkedText: row.id, at: 2)
         return try find.step()
     }
 

@@ -150,7 +150,7 @@ struct RowPublisher {
             try write(row, data: nil, &schema)
         }
         try rows.forEach(db) { row in
-            try publish(type: row.type, id: row.id, data: row.data, mayBeOutdated: row.mayBeOutdated, &schema)
+            try unsafe publish(type: row.type, id: row.id, data: row.data, mayBeOutdated: row.mayBeOutdated, &schema)
         }
         if mustDeferForeignKeys, !schema.mustDeferForeignKeys { return noteWritten() }
         try settle(&schema)
@@ -183,14 +183,14 @@ struct RowPublisher {
     private mutating func evaluate(_ row: RowKey, _ schema: inout KnownSchema) throws -> Bool {
         let find = try PreparedStatement(db, sql: ChangedRows.publishedData)
         defer { find.reset() }
-        try row.type.withUnsafeBytes { try find.bind(checkedText: $0, at: 1, .copied) }
-        try row.id.withUnsafeBytes { try find.bind(checkedText: $0, at: 2, .copied) }
+        try find.bind(checkedText: row.type, at: 1)
+        try find.bind(checkedText: row.id, at: 2)
         if let covered = rows.covered {
             try find.bind(checkedText: "[\(covered.map(String.init).joined(separator: ","))]", at: 3)
         }
-        guard try find.step(), let data = find.text(at: 0) else { return false }
-        try row.type.withUnsafeBytes { type in
-            try row.id.withUnsafeBytes { try publish(type: type, id: $0, data: data, &schema) }
+        guard try find.step(), let data = unsafe find.text(at: 0) else { return false }
+        try unsafe row.type.withUnsafeBytes { type in
+            try unsafe row.id.withUnsafeBytes { try unsafe publish(type: type, id: $0, data: data, &schema) }
         }
         return true
     }
@@ -203,18 +203,18 @@ struct RowPublisher {
         mayBeOutdated: Bool = false,
         _ schema: inout KnownSchema
     ) throws {
-        guard !kept.keeps(type: type, id: id), !isException(type: type, id: id) else { return }
-        let destination = try destination(for: type, &schema)
-        if mayBeOutdated, try destination.mayShow(type: type, id: id) { return }
-        if let data, !StoredRow.isJSON(data) {
-            try writeReadable(type: type, id: id, data: data, to: destination)
+        guard unsafe !kept.keeps(type: type, id: id), unsafe !isException(type: type, id: id) else { return }
+        let destination = try unsafe destination(for: type, &schema)
+        if mayBeOutdated, try unsafe destination.mayShow(type: type, id: id) { return }
+        if let data = unsafe data, unsafe !StoredRow.isJSON(data) {
+            try unsafe writeReadable(type: type, id: id, data: data, to: destination)
         } else {
-            try write(type: type, id: id, data: data, to: destination)
+            try unsafe write(type: type, id: id, data: data, to: destination)
         }
     }
 
     private func isException(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) -> Bool {
-        !exceptions.isEmpty && exceptions[RowKey(type: Array(type), id: Array(id))] != nil
+        unsafe !exceptions.isEmpty && exceptions[RowKey(type: Array(type), id: Array(id))] != nil
     }
 
     private var setAside: SetAsideRows {
@@ -236,14 +236,14 @@ extension RowPublisher {
         data: UnsafeRawBufferPointer,
         to destination: RowDestination
     ) throws {
-        switch try StoredRow.readable(db, data, for: destination.reader) {
+        switch try unsafe StoredRow.readable(db, data, for: destination.reader) {
         case .asIs:
-            try write(type: type, id: id, data: data, to: destination)
+            try unsafe write(type: type, id: id, data: data, to: destination)
         case .repaired(let bytes):
-            try bytes.withUnsafeBytes { try write(type: type, id: id, data: $0, to: destination) }
+            try unsafe bytes.withUnsafeBytes { try unsafe write(type: type, id: id, data: $0, to: destination) }
         case .nothing(let bytes):
-            unreadable.add(type: type)
-            try bytes.withUnsafeBytes { try write(type: type, id: id, data: $0, to: destination) }
+            unsafe unreadable.add(type: type)
+            try unsafe bytes.withUnsafeBytes { try unsafe write(type: type, id: id, data: $0, to: destination) }
         }
     }
 
@@ -255,25 +255,25 @@ extension RowPublisher {
         to destination: RowDestination
     ) throws {
         do {
-            if let currentParent, data == nil || destination.hasOwnStatement {
-                try dependents?.note(with: id, in: currentParent.name)
+            if let currentParent, unsafe data == nil || destination.hasOwnStatement {
+                try unsafe dependents?.note(with: id, in: currentParent.name)
             }
-            try destination.write(type: type, id: id, data: data)
+            try unsafe destination.write(type: type, id: id, data: data)
         } catch {
             // A trigger that ends the transaction ends the publication with it.
             guard db.isInsideTransaction, let refusal = Refusal(error) else { throw error }
             if refusal.isForeignKey { mustDeferForeignKeys = true }
-            let key = RowKey(type: Array(type), id: Array(id))
-            refused.add(RefusedRows.Row(key: key, data: data.map { Array($0) }, refusal: refusal))
+            let key = unsafe RowKey(type: Array(type), id: Array(id))
+            unsafe refused.add(RefusedRows.Row(key: key, data: data.map { unsafe Array($0) }, refusal: refusal))
         }
     }
 
     private mutating func write(_ row: RowKey, data: [UInt8]?, _ schema: inout KnownSchema) throws {
-        let destination = try row.type.withUnsafeBytes { try self.destination(for: $0, &schema) }
-        try row.type.withUnsafeBytes { type in
-            try row.id.withUnsafeBytes { id in
-                guard let data else { return try write(type: type, id: id, data: nil, to: destination) }
-                try data.withUnsafeBytes { try write(type: type, id: id, data: $0, to: destination) }
+        let destination = try unsafe row.type.withUnsafeBytes { try unsafe self.destination(for: $0, &schema) }
+        try unsafe row.type.withUnsafeBytes { type in
+            try unsafe row.id.withUnsafeBytes { id in
+                guard let data else { return try unsafe write(type: type, id: id, data: nil, to: destination) }
+                try unsafe data.withUnsafeBytes { try unsafe write(type: type, id: id, data: $0, to: destination) }
             }
         }
     }
@@ -282,15 +282,15 @@ extension RowPublisher {
         for type: UnsafeRawBufferPointer,
         _ schema: inout KnownSchema
     ) throws -> RowDestination {
-        if let current, current.type.elementsEqual(type) { return current.destination }
+        if let current, unsafe current.type.elementsEqual(type) { return current.destination }
         noteWritten()
-        let destination = try RowDestination(
+        let destination = try unsafe RowDestination(
             db,
             type: String(decoding: type, as: UTF8.self),
             rawTables: rawTables,
             schema: &schema
         )
-        current = (Array(type), destination)
+        current = unsafe (Array(type), destination)
         currentParent = nil
         if let dependents, let table = try? destination.table, dependents.areIn(table) { currentParent = table }
         return destination
@@ -359,7 +359,7 @@ extension RowPublisher {
                 }
                 refused = first
                 try exchange(hopeful.map(\.key), &schema)
-                // Deleting has not helped, for example because a trigger refuses it: then nobody gives up anything.
+                // Deleting has not helped, for example because a trigger refuses it: then no row gives up anything.
                 if !Set(refused.rows.map(\.key)).isDisjoint(with: hopeful.map(\.key)) {
                     try savepoint.undo()
                     refused = first
@@ -386,15 +386,15 @@ extension RowPublisher {
 
     /// Has a row give up its unique values; where that is refused and nothing is lost by it, the row is deleted.
     private mutating func surrender(_ row: RowKey, _ schema: inout KnownSchema) throws {
-        let destination = try row.type.withUnsafeBytes { try self.destination(for: $0, &schema) }
+        let destination = try unsafe row.type.withUnsafeBytes { try unsafe self.destination(for: $0, &schema) }
         if surrenders[row.type] == nil { surrenders[row.type] = try destination.table?.surrenders(db) ?? [] }
         if let statements = surrenders[row.type] {
             for sql in statements {
                 do {
                     let statement = try PreparedStatement(db, sql: sql)
-                    try row.id.withUnsafeBytes { try statement.bind(checkedText: $0, at: 1, .inPlace) }
+                    try unsafe row.id.withUnsafeBytes { try unsafe statement.bind(checkedText: $0, at: 1, .inPlace) }
                     try statement.run()
-                    if surrendered.insert(sql).inserted { written.formUnion(try WrittenTables(of: sql, db)) }
+                    if surrendered.insert(sql).inserted { written.formUnion(try WrittenTables(db, of: sql)) }
                     return
                 } catch let error as DatabaseError
                     where db.isInsideTransaction && [.SQLITE_CONSTRAINT, .SQLITE_ERROR].contains(error.resultCode)
@@ -403,10 +403,10 @@ extension RowPublisher {
         }
         guard destination.writesWholeRows else { return }
         do {
-            try row.type.withUnsafeBytes { type in
-                try row.id.withUnsafeBytes { id in
-                    if let currentParent { try dependents?.note(with: id, in: currentParent.name) }
-                    try destination.write(type: type, id: id, data: nil)
+            try unsafe row.type.withUnsafeBytes { type in
+                try unsafe row.id.withUnsafeBytes { id in
+                    if let currentParent { try unsafe dependents?.note(with: id, in: currentParent.name) }
+                    try unsafe destination.write(type: type, id: id, data: nil)
                 }
             }
         } catch  where db.isInsideTransaction && Refusal(error) != nil {}

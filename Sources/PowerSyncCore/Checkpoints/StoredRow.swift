@@ -29,15 +29,15 @@ enum StoredRow {
     ///
     /// - Complexity: O(length); run for every row that is published.
     static func isJSON(_ text: UnsafeRawBufferPointer) -> Bool {
-        var scanner = JSONScanner(text)
+        var scanner = unsafe JSONScanner(text)
         return (try? scanner.skipValue()) != nil && (try? scanner.finish()) != nil
     }
 
     /// What to store for a text.
     static func readable(_ db: Database, _ text: UnsafeRawBufferPointer, for reader: Reader) throws -> Readable {
-        if isJSON(text) { return .asIs }
-        if reader == .sqlite, try isJSONForSQLite(db, text) { return .asIs }
-        if let repaired = JSONRepair.repaired(text, infinities: .numbers) { return .repaired(repaired) }
+        if unsafe isJSON(text) { return .asIs }
+        if reader == .sqlite, try unsafe isJSONForSQLite(db, text) { return .asIs }
+        if let repaired = unsafe JSONRepair.repaired(text, infinities: .numbers) { return .repaired(repaired) }
         return .nothing(Array("{}".utf8))
     }
 
@@ -50,8 +50,8 @@ enum StoredRow {
         let rows = try PreparedStatement(db, sql: "SELECT rowid, data FROM \(name) WHERE NOT json_valid(data)")
         defer { rows.reset() }
         while try rows.step() {
-            guard let text = rows.text(at: 1) else { continue }
-            switch try readable(db, text, for: .sqlite) {
+            guard let text = unsafe rows.text(at: 1) else { continue }
+            switch try unsafe readable(db, text, for: .sqlite) {
             case .asIs: break
             case .repaired(let bytes), .nothing(let bytes): repaired.append((rows.integer(at: 0), bytes))
             }
@@ -61,18 +61,18 @@ enum StoredRow {
         // Triggers of the app on the table may write to views: a part of the repair, and no local write.
         try Publishing.whilePublishing(db) {
             for (rowID, text) in repaired {
-                try text.withUnsafeBytes { try update.bind(checkedText: $0, at: 1, .copied) }
+                try update.bind(checkedText: text, at: 1)
                 update.bind(rowID, at: 2)
                 try update.run()
             }
         }
-        try Announcement.tell([table.internalName], in: Table(table.internalName).databaseRegion(db), db)
+        try Announcement.tell(db, [table.internalName], in: Table(table.internalName).databaseRegion(db))
     }
 
     private static func isJSONForSQLite(_ db: Database, _ text: UnsafeRawBufferPointer) throws -> Bool {
         let statement = try PreparedStatement(db, sql: "SELECT json_valid(?1)")
         defer { statement.reset() }
-        try statement.bind(checkedText: text, at: 1, .inPlace)
+        try unsafe statement.bind(checkedText: text, at: 1, .inPlace)
         return try statement.step() && statement.integer(at: 0) == 1
     }
 }
@@ -83,7 +83,7 @@ struct UnreadableRows {
     private(set) var counts: [String: Int] = [:]
 
     mutating func add(type: UnsafeRawBufferPointer) {
-        counts[String(decoding: type, as: UTF8.self), default: 0] += 1
+        unsafe counts[String(decoding: type, as: UTF8.self), default: 0] += 1
     }
 
     /// Forgets the types that have been reported already.

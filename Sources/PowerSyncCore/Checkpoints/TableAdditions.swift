@@ -21,7 +21,7 @@ struct TableAdditions: Sendable {
             ) == true
         let name = SQLText.identifier(table)
         func firesTrigger(_ sql: String) throws -> Bool {
-            try StatementEffects.triggers(of: sql, db).contains { !$0.hasPrefix(TableDiffRecording.namePrefix) }
+            try StatementEffects.triggers(db, of: sql).contains { !$0.hasPrefix(TableDiffRecording.namePrefix) }
         }
         hasInsertTrigger = try firesTrigger("INSERT INTO \(name) (id, data) VALUES (NULL, NULL)")
         hasUpdateTrigger = try firesTrigger("UPDATE \(name) SET data = NULL")

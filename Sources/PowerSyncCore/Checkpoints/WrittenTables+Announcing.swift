@@ -7,10 +7,10 @@ extension WrittenTables {
         switch self {
         case .tables(let names):
             for name in names {
-                try Announcement.tell([name.text], in: schema.region(db, of: name.text), db)
+                try Announcement.tell(db, [name.text], in: schema.region(db, of: name.text))
             }
         case .anything:
-            try Announcement.tell(nil, in: .fullDatabase, db)
+            try Announcement.tell(db, nil, in: .fullDatabase)
         }
     }
 }

@@ -3,7 +3,7 @@ package import GRDB
 /// Learns the names of tables that the engine has written to where GRDB cannot see it.
 ///
 /// GRDB's observers are told of such writes by `notifyChanges(in:)`, and all that reaches them is that something of
-/// interest to them has changed. Who needs the names registers here as well.
+/// interest to them has changed. Observers that need the names register here as well.
 package protocol AnnouncementObserver: AnyObject {
     /// The engine has written to tables, and GRDB's observers are told next.
     ///
@@ -23,23 +23,23 @@ package enum Announcement {
     /// Adds an observer to a connection, which does not keep it alive.
     ///
     /// Does nothing on a connection without our SQL functions: there the engine never writes.
-    package static func add(_ observer: any AnnouncementObserver, _ db: Database) {
+    package static func add(_ db: Database, _ observer: any AnnouncementObserver) {
         state(of: db)?.announcements.add(observer)
     }
 
     /// Removes an observer from a connection.
-    package static func remove(_ observer: any AnnouncementObserver, _ db: Database) {
+    package static func remove(_ db: Database, _ observer: any AnnouncementObserver) {
         state(of: db)?.announcements.remove(observer)
     }
 
     /// Tells all observers of a connection, GRDB's included, that tables were written to.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - tables: Their names in SQLite; `nil` when any table may have been written to.
     ///   - region: The same for GRDB.
-    ///   - db: The writer, inside a transaction.
     /// - Throws: GRDB's `DatabaseError`.
-    package static func tell(_ tables: [String]?, in region: DatabaseRegion, _ db: Database) throws {
+    package static func tell(_ db: Database, _ tables: [String]?, in region: DatabaseRegion) throws {
         guard let state = state(of: db) else { return try db.notifyChanges(in: region) }
         try state.announcements.tell(db, tables: tables, region: region)
     }
@@ -57,14 +57,14 @@ package enum Announcement {
     /// Observers are not told: these tables change with every line of the service.
     ///
     /// - Parameters:
-    ///   - table: Its name.
     ///   - db: The writer, inside a transaction.
+    ///   - table: Its name.
     /// - Throws: GRDB's `DatabaseError`.
-    static func note(_ table: String, _ db: Database) throws {
+    static func note(_ db: Database, _ table: String) throws {
         try state(of: db)?.announcements.note(db, tables: [table])
     }
 
     private static func state(of db: Database) -> ConnectionState? {
-        db.sqliteConnection.flatMap(ConnectionState.find)
+        unsafe db.sqliteConnection.flatMap(ConnectionState.find)
     }
 }

@@ -1,6 +1,6 @@
 import GRDB
 
-/// Who hears of tables of one connection that were written to where GRDB cannot see it: observers, and `powersync_update_hooks`.
+/// The listeners of tables of one connection that were written to where GRDB cannot see it: observers, and `powersync_update_hooks`.
 ///
 /// Part of ``ConnectionState``, which says why one thread at a time is here.
 final class Announcements {

@@ -21,7 +21,7 @@ package final class AppStatements {
 
     /// The statements of a connection, `nil` when it does not have our SQL functions.
     package static func of(_ db: Database) -> AppStatements? {
-        db.sqliteConnection.flatMap(ConnectionState.find)?.appStatements
+        unsafe db.sqliteConnection.flatMap(ConnectionState.find)?.appStatements
     }
 
     /// The statement of a text, prepared anew if it is not kept or is running.
@@ -29,11 +29,11 @@ package final class AppStatements {
     /// It may hold the values of an earlier run.
     ///
     /// - Parameters:
-    ///   - sql: One statement, byte by byte what is prepared.
     ///   - db: The connection.
+    ///   - sql: One statement, byte by byte what is prepared.
     /// - Returns: The statement. Hold it as long as it runs.
     /// - Throws: GRDB's `DatabaseError` when SQLite does not understand the text.
-    package func statement(sql: String, _ db: Database) throws -> Statement {
+    package func statement(_ db: Database, sql: String) throws -> Statement {
         guard sql.utf8.count <= Self.longestText else { return try db.makeStatement(sql: sql) }
         if !texts.contains(ExactText(sql)) {
             if texts.count >= Self.limit {
@@ -43,7 +43,7 @@ package final class AppStatements {
             texts.insert(ExactText(sql))
         }
         let statement = try db.cachedStatement(sql: sql)
-        let isUsable = statement.isPrepared(from: sql) && sqlite3_stmt_busy(statement.sqliteStatement) == 0
+        let isUsable = unsafe statement.isPrepared(from: sql) && sqlite3_stmt_busy(statement.sqliteStatement) == 0
         return isUsable ? statement : try db.makeStatement(sql: sql)
     }
 }

@@ -11,14 +11,16 @@ import NIOConcurrencyHelpers
 ///
 /// `@unchecked Sendable`: SQLite calls us, and GRDB lends us `Database`, on one thread at a time per connection. That
 /// is what guards every property; only the registry is shared, behind its mutex.
-final class ConnectionState: @unchecked Sendable {
+///
+/// `@safe`: SQLite keeps the connection until the last reference to the instance is gone.
+@safe final class ConnectionState: @unchecked Sendable {
     /// The connection's handle.
     ///
     /// Valid as long as this instance lives.
     let handle: OpaquePointer
     /// GRDB's view of the connection, for functions that do more than compute.
     ///
-    /// `nil` on a connection that was opened by somebody else through the C API.
+    /// `nil` on a connection that another library opened through the C API.
     private(set) weak var database: Database?
     /// Whether synced rows are being published, in which case the upload queue ignores writes.
     var isPublishing = false
@@ -49,16 +51,16 @@ final class ConnectionState: @unchecked Sendable {
     let appStatements = AppStatements()
     /// When the write-ahead log is to be emptied.
     var writeAheadLog = WriteAheadLog()
-    /// Who hears of tables that were written to where GRDB cannot see it.
+    /// The listeners of tables that were written to where GRDB cannot see it.
     let announcements = Announcements()
 
     /// How long a connection waits for another process, in seconds.
     static let busyTimeout: Double = 30
 
     init(handle: OpaquePointer) {
-        self.handle = handle
-        doubleText = DoubleText(handle: handle)
-        recorder = LocalWriteRecorder(handle: handle)
+        unsafe self.handle = handle
+        doubleText = unsafe DoubleText(handle: handle)
+        recorder = unsafe LocalWriteRecorder(handle: handle)
         let key = UInt(bitPattern: handle)
         Self.registry.withLockedValue { $0[key] = WeakReference(state: self) }
     }
@@ -97,7 +99,7 @@ final class ConnectionState: @unchecked Sendable {
     }
 
     deinit {
-        let key = UInt(bitPattern: handle)
+        let key = unsafe UInt(bitPattern: handle)
         Self.registry.withLockedValue { $0[key] = nil }
     }
 
@@ -118,7 +120,7 @@ final class ConnectionState: @unchecked Sendable {
     ///
     /// - Throws: ``LocalDatabaseError`` when ``SQLFunctions/install(on:)`` was not called on it.
     static func of(_ db: Database) throws -> ConnectionState {
-        guard let handle = db.sqliteConnection, let state = find(handle) else {
+        guard let handle = unsafe db.sqliteConnection, let state = unsafe find(handle) else {
             throw LocalDatabaseError.invalidState(
                 "PowerSync's SQL functions are not installed on this connection; see ConnectionSetUp.prepare(_:)"
             )

@@ -5,7 +5,9 @@ import PowerSyncSQLite
 ///
 /// SQLite counts 0 for a view, whose triggers do the work, and keeps the number of an earlier statement when the latest one is no
 /// `INSERT`, `UPDATE` or `DELETE`.
-package struct RowChanges {
+///
+/// `@safe`: it is made and used inside one access to the connection.
+@safe package struct RowChanges {
     private let table: String?
     private let connection: OpaquePointer
 
@@ -16,13 +18,13 @@ package struct RowChanges {
     ///   - connection: The `sqlite3 *`.
     package init(of table: String?, on connection: OpaquePointer) {
         self.table = table
-        self.connection = connection
-        ConnectionState.find(connection)?.viewChanges.reset()
+        unsafe self.connection = connection
+        unsafe ConnectionState.find(connection)?.viewChanges.reset()
     }
 
     /// The number of rows, when the execution has ended; 0 for a statement that is no `INSERT`, `UPDATE` or `DELETE`.
     package var count: Int64 {
         guard let table else { return 0 }
-        return ConnectionState.find(connection)?.viewChanges[table] ?? Int64(sqlite3_changes64(connection))
+        return unsafe ConnectionState.find(connection)?.viewChanges[table] ?? Int64(sqlite3_changes64(connection))
     }
 }

@@ -11,7 +11,7 @@ package enum SyncActivity {
     }
 
     /// Says that an iteration starts or ends.
-    package static func setActive(_ isActive: Bool, _ db: Database) throws {
+    package static func setActive(_ db: Database, _ isActive: Bool) throws {
         try ConnectionState.of(db).isSyncing = isActive
     }
 

@@ -16,7 +16,7 @@ import PowerSyncSQLite
 /// file, without their views. SQLite does not tell of tables without rowid, nor of rows that REPLACE removes.
 ///
 /// A connection has one slot for each hook. On connections of GRDB, which uses them, the names come from GRDB, and from the
-/// engine for statements that it steps by hand; on others the hooks are installed here, and refused if somebody else has
+/// engine for statements that it steps by hand; on others the hooks are installed here, and refused if another owner has
 /// done so.
 final class TableChanges {
     private var pending: Set<ExactText> = []
@@ -51,7 +51,7 @@ final class TableChanges {
         if let database = state.database {
             database.add(transactionObserver: Observer(changes), extent: .databaseLifetime)
         } else {
-            try changes.installHooks(on: state.handle)
+            try unsafe changes.installHooks(on: state.handle)
         }
         state.announcements.tableChanges = changes
     }
@@ -81,38 +81,40 @@ final class TableChanges {
 
     /// The connection's state keeps this instance as long as the connection can call the hooks.
     private func installHooks(on handle: OpaquePointer) throws {
-        let pointer = Unmanaged.passUnretained(self).toOpaque()
-        let earlier = [
+        let pointer = unsafe Unmanaged.passUnretained(self).toOpaque()
+        let earlier = unsafe [
             sqlite3_update_hook(
                 handle,
                 { pointer, _, _, table, _ in
-                    guard let pointer, let table else { return }
-                    Unmanaged<TableChanges>.fromOpaque(pointer).takeUnretainedValue().add([String(cString: table)])
+                    guard let pointer = unsafe pointer, let table = unsafe table else { return }
+                    unsafe Unmanaged<TableChanges>.fromOpaque(pointer).takeUnretainedValue().add([
+                        String(cString: table)
+                    ])
                 },
-                pointer
+                unsafe pointer
             ),
-            sqlite3_commit_hook(
+            unsafe sqlite3_commit_hook(
                 handle,
                 { pointer in
-                    guard let pointer else { return 0 }
-                    Unmanaged<TableChanges>.fromOpaque(pointer).takeUnretainedValue().commit()
+                    guard let pointer = unsafe pointer else { return 0 }
+                    unsafe Unmanaged<TableChanges>.fromOpaque(pointer).takeUnretainedValue().commit()
                     return 0
                 },
-                pointer
+                unsafe pointer
             ),
-            sqlite3_rollback_hook(
+            unsafe sqlite3_rollback_hook(
                 handle,
                 { pointer in
-                    guard let pointer else { return }
-                    Unmanaged<TableChanges>.fromOpaque(pointer).takeUnretainedValue().rollBack()
+                    guard let pointer = unsafe pointer else { return }
+                    unsafe Unmanaged<TableChanges>.fromOpaque(pointer).takeUnretainedValue().rollBack()
                 },
-                pointer
+                unsafe pointer
             ),
         ]
-        guard earlier.allSatisfy({ $0 == nil }) else {
-            sqlite3_update_hook(handle, nil, nil)
-            sqlite3_commit_hook(handle, nil, nil)
-            sqlite3_rollback_hook(handle, nil, nil)
+        guard unsafe earlier.allSatisfy({ unsafe $0 == nil }) else {
+            unsafe sqlite3_update_hook(handle, nil, nil)
+            unsafe sqlite3_commit_hook(handle, nil, nil)
+            unsafe sqlite3_rollback_hook(handle, nil, nil)
             throw LocalDatabaseError.invalidState(
                 "the connection has an update, commit or rollback hook already, which was removed by this call"
             )

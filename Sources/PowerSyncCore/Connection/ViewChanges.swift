@@ -23,11 +23,11 @@ struct ViewChanges {
     ///   - view: The bytes of its name.
     mutating func add(_ count: Int64, of view: UnsafeRawBufferPointer) {
         guard count > 0 else { return }
-        if lastView.equals(view) {
+        if unsafe lastView.equals(view) {
             lastCount += count
         } else {
             if lastCount > 0 { counts[Self.key(lastView), default: 0] += lastCount }
-            lastView = Array(view)
+            lastView = unsafe Array(view)
             lastCount = count
         }
     }

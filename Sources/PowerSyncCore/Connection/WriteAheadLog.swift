@@ -14,7 +14,7 @@ import PowerSyncSQLite
 /// So from ``limit`` on the log is *truncated*: the writer waits a moment for the readers, who are not held up themselves.
 /// If one of them needs longer, the next attempt is due when the log has grown by another quarter.
 ///
-/// Whoever waits for a large transaction would wait for its copy, too, which is the disk's business and may take as long. So
+/// A waiter for a large transaction would wait for its copy, too, which is the disk's business and may take as long. So
 /// the copy of a transaction can be *postponed* to a turn of its own: those who waited write first; see
 /// ``postponeCopy(_:isDue:)``.
 package struct WriteAheadLog {
@@ -28,7 +28,7 @@ package struct WriteAheadLog {
     private let limit: CInt
     /// The size at which truncating is tried.
     private var nextAttempt: CInt
-    /// Who copies the log instead of commits.
+    /// What copies the log instead of commits.
     private var postponement = Postponement.none
 
     private enum Postponement {
@@ -54,16 +54,16 @@ package struct WriteAheadLog {
         guard try CInt.fetchOne(db, sql: "PRAGMA wal_autocheckpoint") == checkpointInterval else { return }
         let state = try ConnectionState.of(db)
         // The state lives as long as the connection, whose functions refer to it.
-        sqlite3_wal_hook(
+        unsafe sqlite3_wal_hook(
             state.handle,
             { context, handle, schema, pages in
-                guard let context, let handle else { return SQLITE_OK }
-                let state = Unmanaged<ConnectionState>.fromOpaque(context).takeUnretainedValue()
-                state.writeAheadLog.didCommit(handle, schema, pages: pages)
+                guard let context = unsafe context, let handle = unsafe handle else { return SQLITE_OK }
+                let state = unsafe Unmanaged<ConnectionState>.fromOpaque(context).takeUnretainedValue()
+                unsafe state.writeAheadLog.didCommit(handle, schema, pages: pages)
                 // The commit has succeeded, whatever became of the checkpoint.
                 return SQLITE_OK
             },
-            Unmanaged.passUnretained(state).toOpaque()
+            unsafe Unmanaged.passUnretained(state).toOpaque()
         )
     }
 
@@ -95,7 +95,7 @@ package struct WriteAheadLog {
             return
         }
         state.writeAheadLog.postponement = .none
-        "main".withCString { state.writeAheadLog.didCommit(state.handle, $0, pages: pages) }
+        unsafe "main".withCString { unsafe state.writeAheadLog.didCommit(state.handle, $0, pages: pages) }
     }
 
     private mutating func didCommit(_ handle: OpaquePointer, _ schema: UnsafePointer<CChar>?, pages: CInt) {
@@ -109,19 +109,19 @@ package struct WriteAheadLog {
             return
         }
         guard pages >= nextAttempt else {
-            sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+            unsafe sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_PASSIVE, nil, nil)
             return
         }
-        let timeout = Self.busyTimeout(handle)
-        sqlite3_busy_timeout(handle, Self.patience)
-        defer { sqlite3_busy_timeout(handle, timeout) }
-        let code = sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        let timeout = unsafe Self.busyTimeout(handle)
+        unsafe sqlite3_busy_timeout(handle, Self.patience)
+        defer { unsafe sqlite3_busy_timeout(handle, timeout) }
+        let code = unsafe sqlite3_wal_checkpoint_v2(handle, schema, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
         nextAttempt = code == SQLITE_OK ? limit : pages + limit / 4
     }
 
     /// How long the connection waits for others, in milliseconds; the application may have changed it.
     private static func busyTimeout(_ handle: OpaquePointer) -> CInt {
-        let text = try? PreparedStatement.firstText("PRAGMA busy_timeout", on: handle)
+        let text = try? unsafe PreparedStatement.firstText("PRAGMA busy_timeout", on: handle)
         return text.flatMap { CInt($0) } ?? CInt(ConnectionState.busyTimeout * 1_000)
     }
 }

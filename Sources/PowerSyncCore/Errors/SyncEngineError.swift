@@ -68,7 +68,7 @@ package struct SyncEngineError: Error, Sendable {
         databaseError.map(Self.isRetriable) ?? false
     }
 
-    /// Whether an error says that another connection holds a lock, whoever threw it: the engine, or GRDB when it began
+    /// Whether an error says that another connection holds a lock, wherever it was thrown: by the engine, or GRDB when it began
     /// or committed the transaction.
     package static func isRetriable(_ error: any Error) -> Bool {
         switch error {

@@ -66,7 +66,7 @@ package enum LocalData {
     private static func clearDataTables(_ db: Database, _ options: ClearOptions) throws {
         for table in try DataTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
             let name = SQLText.identifier(table.internalName)
-            // SQLite truncates the table if nobody observes deletions, which GRDB knows.
+            // SQLite truncates the table if deletions have no observer, which GRDB knows.
             try db.execute(sql: "DELETE FROM \(name)")
         }
     }
@@ -87,7 +87,7 @@ package enum LocalData {
             }
         }
         // GRDB does not notice what happens to tables without rowid.
-        try Announcement.tell(nil, in: .fullDatabase, db)
+        try Announcement.tell(db, nil, in: .fullDatabase)
     }
 
     /// Makes the next complete checkpoint publish every row again, for example into a table that is new.
@@ -101,8 +101,8 @@ package enum LocalData {
         try SyncActivity.requireInactive(db)
         // The rows stay, and a partial checkpoint must not go back behind them.
         let published = try Int64.fetchOne(db, sql: "SELECT max(last_applied_op) FROM ps_buckets") ?? 0
-        if try published > KeyValueStore.integer(.publishedOp, db) ?? 0 {
-            try KeyValueStore.set(.publishedOp, to: published, db)
+        if try published > KeyValueStore.integer(db, .publishedOp) ?? 0 {
+            try KeyValueStore.set(db, .publishedOp, to: published)
         }
         try db.execute(sql: "UPDATE ps_buckets SET last_applied_op = 0")
         try ConnectionState.of(db).didChangeBuckets(db)

@@ -13,13 +13,13 @@ package enum CheckpointCounter {
     }
 
     /// Stores what the service answered, which may be more or less than what was offered.
-    package static func seed(_ id: WriteCheckpoint, _ db: Database) throws {
-        try KeyValueStore.set(.lastRequestedCheckpoint, to: id.rawValue, db)
+    package static func seed(_ db: Database, _ id: WriteCheckpoint) throws {
+        try KeyValueStore.set(db, .lastRequestedCheckpoint, to: id.rawValue)
     }
 
     /// The newest number that was given; `nil` when there is none.
     package static func current(_ db: Database) throws -> WriteCheckpoint? {
-        try KeyValueStore.integer(.lastRequestedCheckpoint, db).map { WriteCheckpoint($0) }
+        try KeyValueStore.integer(db, .lastRequestedCheckpoint).map { WriteCheckpoint($0) }
     }
 
     /// Gives the next number.
@@ -31,7 +31,7 @@ package enum CheckpointCounter {
         guard !overflow, next < LocalWriteGate.pendingTarget.rawValue else {
             throw LocalDatabaseError(.corruptLocalData, "ps_kv has no room for another checkpoint request")
         }
-        try seed(WriteCheckpoint(next), db)
+        try seed(db, WriteCheckpoint(next))
         return WriteCheckpoint(next)
     }
 }

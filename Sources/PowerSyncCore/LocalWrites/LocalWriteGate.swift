@@ -13,7 +13,7 @@ package enum LocalWriteGate {
 
     /// What must be seen before checkpoints are published; `nil` when there is nothing to wait for.
     package static func target(_ db: Database) throws -> WriteCheckpoint? {
-        try KeyValueStore.integer(.targetWriteCheckpoint, db).map { WriteCheckpoint($0) }
+        try KeyValueStore.integer(db, .targetWriteCheckpoint).map { WriteCheckpoint($0) }
     }
 
     /// Sets the target.
@@ -21,39 +21,39 @@ package enum LocalWriteGate {
     /// Zero removes it.
     ///
     /// - Throws: ``LocalDatabaseError`` when `target` is negative.
-    package static func setTarget(_ target: WriteCheckpoint, _ db: Database) throws {
+    package static func setTarget(_ db: Database, _ target: WriteCheckpoint) throws {
         guard target.rawValue >= 0 else {
             throw LocalDatabaseError.invalidArgument("write checkpoint \(targetKey) is negative")
         }
         if target.rawValue == 0 {
-            try KeyValueStore.remove(.targetWriteCheckpoint, db)
+            try KeyValueStore.remove(db, .targetWriteCheckpoint)
         } else {
-            try KeyValueStore.set(.targetWriteCheckpoint, to: target.rawValue, db)
+            try KeyValueStore.set(db, .targetWriteCheckpoint, to: target.rawValue)
         }
     }
 
     /// The write checkpoint of the last validated complete checkpoint since the last local write.
     package static func lastSeen(_ db: Database) throws -> WriteCheckpoint? {
-        try KeyValueStore.integer(.lastSeenWriteCheckpoint, db).map { WriteCheckpoint($0) }
+        try KeyValueStore.integer(db, .lastSeenWriteCheckpoint).map { WriteCheckpoint($0) }
     }
 
     /// Stores the write checkpoint of a complete checkpoint that was just validated.
     ///
     /// Older values are overwritten.
-    package static func setLastSeen(_ checkpoint: WriteCheckpoint, _ db: Database) throws {
-        try KeyValueStore.set(.lastSeenWriteCheckpoint, to: checkpoint.rawValue, db)
+    package static func setLastSeen(_ db: Database, _ checkpoint: WriteCheckpoint) throws {
+        try KeyValueStore.set(db, .lastSeenWriteCheckpoint, to: checkpoint.rawValue)
     }
 
     /// The write checkpoint of the last published complete checkpoint since the last local write.
     package static func lastApplied(_ db: Database) throws -> WriteCheckpoint? {
-        try KeyValueStore.integer(.lastAppliedWriteCheckpoint, db).map { WriteCheckpoint($0) }
+        try KeyValueStore.integer(db, .lastAppliedWriteCheckpoint).map { WriteCheckpoint($0) }
     }
 
     /// Stores the write checkpoint of a complete checkpoint that was just published.
     ///
     /// Older values are overwritten.
-    package static func setLastApplied(_ checkpoint: WriteCheckpoint, _ db: Database) throws {
-        try KeyValueStore.set(.lastAppliedWriteCheckpoint, to: checkpoint.rawValue, db)
+    package static func setLastApplied(_ db: Database, _ checkpoint: WriteCheckpoint) throws {
+        try KeyValueStore.set(db, .lastAppliedWriteCheckpoint, to: checkpoint.rawValue)
     }
 
     /// The write checkpoint that a checkpoint has to report before it is published.
@@ -91,23 +91,23 @@ package enum LocalWriteGate {
     /// Makes the service's write checkpoint the target, unless something was written since.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - checkpoint: What the service returned.
     ///   - sequence: The queue's sequence from before the service was asked.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: Whether the target was set. If not, ask again after the next round of uploads.
     /// - Throws: `DatabaseError` of SQLite.
     package static func acknowledge(
+        _ db: Database,
         _ checkpoint: WriteCheckpoint,
-        ifSequenceIs sequence: Int64,
-        _ db: Database
+        ifSequenceIs sequence: Int64
     ) throws -> Bool {
         guard
             try target(db) == pendingTarget,
             try UploadQueue.firstID(db) == nil,
             try UploadQueue.sequence(db) == sequence
         else { return false }
-        try setTarget(checkpoint, db)
-        try KeyValueStore.set(.serviceWriteCheckpoint, to: checkpoint.rawValue, db)
+        try setTarget(db, checkpoint)
+        try KeyValueStore.set(db, .serviceWriteCheckpoint, to: checkpoint.rawValue)
         return true
     }
 
@@ -115,7 +115,7 @@ package enum LocalWriteGate {
     /// knows nothing.
     package static func awaitedOfService(_ db: Database) throws -> WriteCheckpoint? {
         guard let awaited = try awaited(db), try UploadQueue.firstID(db) == nil,
-            try KeyValueStore.integer(.serviceWriteCheckpoint, db) == awaited.rawValue
+            try KeyValueStore.integer(db, .serviceWriteCheckpoint) == awaited.rawValue
         else { return nil }
         return awaited
     }
@@ -125,21 +125,21 @@ package enum LocalWriteGate {
     /// A service whose storage was lost, or has lost its last moments, does not know the number that it returned.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - checkpoint: What is waited for.
     ///   - later: What the service has returned since. A larger one says nothing: the first one will come.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: Whether the other one is waited for now.
     /// - Throws: `DatabaseError` of SQLite.
     package static func replace(
+        _ db: Database,
         _ checkpoint: WriteCheckpoint,
-        by later: WriteCheckpoint,
-        _ db: Database
+        by later: WriteCheckpoint
     ) throws -> Bool {
         guard later <= checkpoint, try awaitedOfService(db) == checkpoint else { return false }
-        try setTarget(later, db)
-        try KeyValueStore.set(.serviceWriteCheckpoint, to: later.rawValue, db)
+        try setTarget(db, later)
+        try KeyValueStore.set(db, .serviceWriteCheckpoint, to: later.rawValue)
         // What was seen was counted in the old way.
-        try KeyValueStore.remove(.lastSeenWriteCheckpoint, db)
+        try KeyValueStore.remove(db, .lastSeenWriteCheckpoint)
         return true
     }
 

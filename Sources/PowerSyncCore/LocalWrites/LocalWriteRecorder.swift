@@ -13,7 +13,9 @@ import PowerSyncSQLite
 /// opened before the first write.
 ///
 /// A trigger of the app on `ps_crud` may write to a view, so that one entry is added while another one is.
-final class LocalWriteRecorder {
+///
+/// `@safe`: the ``ConnectionState`` owns it, which lives no longer than the connection.
+@safe final class LocalWriteRecorder {
     /// What is known about the open transaction.
     private struct Transaction {
         /// The id that all its queue entries get.
@@ -59,16 +61,19 @@ final class LocalWriteRecorder {
     private let forgetSeen: KeptStatement
 
     init(handle: OpaquePointer) {
-        self.handle = handle
-        uniqueKeys = UniqueKeySearch(handle: handle)
-        takeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = next_tx + 1 WHERE id = 1")
-        readID = KeptStatement(handle, "SELECT next_tx FROM ps_tx WHERE id = 1")
-        storeID = KeptStatement(handle, "UPDATE ps_tx SET next_tx = max(next_tx, ?1 + 1) WHERE id = 1")
-        addEntry = KeptStatement(handle, "INSERT INTO ps_crud(tx_id, data) VALUES (?1, ?2)")
-        markRow = KeptStatement(handle, "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) VALUES (?1, ?2)")
-        readGate = KeptStatement(handle, LocalWriteGate.isClosed)
-        setTarget = KeptStatement(handle, LocalWriteGate.setPendingTarget)
-        forgetSeen = KeptStatement(handle, LocalWriteGate.forgetSeen)
+        unsafe self.handle = handle
+        uniqueKeys = unsafe UniqueKeySearch(handle: handle)
+        takeID = unsafe KeptStatement(handle, "UPDATE ps_tx SET next_tx = next_tx + 1 WHERE id = 1")
+        readID = unsafe KeptStatement(handle, "SELECT next_tx FROM ps_tx WHERE id = 1")
+        storeID = unsafe KeptStatement(handle, "UPDATE ps_tx SET next_tx = max(next_tx, ?1 + 1) WHERE id = 1")
+        addEntry = unsafe KeptStatement(handle, "INSERT INTO ps_crud(tx_id, data) VALUES (?1, ?2)")
+        markRow = unsafe KeptStatement(
+            handle,
+            "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) VALUES (?1, ?2)"
+        )
+        readGate = unsafe KeptStatement(handle, LocalWriteGate.isClosed)
+        setTarget = unsafe KeptStatement(handle, LocalWriteGate.setPendingTarget)
+        forgetSeen = unsafe KeptStatement(handle, LocalWriteGate.forgetSeen)
     }
 
     /// Finalises the statements, so that the connection can be closed.
@@ -163,9 +168,9 @@ final class LocalWriteRecorder {
         if write.options & TableFlags.beforeWrite.rawValue != 0 { return try note(write) }
         if !rowsInTheWay.isEmpty {
             if write.operation.isText("DELETE") {
-                rowsInTheWay.remove(type: write.type.bytes, id: write.id.bytes)
+                unsafe rowsInTheWay.remove(type: write.type.bytes, id: write.id.bytes)
             } else {
-                try recordRemovedRows(ofType: write.type.bytes)
+                try unsafe recordRemovedRows(ofType: write.type.bytes)
             }
         }
         let unchangedRow = unchangedRow
@@ -194,14 +199,14 @@ final class LocalWriteRecorder {
         }
         entry.append("}")
 
-        try entry.withUnsafeBytes { try add($0, type: write.type.bytes, id: write.id.bytes) }
+        try unsafe entry.withUnsafeBytes { try unsafe add($0, type: write.type.bytes, id: write.id.bytes) }
     }
 
     /// Whether a write leaves its row as it is.
     private func isEmptyChange(_ write: QueueModule.Write, _ unchangedRow: (type: [UInt8], id: [UInt8])?) -> Bool {
         if write.operation.isText("PATCH") { return write.data.isText("{}") }
         guard let unchangedRow, write.operation.isText("PUT") else { return false }
-        return write.type.bytes.elementsEqual(unchangedRow.type) && write.id.bytes.elementsEqual(unchangedRow.id)
+        return unsafe write.type.bytes.elementsEqual(unchangedRow.type) && write.id.bytes.elementsEqual(unchangedRow.id)
     }
 
     /// Adds an entry, marks its row, and closes the gate.
@@ -210,10 +215,10 @@ final class LocalWriteRecorder {
         type: UnsafeRawBufferPointer,
         id: UnsafeRawBufferPointer
     ) throws {
-        try add(entry)
+        try unsafe add(entry)
         try markRow.run { statement in
-            try statement.bind(checkedText: type, at: 1, .inPlace)
-            try statement.bind(checkedText: id, at: 2, .inPlace)
+            try unsafe statement.bind(checkedText: type, at: 1, .inPlace)
+            try unsafe statement.bind(checkedText: id, at: 2, .inPlace)
         }
         transaction?.didAddEntries = true
         try closeGate()
@@ -229,10 +234,10 @@ final class LocalWriteRecorder {
         guard write.id.isText, write.type.isText else { return }
         if write.operation.isText("PUT") {
             let isUnchanged = write.data.integer != 0
-            unchangedRow = isUnchanged ? (Array(write.type.bytes), Array(write.id.bytes)) : nil
+            unchangedRow = unsafe isUnchanged ? (Array(write.type.bytes), Array(write.id.bytes)) : nil
             return
         }
-        try noteRowInTheWay(
+        try unsafe noteRowInTheWay(
             type: write.type.bytes,
             id: write.id.bytes,
             table: write.metadata.string,
@@ -254,15 +259,15 @@ final class LocalWriteRecorder {
         data: UnsafeRawBufferPointer,
         oldValues: SQLArgument?
     ) throws {
-        let conflicts = try uniqueKeys.conflicts(type: type.bytes, id: id.bytes, data: data)
+        let conflicts = try unsafe uniqueKeys.conflicts(type: type.bytes, id: id.bytes, data: data)
         guard !conflicts.isEmpty else { return }
         let table = DataTable(name: type.string, isLocalOnly: false).internalName
         for other in conflicts {
-            try other.withUnsafeBytes { other in
-                let query = try oldValues.flatMap { try PreparedStatement(preparing: $0.string, on: handle) }
-                try query?.bind(checkedText: other, at: 1, .inPlace)
+            try unsafe other.withUnsafeBytes { other in
+                let query = try oldValues.flatMap { try unsafe PreparedStatement(preparing: $0.string, on: handle) }
+                try unsafe query?.bind(checkedText: other, at: 1, .inPlace)
                 let hasValues = try query?.step() ?? false
-                try noteRowInTheWay(
+                try unsafe noteRowInTheWay(
                     type: type.bytes,
                     id: other,
                     table: SQLText.identifier(table),
@@ -279,23 +284,23 @@ final class LocalWriteRecorder {
         table: String,
         oldValues: UnsafeRawBufferPointer?
     ) throws {
-        try rowsInTheWay.forgetUndone(on: handle)
+        try unsafe rowsInTheWay.forgetUndone(on: handle)
         var entry = JSONBytes()
         entry.append("{\"op\":\"DELETE\",\"id\":")
-        entry.appendString(id)
+        unsafe entry.appendString(id)
         entry.append(",\"type\":")
-        entry.appendString(type)
-        if let oldValues, (try? QueueTextCheck.check(oldValues)) != nil {
+        unsafe entry.appendString(type)
+        if let oldValues = unsafe oldValues, unsafe (try? QueueTextCheck.check(oldValues)) != nil {
             entry.append(",\"old\":")
-            entry.append(oldValues)
+            unsafe entry.append(oldValues)
         }
         entry.append("}")
-        rowsInTheWay.add(
+        unsafe rowsInTheWay.add(
             RowsInTheWay.Row(
                 type: Array(type),
                 id: Array(id),
                 table: table,
-                entry: entry.withUnsafeBytes { Array($0) }
+                entry: entry.withUnsafeBytes { unsafe Array($0) }
             )
         )
     }
@@ -306,11 +311,11 @@ final class LocalWriteRecorder {
     /// - Throws: `DatabaseError`.
     func recordRemovedRows(ofType type: UnsafeRawBufferPointer? = nil) throws {
         guard !rowsInTheWay.isEmpty else { return }
-        try rowsInTheWay.forgetUndone(on: handle)
-        for row in rowsInTheWay.take(type: type) where try !row.exists(on: handle) {
-            try row.entry.withUnsafeBytes { entry in
-                try row.type.withUnsafeBytes { type in
-                    try row.id.withUnsafeBytes { try add(entry, type: type, id: $0) }
+        try unsafe rowsInTheWay.forgetUndone(on: handle)
+        for row in unsafe rowsInTheWay.take(type: type) where try unsafe !row.exists(on: handle) {
+            try unsafe row.entry.withUnsafeBytes { entry in
+                try unsafe row.type.withUnsafeBytes { type in
+                    try unsafe row.id.withUnsafeBytes { try unsafe add(entry, type: type, id: $0) }
                 }
             }
         }
@@ -322,12 +327,12 @@ final class LocalWriteRecorder {
     func addInsertOnly(_ data: SQLArgument, options: Int64) throws {
         do {
             guard data.isText else { throw LocalDatabaseError.invalidArgument("data is required", cause: "not a text") }
-            try QueueTextCheck.check(data.bytes)
+            try unsafe QueueTextCheck.check(data.bytes)
         } catch let error as JSONError {
             throw LocalDatabaseError.invalidArgument("data must be a JSON object", cause: error.description)
         }
-        if options & TableFlags.ignoreEmptyUpdate.rawValue != 0, try isEmptyUpdate(data.bytes) { return }
-        try add(data.bytes)
+        if options & TableFlags.ignoreEmptyUpdate.rawValue != 0, try unsafe isEmptyUpdate(data.bytes) { return }
+        try unsafe add(data.bytes)
         transaction?.didAddEntries = true
     }
 
@@ -346,7 +351,7 @@ final class LocalWriteRecorder {
         let id = try currentID()
         try addEntry.run { statement in
             statement.bind(id, at: 1)
-            try statement.bind(checkedText: entry, at: 2, .inPlace)
+            try unsafe statement.bind(checkedText: entry, at: 2, .inPlace)
         }
     }
 
@@ -380,7 +385,7 @@ final class LocalWriteRecorder {
         to entry: inout JSONBytes
     ) throws {
         entry.append(member)
-        guard entry.appendValidString(value.bytes) else {
+        guard unsafe entry.appendValidString(value.bytes) else {
             throw LocalDatabaseError.invalidArgument("\(name) must be text", cause: "not valid UTF-8")
         }
     }
@@ -395,12 +400,12 @@ final class LocalWriteRecorder {
         to entry: inout JSONBytes
     ) throws {
         guard value.isText else { return }
-        let bytes = value.bytes
+        let bytes = unsafe value.bytes
         // Everything that our functions have not just made, or have forgotten because it is large, is checked: the JSON
         // functions of SQLite let invalid UTF-8 and infinities through, and triggers of the application may write anything.
-        if !state.rowObject.wroteLast(bytes), !state.difference.wroteLast(bytes) {
+        if unsafe !state.rowObject.wroteLast(bytes), unsafe !state.difference.wroteLast(bytes) {
             do throws(JSONError) {
-                try QueueTextCheck.check(bytes)
+                try unsafe QueueTextCheck.check(bytes)
             } catch {
                 throw LocalDatabaseError.invalidArgument(
                     "data and old_values must be JSON objects",
@@ -409,21 +414,21 @@ final class LocalWriteRecorder {
             }
         }
         entry.append(name)
-        entry.append(bytes)
+        unsafe entry.append(bytes)
     }
 
     private func isEmptyUpdate(_ text: UnsafeRawBufferPointer) throws -> Bool {
         do {
             var isPatch = false
             var isEmpty = false
-            var scanner = JSONScanner(text)
+            var scanner = unsafe JSONScanner(text)
             try scanner.beginObject()
             while let name = try scanner.nextMember() {
                 let value = try scanner.skipValue()
                 if name.equals("op") {
-                    isPatch = text[value].elementsEqual("\"PATCH\"".utf8)
+                    isPatch = unsafe text[value].elementsEqual("\"PATCH\"".utf8)
                 } else if name.equals("data") {
-                    isEmpty = text[value].elementsEqual("{}".utf8)
+                    isEmpty = unsafe text[value].elementsEqual("{}".utf8)
                 }
             }
             return isPatch && isEmpty

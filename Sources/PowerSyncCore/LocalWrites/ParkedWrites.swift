@@ -15,7 +15,7 @@ import GRDB
 /// ```
 ///
 /// While there are parked writes, a trigger on `ps_crud` adds each new write of their rows to them, in the transaction that
-/// makes it and whoever makes it. It is plain SQL, so that it works in every process and with every implementation, and
+/// makes it, on whichever connection. It is plain SQL, so that it works in every process and with every implementation, and
 /// databases without parked writes do not have it.
 ///
 /// A parked row keeps its local state: what checkpoints say of it is not published, and it stays in `ps_updated_rows`, so that
@@ -38,12 +38,12 @@ enum ParkedWrites {
     /// A damaged write that names no row has no later ones: it only leaves the queue.
     ///
     /// - Parameters:
-    ///   - writes: The rejected writes, which are still in the queue.
     ///   - db: The writer, inside a transaction.
+    ///   - writes: The rejected writes, which are still in the queue.
     /// - Returns: How many later writes went with them.
     /// - Throws: `DatabaseError` of SQLite.
     /// - Complexity: O(length of the queue).
-    static func park(_ writes: [QueuedWrite], _ db: Database) throws -> Int {
+    static func park(_ db: Database, _ writes: [QueuedWrite]) throws -> Int {
         try create(db)
         // What the app has deleted from the table that it is shown holds nothing back.
         try db.execute(sql: "DELETE FROM \(table) WHERE id NOT IN (SELECT id FROM \(RejectedWrites.table))")
@@ -95,7 +95,7 @@ enum ParkedWrites {
     }
 
     /// The parked writes of the rows that these writes belong to.
-    static func companions(of ids: [Int64], _ db: Database) throws -> [Int64] {
+    static func companions(_ db: Database, of ids: [Int64]) throws -> [Int64] {
         guard try db.hasTable(table) else { return [] }
         return try Int64.fetchAll(
             db,
@@ -122,11 +122,11 @@ enum ParkedWrites {
     /// Forgets writes; the rows are published by the next complete checkpoint, unless they have other parked writes.
     ///
     /// - Parameters:
-    ///   - list: The ids, as a JSON array.
     ///   - db: The writer, inside a transaction.
+    ///   - list: The ids, as a JSON array.
     /// - Returns: Whether any of them was parked.
     /// - Throws: `DatabaseError` of SQLite.
-    static func remove(_ list: String, _ db: Database) throws -> Bool {
+    static func remove(_ db: Database, _ list: String) throws -> Bool {
         guard try db.hasTable(table) else { return false }
         try markRows(db)
         try db.execute(

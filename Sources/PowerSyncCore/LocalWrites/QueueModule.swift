@@ -67,7 +67,7 @@ enum QueueModule {
 
     /// Registers a table on a connection.
     static func register(_ kind: Kind, _ state: ConnectionState) -> Int32 {
-        module.register(kind.name, on: state.handle, context: Context(kind: kind, state: state))
+        unsafe module.register(kind.name, on: state.handle, context: Context(kind: kind, state: state))
     }
 
     // MARK: - Callbacks
@@ -75,25 +75,27 @@ enum QueueModule {
     private static let module = VirtualTable.Module { module in
         // Version 2 has the savepoint callbacks.
         module.iVersion = 2
-        module.xConnect = { handle, auxiliary, _, _, table, _ in QueueModule.connect(handle, auxiliary, table) }
-        module.xDisconnect = { QueueModule.disconnect($0) }
-        module.xOpen = { table, _ in QueueModule.misuse(table, "can only be inserted into") }
-        module.xUpdate = { table, count, arguments, rowID in
-            QueueModule.update(table, count, arguments, rowID)
+        unsafe module.xConnect = { handle, auxiliary, _, _, table, _ in
+            unsafe QueueModule.connect(handle, auxiliary, table)
         }
-        module.xBegin = { table in QueueModule.perform(table) { try $0.state.recorder.begin() } }
-        module.xSync = { table in
-            QueueModule.perform(table) { context in
-                try context.state.recorder.recordRemovedRows()
+        unsafe module.xDisconnect = { unsafe QueueModule.disconnect($0) }
+        unsafe module.xOpen = { table, _ in unsafe QueueModule.misuse(table, "can only be inserted into") }
+        unsafe module.xUpdate = { table, count, arguments, rowID in
+            unsafe QueueModule.update(table, count, arguments, rowID)
+        }
+        unsafe module.xBegin = { table in unsafe QueueModule.perform(table) { try $0.state.recorder.begin() } }
+        unsafe module.xSync = { table in
+            unsafe QueueModule.perform(table) { context in
+                try unsafe context.state.recorder.recordRemovedRows()
                 try context.state.recorder.announceChanges(context.state)
             }
         }
-        module.xCommit = { table in QueueModule.perform(table) { $0.state.recorder.end() } }
-        module.xRollback = { table in QueueModule.perform(table) { $0.state.recorder.rollBack() } }
-        module.xSavepoint = { _, _ in SQLITE_OK }
-        module.xRelease = { _, _ in SQLITE_OK }
-        module.xRollbackTo = { table, _ in
-            QueueModule.perform(table) { $0.state.recorder.rollBackToSavepoint() }
+        unsafe module.xCommit = { table in unsafe QueueModule.perform(table) { $0.state.recorder.end() } }
+        unsafe module.xRollback = { table in unsafe QueueModule.perform(table) { $0.state.recorder.rollBack() } }
+        unsafe module.xSavepoint = { _, _ in SQLITE_OK }
+        unsafe module.xRelease = { _, _ in SQLITE_OK }
+        unsafe module.xRollbackTo = { table, _ in
+            unsafe QueueModule.perform(table) { $0.state.recorder.rollBackToSavepoint() }
         }
     }
 
@@ -104,17 +106,19 @@ enum QueueModule {
         _ auxiliary: UnsafeMutableRawPointer?,
         _ table: UnsafeMutablePointer<Table?>?
     ) -> Int32 {
-        guard let auxiliary else { return SQLITE_INTERNAL }
-        let declaration = Unmanaged<Context>.fromOpaque(auxiliary)._withUnsafeGuaranteedRef { $0.kind.declaration }
-        return VirtualTable.connect(handle, declaring: declaration, context: auxiliary, table)
+        guard let auxiliary = unsafe auxiliary else { return SQLITE_INTERNAL }
+        let declaration = unsafe Unmanaged<Context>.fromOpaque(auxiliary)._withUnsafeGuaranteedRef {
+            $0.kind.declaration
+        }
+        return unsafe VirtualTable.connect(handle, declaring: declaration, context: auxiliary, table)
     }
 
     /// SQLite disconnects tables before it checks that all statements of a connection are finalised, so this is where
     /// ours go.
     private static func disconnect(_ table: Table?) -> Int32 {
-        guard let table else { return SQLITE_OK }
-        context(of: table)._withUnsafeGuaranteedRef { $0.state.recorder.close() }
-        return VirtualTable.disconnect(table)
+        guard let table = unsafe table else { return SQLITE_OK }
+        unsafe context(of: table)._withUnsafeGuaranteedRef { $0.state.recorder.close() }
+        return unsafe VirtualTable.disconnect(table)
     }
 
     private static func update(
@@ -123,9 +127,13 @@ enum QueueModule {
         _ arguments: UnsafeMutablePointer<OpaquePointer?>?,
         _ rowID: UnsafeMutablePointer<sqlite3_int64>?
     ) -> Int32 {
-        guard count > 1, let arguments else { return misuse(table, "does not support DELETE") }
-        guard sqlite3_value_type(arguments[0]) == SQLITE_NULL else { return misuse(table, "does not support UPDATE") }
-        return perform(table) { context in
+        guard count > 1, let arguments = unsafe arguments else {
+            return unsafe misuse(table, "does not support DELETE")
+        }
+        guard unsafe sqlite3_value_type(arguments[0]) == SQLITE_NULL else {
+            return unsafe misuse(table, "does not support UPDATE")
+        }
+        return unsafe perform(table) { context in
             let state = context.state
             // The columns follow two row ids.
             guard Int(count) == context.kind.columnCount + 2 else {
@@ -134,7 +142,7 @@ enum QueueModule {
             guard !state.isPublishing else { return }
             switch context.kind {
             case .writes:
-                try state.recorder.add(
+                try unsafe state.recorder.add(
                     Write(
                         operation: SQLArgument(arguments[2]),
                         id: SQLArgument(arguments[3]),
@@ -147,12 +155,12 @@ enum QueueModule {
                     state
                 )
             case .insertOnlyEntries:
-                try state.recorder.addInsertOnly(
+                try unsafe state.recorder.addInsertOnly(
                     SQLArgument(arguments[2]),
                     options: SQLArgument(arguments[3]).integer
                 )
             }
-            rowID?.pointee = sqlite3_last_insert_rowid(state.handle)
+            unsafe rowID?.pointee = sqlite3_last_insert_rowid(state.handle)
         }
     }
 
@@ -160,26 +168,26 @@ enum QueueModule {
 
     /// Runs a callback, and hands its error to SQLite.
     private static func perform(_ table: Table?, _ body: (Context) throws -> Void) -> Int32 {
-        guard let table else { return SQLITE_INTERNAL }
-        return context(of: table)._withUnsafeGuaranteedRef { context in
+        guard let table = unsafe table else { return SQLITE_INTERNAL }
+        return unsafe context(of: table)._withUnsafeGuaranteedRef { context in
             do {
                 try body(context)
                 return SQLITE_OK
             } catch {
                 let (code, message) = SQLiteFailureDescription.describe(error)
-                VirtualTable.setMessage(message, of: table)
+                unsafe VirtualTable.setMessage(message, of: table)
                 return code
             }
         }
     }
 
     private static func misuse(_ table: Table?, _ problem: String) -> Int32 {
-        perform(table) { context in
+        unsafe perform(table) { context in
             throw LocalDatabaseError.invalidState("\(context.kind.name) \(problem)")
         }
     }
 
     private static func context(of table: Table) -> Unmanaged<Context> {
-        VirtualTable.context(of: table)
+        unsafe VirtualTable.context(of: table)
     }
 }

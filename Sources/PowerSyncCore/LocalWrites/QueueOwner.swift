@@ -13,28 +13,28 @@ package enum QueueOwner {
     /// Whether the queue is a user's already, so that ``claim(for:_:)`` would change nothing.
     ///
     /// - Parameters:
-    ///   - user: A text that is the same for the same user of this file.
     ///   - db: Any connection.
+    ///   - user: A text that is the same for the same user of this file.
     /// - Returns: Whether it is.
     /// - Throws: `DatabaseError` of SQLite.
-    package static func isOwned(by user: String, _ db: Database) throws -> Bool {
-        try KeyValueStore.text(.queueOwner, db) == user
+    package static func isOwned(_ db: Database, by user: String) throws -> Bool {
+        try KeyValueStore.text(db, .queueOwner) == user
     }
 
     /// Makes a user the owner of the queue, unless writes of another user wait in it.
     ///
     /// - Parameters:
-    ///   - user: A text that is the same for the same user of this file.
     ///   - db: The writer, inside a transaction.
+    ///   - user: A text that is the same for the same user of this file.
     /// - Returns: About how many writes wait in another user's queue; 0 when the queue is this user's now.
     /// - Throws: `DatabaseError` of SQLite.
-    package static func claim(for user: String, _ db: Database) throws -> Int {
-        guard let owner = try KeyValueStore.text(.queueOwner, db), owner != user else {
-            try KeyValueStore.set(.queueOwner, to: user, db)
+    package static func claim(_ db: Database, for user: String) throws -> Int {
+        guard let owner = try KeyValueStore.text(db, .queueOwner), owner != user else {
+            try KeyValueStore.set(db, .queueOwner, to: user)
             return 0
         }
         let waiting = try UploadQueue.span(db)
-        if waiting == 0 { try KeyValueStore.set(.queueOwner, to: user, db) }
+        if waiting == 0 { try KeyValueStore.set(db, .queueOwner, to: user) }
         return waiting
     }
 }

@@ -10,7 +10,7 @@ extension QueuedWrite {
     /// operation it is a patch, without table or id these are empty, and a value that is no object is no data.
     init(currentRowOf statement: Statement) {
         // Not through GRDB, which ends texts at a NUL, and repairs what is not UTF-8 without a word.
-        self.init(currentRowOf: PreparedStatement(borrowing: statement.sqliteStatement))
+        unsafe self.init(currentRowOf: PreparedStatement(borrowing: statement.sqliteStatement))
     }
 
     /// Reads the current row of a statement, as the initialiser above.
@@ -25,8 +25,8 @@ extension QueuedWrite {
         case .real, .text, .blob: damage.note("has a transaction id (ps_crud.tx_id) that is not an integer")
         }
         if row.storageClass(at: 2) != .text { damage.note("is not text (ps_crud.data)") }
-        let text = row.blob(at: 2)
-        let entry = Self.object(text, &damage)
+        let text = unsafe row.blob(at: 2)
+        let entry = unsafe Self.object(text, &damage)
 
         let kind = Self.text("op", of: entry, &damage).flatMap(Kind.init)
         if kind == nil { damage.note("has no known member 'op'") }
@@ -46,15 +46,15 @@ extension QueuedWrite {
             previousValues: previousValues,
             metadata: metadata
         )
-        self.damage = damage.reason.map { Damage(rawText: String(decoding: text, as: UTF8.self), reason: $0) }
+        self.damage = damage.reason.map { unsafe Damage(rawText: String(decoding: text, as: UTF8.self), reason: $0) }
     }
 
     private static func object(_ text: UnsafeRawBufferPointer, _ damage: inout StoredEntryDamage) -> JSONObject {
         do throws(JSONError) {
-            return try JSONObject(parsing: ByteView(text))
+            return try unsafe JSONObject(parsing: ByteView(text))
         } catch {
             damage.note("is not a JSON object: \(error)")
-            guard let repaired = JSONRepair.repaired(text, infinities: .texts) else { return JSONObject() }
+            guard let repaired = unsafe JSONRepair.repaired(text, infinities: .texts) else { return JSONObject() }
             return (try? JSONObject(parsing: String(decoding: repaired, as: UTF8.self))) ?? JSONObject()
         }
     }

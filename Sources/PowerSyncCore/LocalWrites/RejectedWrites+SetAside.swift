@@ -30,34 +30,34 @@ extension RejectedWrites {
     /// The write gate stays as it is: closed until the service acknowledges what was uploaded before.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - rejection: Which writes are rejected.
     ///   - treatment: What happens to them.
     ///   - now: The time to record.
-    ///   - db: The writer, inside a transaction.
     /// - Returns: What was taken out; nothing when the writes have left the queue already.
     /// - Throws: `DatabaseError` of SQLite.
     package static func setAside(
+        _ db: Database,
         _ rejection: Rejection,
         _ treatment: Treatment,
-        at now: SyncInstant,
-        _ db: Database
+        at now: SyncInstant
     ) throws -> SetAside {
         let writes =
             switch rejection {
-            case .head: try UploadQueue.nextTransaction(after: nil, db)
-            case .writes(let reasons): try UploadQueue.entries(Array(reasons.keys), db)
+            case .head: try UploadQueue.nextTransaction(db, after: nil)
+            case .writes(let reasons): try UploadQueue.entries(db, Array(reasons.keys))
             }
         guard !writes.isEmpty else { return SetAside(rejected: []) }
         for write in writes {
             switch rejection {
-            case .head(let reason): try record(write.id, reason: reason, at: now, db)
-            case .writes(let reasons): try record(write.id, reason: reasons[write.id] ?? "", at: now, db)
+            case .head(let reason): try record(db, write.id, reason: reason, at: now)
+            case .writes(let reasons): try record(db, write.id, reason: reasons[write.id] ?? "", at: now)
             }
         }
         let ids = writes.map(\.id)
         switch treatment {
         case .park:
-            return SetAside(rejected: writes, waiting: try ParkedWrites.park(writes, db))
+            return SetAside(rejected: writes, waiting: try ParkedWrites.park(db, writes))
         case .skip:
             try db.execute(
                 sql: "DELETE FROM ps_crud WHERE id IN (SELECT value FROM json_each(?))",
@@ -69,6 +69,6 @@ extension RejectedWrites {
 
     /// Puts all parked writes back, as ``restore(_:_:)`` does.
     package static func restoreParked(_ db: Database) throws {
-        try restore(ParkedWrites.ids(db), db)
+        try restore(db, ParkedWrites.ids(db))
     }
 }

@@ -53,7 +53,7 @@ package enum RejectedWrites {
     /// in the same transaction.
     ///
     /// Does nothing for a write that has left the queue already.
-    package static func record(_ id: Int64, reason: String, at now: SyncInstant, _ db: Database) throws {
+    package static func record(_ db: Database, _ id: Int64, reason: String, at now: SyncInstant) throws {
         try createTable(db)
         try db.execute(
             sql: """
@@ -109,15 +109,15 @@ package enum RejectedWrites {
     /// tables do not change.
     ///
     /// - Parameters:
-    ///   - ids: The ids that the writes had; others are ignored.
     ///   - db: The writer, inside a transaction.
+    ///   - ids: The ids that the writes had; others are ignored.
     /// - Throws: `DatabaseError` of SQLite.
-    package static func restore(_ ids: [Int64], _ db: Database) throws {
+    package static func restore(_ db: Database, _ ids: [Int64]) throws {
         guard try db.hasTable(table) else { return }
-        let ids = try ids + ParkedWrites.companions(of: ids, db)
-        let writes = try kept(ids, db)
+        let ids = try ids + ParkedWrites.companions(db, of: ids)
+        let writes = try kept(db, ids)
         // Removed first: what belongs to a parked row cannot be queued.
-        guard try remove(ids, db) > 0 else { return }
+        guard try remove(db, ids) > 0 else { return }
         var earlier: Int64?
         for write in writes {
             if write.transaction == nil || write.transaction != earlier {
@@ -142,7 +142,7 @@ package enum RejectedWrites {
         let data: DatabaseValue
     }
 
-    private static func kept(_ ids: [Int64], _ db: Database) throws -> [Kept] {
+    private static func kept(_ db: Database, _ ids: [Int64]) throws -> [Kept] {
         let rows = try PreparedStatement(
             db,
             sql: "SELECT tx_id, data FROM \(table) WHERE id IN (SELECT value FROM json_each(?1)) ORDER BY id"
@@ -153,10 +153,10 @@ package enum RejectedWrites {
         while try rows.step() {
             let transaction = rows.storageClass(at: 0) == .integer ? rows.integer(at: 0) : nil
             let (isText, isNull) = (rows.storageClass(at: 1) == .text, rows.isNull(at: 1))
-            let bytes = rows.blob(at: 1)
-            let text = String(decoding: bytes, as: UTF8.self)
-            let isExact = isText && !bytes.contains(0) && text.utf8.elementsEqual(bytes)
-            let data = isNull ? .null : isExact ? text.databaseValue : Data(bytes).databaseValue
+            let bytes = unsafe rows.blob(at: 1)
+            let text = unsafe String(decoding: bytes, as: UTF8.self)
+            let isExact = unsafe isText && !bytes.contains(0) && text.utf8.elementsEqual(bytes)
+            let data = unsafe isNull ? .null : isExact ? text.databaseValue : Data(bytes).databaseValue
             writes.append(Kept(transaction: transaction, isText: isText, data: data))
         }
         return writes
@@ -168,15 +168,15 @@ package enum RejectedWrites {
     /// gate closes, so that one is asked for.
     ///
     /// - Parameters:
-    ///   - ids: The ids that the writes had; others are ignored.
     ///   - db: The writer, inside a transaction.
+    ///   - ids: The ids that the writes had; others are ignored.
     /// - Returns: How many there were.
     /// - Throws: `DatabaseError` of SQLite.
     @discardableResult
-    package static func remove(_ ids: [Int64], _ db: Database) throws -> Int {
+    package static func remove(_ db: Database, _ ids: [Int64]) throws -> Int {
         guard try db.hasTable(table) else { return 0 }
         let list = jsonArray(ids)
-        if try ParkedWrites.remove(list, db) { try LocalWriteGate.close(db) }
+        if try ParkedWrites.remove(db, list) { try LocalWriteGate.close(db) }
         try db.execute(
             sql: "DELETE FROM \(table) WHERE id IN (SELECT value FROM json_each(?))",
             arguments: [list]

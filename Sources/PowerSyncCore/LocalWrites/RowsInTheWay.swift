@@ -2,7 +2,7 @@ import PowerSyncSQLite
 
 /// The rows that writes of the open transaction may remove besides their own, on one connection.
 ///
-/// SQLite tells nobody of a row that `OR REPLACE` removes for a unique key. So the rows that have the key of a new one are
+/// SQLite does not tell of a row that `OR REPLACE` removes for a unique key. So the rows that have the key of a new one are
 /// noted before it is written, whatever the statement will do with them, and those that are gone afterwards were removed.
 struct RowsInTheWay {
     /// A row that was there before a write.
@@ -21,9 +21,9 @@ struct RowsInTheWay {
 
         /// Whether the row is still there.
         func exists(on connection: OpaquePointer) throws -> Bool {
-            let statement = try PreparedStatement(preparing: Self.sql(table), on: connection)
+            let statement = try unsafe PreparedStatement(preparing: Self.sql(table), on: connection)
             guard let statement else { return false }
-            try id.withUnsafeBytes { try statement.bind(checkedText: $0, at: 1, .copied) }
+            try statement.bind(checkedText: id, at: 1)
             return try statement.step()
         }
     }
@@ -41,7 +41,7 @@ struct RowsInTheWay {
 
     /// Forgets a row whose deletion has been recorded.
     mutating func remove(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) {
-        rows[Array(type)]?.removeAll { $0.id.elementsEqual(id) }
+        unsafe rows[Array(type)]?.removeAll { unsafe $0.id.elementsEqual(id) }
     }
 
     mutating func removeAll() {
@@ -60,15 +60,15 @@ struct RowsInTheWay {
     mutating func forgetUndone(on connection: OpaquePointer) throws {
         guard wasRolledBack else { return }
         wasRolledBack = false
-        rows = try rows.mapValues { try $0.filter { try $0.exists(on: connection) } }
+        rows = try rows.mapValues { try $0.filter { try unsafe $0.exists(on: connection) } }
     }
 
     /// Takes the rows of a type out, or all, type by type.
     mutating func take(type: UnsafeRawBufferPointer?) -> [Row] {
-        guard let type else {
+        guard let type = unsafe type else {
             defer { rows = [:] }
             return rows.sorted { $0.key.lexicographicallyPrecedes($1.key) }.flatMap(\.value)
         }
-        return rows.removeValue(forKey: Array(type)) ?? []
+        return unsafe rows.removeValue(forKey: Array(type)) ?? []
     }
 }

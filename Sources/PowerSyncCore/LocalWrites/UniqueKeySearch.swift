@@ -3,7 +3,9 @@ import PowerSyncSQLite
 /// Finds the rows of a data table whose unique keys a new row has, on one connection.
 ///
 /// Data tables have no unique key besides the id but those that the app adds, so what is kept is mostly that there is none.
-final class UniqueKeySearch {
+///
+/// `@safe`: the ``ConnectionState`` owns it, which lives no longer than the connection.
+@safe final class UniqueKeySearch {
     private let connection: OpaquePointer
     private let readVersion: KeptStatement
     /// The schema's version for which ``statements`` are known.
@@ -14,8 +16,8 @@ final class UniqueKeySearch {
     private var last: (type: [UInt8], statements: [KeptStatement])?
 
     init(handle: OpaquePointer) {
-        connection = handle
-        readVersion = KeptStatement(handle, "PRAGMA main.schema_version")
+        unsafe connection = handle
+        readVersion = unsafe KeptStatement(handle, "PRAGMA main.schema_version")
     }
 
     /// The ids of the rows that have a unique key of a row that is about to be stored, without its own.
@@ -32,12 +34,12 @@ final class UniqueKeySearch {
         data: UnsafeRawBufferPointer
     ) throws -> [[UInt8]] {
         var ids: [[UInt8]] = []
-        for statement in try statements(of: type) {
+        for statement in try unsafe statements(of: type) {
             let found: [UInt8]? = try statement.firstRow {
-                try $0.bind(checkedText: id, at: 1, .inPlace)
-                try $0.bind(checkedText: data, at: 2, .inPlace)
+                try unsafe $0.bind(checkedText: id, at: 1, .inPlace)
+                try unsafe $0.bind(checkedText: data, at: 2, .inPlace)
             } _: {
-                $0.text(at: 0).map(Array.init) ?? []
+                unsafe $0.text(at: 0).map(Array.init) ?? []
             }
             if let found, !ids.contains(found) { ids.append(found) }
         }
@@ -68,8 +70,8 @@ final class UniqueKeySearch {
             closeSearches()
             self.version = version
         }
-        if let last, last.type.equals(type) { return last.statements }
-        let type = Array(type)
+        if let last, unsafe last.type.equals(type) { return last.statements }
+        let type = unsafe Array(type)
         let found = try statements[type] ?? prepare(type)
         statements[type] = found
         last = (type, found)
@@ -78,8 +80,8 @@ final class UniqueKeySearch {
 
     private func prepare(_ type: [UInt8]) throws -> [KeptStatement] {
         let table = DataTable(name: String(decoding: type, as: UTF8.self), isLocalOnly: false).internalName
-        return try UniqueKey.fetchAll(ofTable: table, on: connection).map { key in
-            KeptStatement(
+        return try unsafe UniqueKey.fetchAll(ofTable: table, on: connection).map { key in
+            unsafe KeptStatement(
                 connection,
                 key.conflicts(
                     "ps_old.id",

@@ -44,7 +44,7 @@ package enum UploadQueue {
         return (try sequence(db) ?? 0).addingSaturating(1)
     }
 
-    /// The query of ``count(_:)``, for those who watch it.
+    /// The query of ``count(_:)``, for watches of it.
     package static let countSQL = "SELECT count(*) FROM ps_crud"
 
     /// The number of entries.
@@ -73,7 +73,7 @@ package enum UploadQueue {
     }
 
     /// Up to `limit` entries from the head, oldest first; `nil` when the queue is empty.
-    package static func batch(limit: Int = defaultBatchSize, _ db: Database) throws -> Batch? {
+    package static func batch(_ db: Database, limit: Int = defaultBatchSize) throws -> Batch? {
         guard limit > 0 else {
             throw LocalDatabaseError.invalidArgument("a batch of the upload queue has at least 1 entry, not \(limit)")
         }
@@ -94,13 +94,13 @@ package enum UploadQueue {
     /// of its middle. An entry without transaction id stands alone.
     ///
     /// - Parameters:
-    ///   - position: The id of the last entry of the transaction before, `nil` for the head of the queue.
     ///   - db: Any connection.
+    ///   - position: The id of the last entry of the transaction before, `nil` for the head of the queue.
     /// - Returns: The writes in their order.
     /// - Throws: `DatabaseError` of SQLite.
     /// - Complexity: O(entries of the transaction). There is no index on the transaction id, so ids are followed one
     ///   by one.
-    package static func nextTransaction(after position: Int64?, _ db: Database) throws -> [QueuedWrite] {
+    package static func nextTransaction(_ db: Database, after position: Int64?) throws -> [QueuedWrite] {
         let statement = try db.cachedStatement(
             sql: """
                 WITH RECURSIVE entry(id, tx_id, data) AS (
@@ -118,7 +118,7 @@ package enum UploadQueue {
     }
 
     /// The entries with these ids, oldest first; those that have left the queue are missing.
-    static func entries(_ ids: [Int64], _ db: Database) throws -> [QueuedWrite] {
+    static func entries(_ db: Database, _ ids: [Int64]) throws -> [QueuedWrite] {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT id, tx_id, data FROM ps_crud
@@ -133,20 +133,20 @@ package enum UploadQueue {
     /// Call it inside a write transaction. When there is nothing to remove, the gate stays: the same entries were completed before.
     ///
     /// - Parameters:
+    ///   - db: The writer.
     ///   - id: The last entry to remove. Everything before it goes too.
     ///   - writeCheckpoint: A write checkpoint that the application's own service made, if it does that. It counts
     ///     only when the queue is empty afterwards.
-    ///   - db: The writer.
     /// - Throws: ``LocalDatabaseError`` when the write checkpoint is negative.
-    package static func complete(through id: Int64, writeCheckpoint: WriteCheckpoint?, _ db: Database) throws {
+    package static func complete(_ db: Database, through id: Int64, writeCheckpoint: WriteCheckpoint?) throws {
         try db.cachedStatement(sql: "DELETE FROM ps_crud WHERE id <= ?").execute(arguments: [id])
         guard db.changesCount > 0 else { return }
         // Without a target only insert-only writes were uploaded, which no checkpoint will ever acknowledge.
         guard try LocalWriteGate.target(db) != nil else { return }
         if let writeCheckpoint, try firstID(db) == nil {
-            try LocalWriteGate.setTarget(writeCheckpoint, db)
+            try LocalWriteGate.setTarget(db, writeCheckpoint)
         } else {
-            try LocalWriteGate.setTarget(LocalWriteGate.pendingTarget, db)
+            try LocalWriteGate.setTarget(db, LocalWriteGate.pendingTarget)
         }
     }
 

@@ -68,13 +68,13 @@ extension BucketTable {
     /// Stores ``publishedOp`` if no row has it any more.
     private mutating func keepPublishedOp(_ db: Database) throws {
         guard publishedOp > storedPublishedOp, highestAppliedOp < publishedOp else { return }
-        try KeyValueStore.set(.publishedOp, to: publishedOp.rawValue, db)
+        try KeyValueStore.set(db, .publishedOp, to: publishedOp.rawValue)
         storedPublishedOp = publishedOp
     }
 
     /// Notes that a complete apply took everything of all buckets into account.
     mutating func noteAllApplied(_ db: Database) throws {
-        if storedPublishedOp > .zero { try KeyValueStore.remove(.publishedOp, db) }
+        if storedPublishedOp > .zero { try KeyValueStore.remove(db, .publishedOp) }
         storedPublishedOp = .zero
         publishedOp = highestAppliedOp
         tracksUnappliedOps = true

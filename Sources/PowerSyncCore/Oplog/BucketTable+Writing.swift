@@ -10,7 +10,7 @@ extension BucketTable {
     mutating func flush(_ db: Database) throws {
         guard !changedSlots.isEmpty else { return }
         hasUnwrittenAppliedOp = false
-        try Announcement.note("ps_buckets", db)
+        try Announcement.note(db, "ps_buckets")
         try writeCommonPosition(db)
 
         let update = try PreparedStatement(

@@ -8,7 +8,7 @@ import PowerSyncProtocol
 /// until the next ``load(_:)``. Tracked buckets refer to slots, so that checking a thousand buckets takes one pass
 /// over an array and no look-up by name.
 ///
-/// The rows are right as long as nobody else writes `ps_buckets`. Other connections are noticed by
+/// The rows are right as long as no other writer changes `ps_buckets`. Other connections are noticed by
 /// `PRAGMA data_version`, clearing on this one by a count of it; see ``revalidate(_:)``.
 struct BucketTable: Sendable {
     /// The number of a bucket in this table.
@@ -95,7 +95,7 @@ struct BucketTable: Sendable {
         try readRows(db)
     }
 
-    /// Reads the rows again if somebody else changed the database; slots stay valid.
+    /// Reads the rows again if another writer changed the database; slots stay valid.
     mutating func revalidate(_ db: Database) throws -> Validity {
         let current = try Version(db)
         if current == version { return .unchanged }
@@ -183,7 +183,7 @@ struct BucketTable: Sendable {
                 downloadedSize: columns.stored(8, "ps_buckets.downloaded_size")
             )
         }
-        storedPublishedOp = OpID(try KeyValueStore.integer(.publishedOp, db) ?? 0)
+        storedPublishedOp = OpID(try KeyValueStore.integer(db, .publishedOp) ?? 0)
         publishedOp = max(storedPublishedOp, highestAppliedOp)
     }
 

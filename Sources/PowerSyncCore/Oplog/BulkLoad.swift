@@ -4,7 +4,7 @@ import PowerSyncSQLite
 /// What a first download knows of `ps_oplog` instead of its indexes; see ``OplogAccess``.
 ///
 /// It finds rows by key, to supersede them, and the operations of changed rows, to publish them at a partial checkpoint.
-/// Both answers may contain too much, so whoever uses them looks at the rows, too.
+/// Both answers may contain too much, so a caller looks at the rows, too.
 struct BulkLoad: Sendable {
     /// The rows by bucket and key.
     let keys = KeyDirectory()
@@ -42,7 +42,9 @@ struct BulkLoad: Sendable {
         let rows = try PreparedStatement(db, sql: "SELECT rowid, bucket, key FROM ps_oplog")
         while try rows.step() {
             let (rowID, bucket) = (rows.integer(at: 0), rows.integer(at: 1))
-            if let key = rows.text(at: 2) { keys.insert(OplogKey.hash(key, bucket: bucket), rowID: rowID) }
+            if let key = unsafe rows.text(at: 2) {
+                unsafe keys.insert(OplogKey.hash(key, bucket: bucket), rowID: rowID)
+            }
             stored.append(rowID, bucket: bucket)
         }
         try rememberSchema(db)
@@ -129,8 +131,8 @@ struct BulkLoad: Sendable {
             rows.bind(run.upperBound, at: 2)
             while try rows.step() {
                 guard let rowID = UInt32(exactly: rows.integer(at: 0)) else { return nil }
-                guard let type = rows.text(at: 1), let id = rows.text(at: 2) else { continue }
-                key.set(type: type, id: id, subkey: nil)
+                guard let type = unsafe rows.text(at: 1), let id = unsafe rows.text(at: 2) else { continue }
+                unsafe key.set(type: type, id: id, subkey: nil)
                 entries.append(Entry(hash: KeyDirectory.fold(key.hash(bucket: 0)), rowID: rowID))
             }
         }

@@ -4,7 +4,7 @@ import NIOConcurrencyHelpers
 ///
 /// An open-addressing table from a 32-bit hash of (bucket, key) to a row id, eight bytes an entry. It holds a superset
 /// of the truth: entries are never removed, those of a rolled-back transaction stay, and different keys may have the
-/// same hash. So whoever looks up a key has to compare it with the one in the row.
+/// same hash. So a caller that looks up a key has to compare it with the one in the row.
 ///
 /// It is an object that copies of the engine value share, which its being a superset allows: copying it for every
 /// transaction would cost more than it saves.

@@ -9,7 +9,7 @@ import PowerSyncProtocol
 enum LegacySubkeys {
     /// Repairs the keys unless the marker says that they are right.
     static func repair(_ db: Database) throws {
-        guard try KeyValueStore.integer(.didRepairOplogKeys, db) == nil else { return }
+        guard try KeyValueStore.integer(db, .didRepairOplogKeys) == nil else { return }
         // Whether LIKE matches blobs depends on the build of SQLite.
         try db.cachedStatement(
             sql: """
@@ -17,27 +17,27 @@ enum LegacySubkeys {
                 WHERE typeof(key) = 'text' AND key LIKE '%"' AND powersync_remove_duplicate_key_encoding(key) IS NOT NULL
                 """
         ).execute()
-        try KeyValueStore.set(.didRepairOplogKeys, to: "1", db)
+        try KeyValueStore.set(db, .didRepairOplogKeys, to: "1")
     }
 
     /// The key with its trailing string literal decoded; `nil` when it does not end in one.
     static func repaired(_ key: UnsafeRawBufferPointer) -> [UInt8]? {
-        guard let last = key.indices.last, key[last] == quote else { return nil }
+        guard let last = key.indices.last, unsafe key[last] == quote else { return nil }
         // The literal begins at the nearest quotation mark before that is not escaped.
         var start = last
         repeat {
-            guard let previous = key[..<start].lastIndex(of: quote) else { return nil }
+            guard let previous = unsafe key[..<start].lastIndex(of: quote) else { return nil }
             start = previous
-        } while isEscaped(start, in: key)
-        var scanner = JSONScanner(UnsafeRawBufferPointer(rebasing: key[start...]))
+        } while unsafe isEscaped(start, in: key)
+        var scanner = unsafe JSONScanner(UnsafeRawBufferPointer(rebasing: key[start...]))
         guard let subkey = try? scanner.readString() else { return nil }
-        return Array(key[..<start]) + subkey.unescapedBytes
+        return unsafe Array(key[..<start]) + subkey.unescapedBytes
     }
 
     private static let quote = UInt8(ascii: "\"")
 
     /// Whether a character follows an odd number of backslashes; pairs of them stand for themselves.
     private static func isEscaped(_ index: Int, in key: UnsafeRawBufferPointer) -> Bool {
-        !key[..<index].reversed().prefix { $0 == UInt8(ascii: "\\") }.count.isMultiple(of: 2)
+        unsafe !key[..<index].reversed().prefix { $0 == UInt8(ascii: "\\") }.count.isMultiple(of: 2)
     }
 }

@@ -9,12 +9,12 @@ struct OplogKey {
     /// Replaces the key.
     mutating func set(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer, subkey: UnsafeRawBufferPointer?) {
         bytes.removeAll(keepingCapacity: true)
-        bytes.append(contentsOf: type)
+        unsafe bytes.append(contentsOf: type)
         bytes.append(UInt8(ascii: "/"))
-        bytes.append(contentsOf: id)
+        unsafe bytes.append(contentsOf: id)
         bytes.append(UInt8(ascii: "/"))
-        if let subkey {
-            bytes.append(contentsOf: subkey)
+        if let subkey = unsafe subkey {
+            unsafe bytes.append(contentsOf: subkey)
         } else {
             bytes.append(contentsOf: "null".utf8)
         }
@@ -22,12 +22,12 @@ struct OplogKey {
 
     /// Calls a closure with the bytes of the key, which are valid until it returns.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
-        try bytes.withUnsafeBytes(body)
+        try unsafe bytes.withUnsafeBytes(body)
     }
 
     /// A hash of the key in a bucket; equal keys have equal hashes in this process and any other.
     func hash(bucket: Int64) -> UInt64 {
-        bytes.withUnsafeBytes { Self.hash($0, bucket: bucket) }
+        unsafe bytes.withUnsafeBytes { unsafe Self.hash($0, bucket: bucket) }
     }
 
     /// A multiply-and-fold hash over eight bytes at a time.
@@ -38,12 +38,15 @@ struct OplogKey {
         var state = mix(UInt64(bitPattern: bucket) ^ 0x9e37_79b9_7f4a_7c15, UInt64(bytes.count) ^ 0xa076_1d64_78bd_642f)
         var offset = 0
         while offset &+ 8 <= bytes.count {
-            state = mix(state ^ bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self), 0xe703_7ed1_a0b4_28db)
+            state = unsafe mix(
+                state ^ bytes.loadUnaligned(fromByteOffset: offset, as: UInt64.self),
+                0xe703_7ed1_a0b4_28db
+            )
             offset &+= 8
         }
         var tail: UInt64 = 0
         while offset < bytes.count {
-            tail = tail << 8 | UInt64(bytes[offset])
+            tail = unsafe tail << 8 | UInt64(bytes[offset])
             offset &+= 1
         }
         return mix(state ^ tail, 0x8ebc_6af0_9c88_c6e3)

@@ -7,7 +7,9 @@ import PowerSyncSQLite
 /// Keys are found through the index `ps_oplog_key`, or through a ``BulkLoad`` while the indexes do not exist.
 struct OplogRows {
     /// What a PUT stores, except for its identity.
-    struct Row {
+    ///
+    /// `@safe`: it reads no bytes; who does says `unsafe`.
+    @safe struct Row {
         var bucket: Int64
         var opID: OpID
         /// The row as JSON text; `nil` is stored as NULL, and published as a deletion.
@@ -16,7 +18,9 @@ struct OplogRows {
     }
 
     /// The table and the row id of a PUT.
-    struct Identity {
+    ///
+    /// `@safe`: it reads no bytes; who does says `unsafe`.
+    @safe struct Identity {
         var type: UnsafeRawBufferPointer
         var id: UnsafeRawBufferPointer
     }
@@ -31,7 +35,7 @@ struct OplogRows {
         /// Whether the row's type and id are these, given that its key is the same: the key begins with both, so equal
         /// lengths mean equal texts.
         func hasIdentity(_ identity: Identity) -> Bool {
-            typeLength == identity.type.count && idLength == identity.id.count
+            unsafe typeLength == identity.type.count && idLength == identity.id.count
         }
     }
 
@@ -78,7 +82,7 @@ struct OplogRows {
 
     /// Inserts a row that has no identity and thereby no key.
     func insertUnidentified(_ row: Row) throws {
-        try write(row, identity: nil, key: nil)
+        try unsafe write(row, identity: nil, key: nil)
     }
 
     /// Stores a row in place of all rows of the bucket that have the same key.
@@ -91,14 +95,14 @@ struct OplogRows {
             let update = try self.update.prepared()
             update.bind(match.rowID, at: 1)
             update.bind(row.opID.rawValue, at: 2)
-            try update.bind(checkedText: row.data, at: 3, .inPlace)
+            try unsafe update.bind(checkedText: row.data, at: 3, .inPlace)
             update.bind(Int64(row.hash.signed), at: 4)
             try update.run()
             bulkLoad?.didUpdate(match.rowID, bucket: row.bucket)
             return
         }
         if let match { try remove(match, others, superseded) }
-        try key.withBytes { try write(row, identity: identity, key: $0) }
+        try unsafe key.withBytes { try unsafe write(row, identity: identity, key: $0) }
         bulkLoad?.didInsert(db.lastInsertedRowID, bucket: row.bucket, keyHash: key.hash(bucket: row.bucket))
     }
 
@@ -128,10 +132,10 @@ struct OplogRows {
         let insert = try self.insert.prepared()
         insert.bind(row.bucket, at: 1)
         insert.bind(row.opID.rawValue, at: 2)
-        try insert.bind(checkedText: key, at: 3, .inPlace)
-        try insert.bind(checkedText: identity?.type, at: 4, .inPlace)
-        try insert.bind(checkedText: identity?.id, at: 5, .inPlace)
-        try insert.bind(checkedText: row.data, at: 6, .inPlace)
+        try unsafe insert.bind(checkedText: key, at: 3, .inPlace)
+        try unsafe insert.bind(checkedText: identity?.type, at: 4, .inPlace)
+        try unsafe insert.bind(checkedText: identity?.id, at: 5, .inPlace)
+        try unsafe insert.bind(checkedText: row.data, at: 6, .inPlace)
         insert.bind(Int64(row.hash.signed), at: 7)
         try insert.run()
     }
@@ -145,7 +149,7 @@ struct OplogRows {
         var others: [Match] = []
         func readMatches(_ key: UnsafeRawBufferPointer, rowID: Int64?) throws {
             find.bind(bucket, at: 1)
-            try find.bind(checkedText: key, at: 2, .inPlace)
+            try unsafe find.bind(checkedText: key, at: 2, .inPlace)
             if let rowID { find.bind(rowID, at: 3) }
             while try find.step() {
                 let match = Match(
@@ -157,18 +161,18 @@ struct OplogRows {
                 if first == nil { first = match } else { others.append(match) }
             }
         }
-        try key.withBytes { bytes in
+        try unsafe key.withBytes { bytes in
             if let directory = bulkLoad?.keys {
                 // Entries may be outdated or collide; the statement compares the key.
                 var candidates = 0
-                try directory.forEachRowID(OplogKey.hash(bytes, bucket: bucket)) { rowID in
+                try unsafe directory.forEachRowID(OplogKey.hash(bytes, bucket: bucket)) { rowID in
                     candidates += 1
                     if candidates == Self.manyCandidates { directory.abandon() }
                     guard first?.rowID != rowID, !others.contains(where: { $0.rowID == rowID }) else { return }
-                    try readMatches(bytes, rowID: rowID)
+                    try unsafe readMatches(bytes, rowID: rowID)
                 }
             } else {
-                try readMatches(bytes, rowID: nil)
+                try unsafe readMatches(bytes, rowID: nil)
             }
         }
         return (first, others)

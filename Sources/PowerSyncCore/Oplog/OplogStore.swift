@@ -59,8 +59,8 @@ struct OplogStore {
         var lastAppliedOp = buckets[slot].lastAppliedOp
         var wasCleared = false
         var count: Int64 = 0
-        try line.text.withUnsafeReadableBytes { bytes in
-            let texts = LineTexts(bytes: bytes, bucket: line.bucket)
+        try unsafe line.text.withUnsafeReadableBytes { bytes in
+            let texts = unsafe LineTexts(bytes: bytes, bucket: line.bucket)
             for operation in line.operations {
                 count += 1
                 switch operation.kind {
@@ -139,17 +139,17 @@ extension OplogStore {
         lastAppliedOp: OpID,
         _ sums: inout Sums
     ) throws {
-        let data = try texts[operation.data]
-        let row = OplogRows.Row(bucket: bucket, opID: operation.opID, data: data, hash: operation.checksum)
+        let data = try unsafe texts[operation.data]
+        let row = unsafe OplogRows.Row(bucket: bucket, opID: operation.opID, data: data, hash: operation.checksum)
         sums.op += operation.checksum
         // Without a type or an id the row cannot be shown, but its checksum counts.
-        guard let type = try texts[operation.objectType], let id = try texts[operation.objectID] else {
+        guard let type = try unsafe texts[operation.objectType], let id = try unsafe texts[operation.objectID] else {
             try rows.insertUnidentified(row)
             return
         }
-        key.set(type: type, id: id, subkey: try texts[operation.subkey])
-        try rows.replace(row, identity: OplogRows.Identity(type: type, id: id), key: key) { sums.supersede($0) }
-        if operation.opID <= lastAppliedOp { try recordUpdated(type: type, id: id) }
+        unsafe key.set(type: type, id: id, subkey: try texts[operation.subkey])
+        try unsafe rows.replace(row, identity: OplogRows.Identity(type: type, id: id), key: key) { sums.supersede($0) }
+        if operation.opID <= lastAppliedOp { try unsafe recordUpdated(type: type, id: id) }
     }
 
     private mutating func remove(
@@ -160,10 +160,12 @@ extension OplogStore {
         _ sums: inout Sums
     ) throws {
         sums.add += operation.checksum
-        guard !isKnownEmpty, let type = try texts[operation.objectType], let id = try texts[operation.objectID] else {
+        guard !isKnownEmpty, let type = try unsafe texts[operation.objectType],
+            let id = try unsafe texts[operation.objectID]
+        else {
             return
         }
-        key.set(type: type, id: id, subkey: try texts[operation.subkey])
+        unsafe key.set(type: type, id: id, subkey: try texts[operation.subkey])
         // A key that was not there was not visible either.
         try rows.delete(bucket: bucket, key: key) { sums.supersede($0) }
     }
@@ -171,14 +173,16 @@ extension OplogStore {
     /// Records a row that the next complete apply has to evaluate.
     private func recordUpdated(type: UnsafeRawBufferPointer, id: UnsafeRawBufferPointer) throws {
         let record = try recordUpdatedRow.prepared()
-        try record.bind(checkedText: type, at: 1, .inPlace)
-        try record.bind(checkedText: id, at: 2, .inPlace)
+        try unsafe record.bind(checkedText: type, at: 1, .inPlace)
+        try unsafe record.bind(checkedText: id, at: 2, .inPlace)
         try record.run()
     }
 }
 
 /// The texts of one line, checked against the bounds of its buffer.
-private struct LineTexts {
+///
+/// `@safe`: each range is compared with the number of bytes, and it lives inside the closure that lends them.
+@safe private struct LineTexts {
     /// The readable bytes of the line's buffer.
     var bytes: UnsafeRawBufferPointer
     /// Named in errors.
@@ -190,13 +194,13 @@ private struct LineTexts {
             guard let range else { return nil }
             let start = Int(range.offset)
             let end = start + Int(range.count)
-            guard end <= bytes.count else {
+            guard unsafe end <= bytes.count else {
                 throw SyncEngineError(
                     .protocol,
-                    "Line with data of bucket \(bucket) refers to bytes \(start)..<\(end), but has \(bytes.count)"
+                    unsafe "Line with data of bucket \(bucket) refers to bytes \(start)..<\(end), but has \(bytes.count)"
                 )
             }
-            return UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+            return unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<end])
         }
     }
 }

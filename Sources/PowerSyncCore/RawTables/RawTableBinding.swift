@@ -12,7 +12,9 @@ import PowerSyncSQLite
 /// | integer of 64 bits | integer |
 /// | other number | double |
 /// | string | text |
-struct RawTableBinding {
+///
+/// `@safe`: the texts of a row are removed before those of the next one are read.
+@safe struct RawTableBinding {
     private enum Source {
         case id
         /// An index in ``names``.
@@ -27,7 +29,7 @@ struct RawTableBinding {
 
     private var members = JSONMembers()
     /// The texts of the values for ``names``; `nil` for what is missing.
-    private var values: [UnsafeRawBufferPointer?] = []
+    private var values: [UnsafeRawBufferPointer?] = unsafe []
     /// The object of the other members; empty if there are none.
     private var rest = JSONBytes()
 
@@ -68,7 +70,7 @@ struct RawTableBinding {
         to statement: PreparedStatement
     ) throws {
         do throws(JSONError) {
-            try members.read(data, nulls: .kept)
+            try unsafe members.read(data, nulls: .kept)
         } catch {
             throw LocalDatabaseError(
                 .corruptLocalData,
@@ -78,10 +80,11 @@ struct RawTableBinding {
         sortMembers()
         for (index, source) in zip(CInt(1)..., sources) {
             switch source {
-            case .id: try statement.bind(checkedText: id, at: index, .inPlace)
-            case .member(let name): try Self.bind(values[name], to: statement, at: index)
+            case .id: try unsafe statement.bind(checkedText: id, at: index, .inPlace)
+            case .member(let name): try unsafe Self.bind(values[name], to: statement, at: index)
             case .rest where rest.isEmpty: break
-            case .rest: try rest.withUnsafeBytes { try statement.bind(checkedText: $0, at: index, .copied) }
+            case .rest:
+                try unsafe rest.withUnsafeBytes { try unsafe statement.bind(checkedText: $0, at: index, .copied) }
             }
         }
     }
@@ -90,42 +93,44 @@ struct RawTableBinding {
     ///
     /// Members and names are both in the order of their bytes.
     private mutating func sortMembers() {
-        values.removeAll(keepingCapacity: true)
+        unsafe values.removeAll(keepingCapacity: true)
         rest.removeAll()
         for member in 0..<members.count {
             var order = 1
-            while values.count < names.count, order > 0 {
-                let name = names[values.count]
-                order = members.withName(member) { bytes in
-                    name.withUnsafeBytes { JSONSlice.order(bytes, $0) }
+            while unsafe values.count < names.count, order > 0 {
+                let name = unsafe names[values.count]
+                order = unsafe members.withName(member) { bytes in
+                    unsafe name.withUnsafeBytes { unsafe JSONSlice.order(bytes, $0) }
                 }
-                if order >= 0 { values.append(order == 0 ? members.value(member) : nil) }
+                if order >= 0 { unsafe values.append(order == 0 ? members.value(member) : nil) }
             }
             if order != 0, hasRest { addToRest(member) }
         }
-        while values.count < names.count { values.append(nil) }
+        while unsafe values.count < names.count { unsafe values.append(nil) }
         if !rest.isEmpty { rest.append("}") }
     }
 
     private mutating func addToRest(_ member: Int) {
         rest.append(rest.isEmpty ? "{" : ",")
-        members.withName(member) { rest.appendString($0) }
+        unsafe members.withName(member) { unsafe rest.appendString($0) }
         rest.append(":")
-        JSONSlice.append(members.value(member), to: &rest)
+        unsafe JSONSlice.append(members.value(member), to: &rest)
     }
 
     /// Binds a value; what is not bound is NULL.
     private static func bind(_ value: UnsafeRawBufferPointer?, to statement: PreparedStatement, at index: CInt) throws {
-        guard let value else { return }
-        var scanner = JSONScanner(value)
-        switch value.first {
+        guard let value = unsafe value else { return }
+        var scanner = unsafe JSONScanner(value)
+        switch unsafe value.first {
         case UInt8(ascii: "\""):
             guard let string = try? scanner.readString() else { return }
             if string.hasEscapes {
-                try string.unescapedBytes.withUnsafeBytes { try statement.bind(checkedText: $0, at: index, .copied) }
+                try unsafe string.unescapedBytes.withUnsafeBytes {
+                    try unsafe statement.bind(checkedText: $0, at: index, .copied)
+                }
             } else {
-                let text = UnsafeRawBufferPointer(rebasing: value[1..<value.count - 1])
-                try statement.bind(checkedText: text, at: index, .inPlace)
+                let text = unsafe UnsafeRawBufferPointer(rebasing: value[1..<value.count - 1])
+                try unsafe statement.bind(checkedText: text, at: index, .inPlace)
             }
         case UInt8(ascii: "t"):
             statement.bind(Int64(1), at: index)

@@ -2,7 +2,7 @@ import PowerSyncSQLite
 
 /// The values of a row in the triggers of a raw table.
 ///
-/// These triggers stay in the file, whoever opens it. So they call only what every implementation has: `json_object`,
+/// These triggers stay in the file, which any implementation may open. So they call only what every implementation has: `json_object`,
 /// `powersync_strip_subtype`, `powersync_json_merge` and `powersync_diff`, in the form
 ///
 /// ```sql

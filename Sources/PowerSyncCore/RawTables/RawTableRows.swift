@@ -26,15 +26,17 @@ final class RawTableRows {
     /// - Throws: ``RawTableError``.
     func write(id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer?) throws {
         do {
-            if let data {
-                try put(id, data)
+            if let data = unsafe data {
+                try unsafe put(id, data)
             } else {
-                try delete(id)
+                try unsafe delete(id)
             }
         } catch {
-            let id = String(decoding: id, as: UTF8.self)
+            let id = unsafe String(decoding: id, as: UTF8.self)
             let context =
-                data.map { "replacing into \(table.name), id = \(id), data = \(String(decoding: $0, as: UTF8.self))" }
+                unsafe data.map {
+                    unsafe "replacing into \(table.name), id = \(id), data = \(String(decoding: $0, as: UTF8.self))"
+                }
                 ?? "deleting from \(table.name), id = \(id)"
             throw RawTableError(table: table.name, context: context, error)
         }
@@ -93,7 +95,7 @@ final class RawTableRows {
             )
         }
         for statement in put?.statements ?? [] {
-            try put?.binding.bind(id: id, data: data, to: statement)
+            try unsafe put?.binding.bind(id: id, data: data, to: statement)
             try statement.run()
             if db.changesCount > 0 { return }
         }
@@ -106,7 +108,7 @@ final class RawTableRows {
         }
         guard let delete else { return }
         for index in 0..<delete.parameterCount {
-            try delete.statement.bind(checkedText: id, at: index + 1, .inPlace)
+            try unsafe delete.statement.bind(checkedText: id, at: index + 1, .inPlace)
         }
         try delete.statement.run()
     }

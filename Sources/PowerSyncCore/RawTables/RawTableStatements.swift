@@ -117,14 +117,14 @@ final class RawTableStatements: Sendable {
         return RawTableStatement(
             sql: sql,
             parameters: declared.parameters,
-            written: try WrittenTables(of: sql, db),
-            table: try WrittenTables.target(of: sql, db),
+            written: try WrittenTables(db, of: sql),
+            table: try WrittenTables.target(db, of: sql),
             firesConflictClauses: try firesConflictClauses(db, sql)
         )
     }
 
     private static func firesConflictClauses(_ db: Database, _ sql: String) throws -> Bool {
-        let triggers = try StatementEffects.triggers(of: sql, db)
+        let triggers = try StatementEffects.triggers(db, of: sql)
         guard !triggers.isEmpty else { return false }
         let texts = try Row.fetchAll(
             db,

@@ -86,13 +86,14 @@ struct RawTableTrigger {
         _ queue: QueueStatement,
         _ options: ClientTableOptions
     ) throws -> [String] {
-        guard write != .delete, options.isLocalOnly || !options.isInsertOnly, let handle = db.sqliteConnection else {
+        guard write != .delete, options.isLocalOnly || !options.isInsertOnly, let handle = unsafe db.sqliteConnection
+        else {
             return []
         }
         let table = SQLText.identifier(structure.tableName)
         let unchanged = write == .insert && options.ignoresEmptyUpdates ? [queue.unchanged(in: table)] : []
         let row = "SELECT \(try newValues(db, structure).joined(separator: ", "))"
-        let keys = try UniqueKey.fetchAll(ofTable: structure.tableName, on: handle)
+        let keys = try unsafe UniqueKey.fetchAll(ofTable: structure.tableName, on: handle)
         return unchanged + keys.map { queue.rowsInTheWay(of: $0, in: table, withRow: row) }
     }
 

@@ -10,7 +10,7 @@ enum StatementEffects {
     ///
     /// - Returns: Their names in SQLite, whichever database they are in; none for a statement that does not write.
     /// - Throws: GRDB's `DatabaseError` when SQLite does not understand the statement.
-    static func tables(of sql: String, _ db: Database) throws -> [String] {
+    static func tables(_ db: Database, of sql: String) throws -> [String] {
         // GRDB would take `EXPLAIN COMMIT` for the end of the transaction.
         guard try !db.makeStatement(sql: sql).isReadonly else { return [] }
         let explanation = try db.makeStatement(sql: "EXPLAIN \(sql)")
@@ -30,15 +30,17 @@ enum StatementEffects {
     /// addr  opcode  p1  p2  p3  p4
     /// 0     Init    0   1   0   -- TRIGGER x
     /// ```
-    static func triggers(of sql: String, _ db: Database) throws -> Set<String> {
+    static func triggers(_ db: Database, of sql: String) throws -> Set<String> {
         // Not a kept statement: EXPLAIN is not compiled anew when another connection has changed the schema.
-        guard let connection = db.sqliteConnection,
-            let steps = try PreparedStatement(preparing: "EXPLAIN \(sql)", on: connection)
+        guard let connection = unsafe db.sqliteConnection,
+            let steps = try unsafe PreparedStatement(preparing: "EXPLAIN \(sql)", on: unsafe connection)
         else { return [] }
         let mark = "-- TRIGGER "
         var triggers: Set<String> = []
         while try steps.step() {
-            guard let text = steps.text(at: 5).map({ String(decoding: $0, as: UTF8.self) }), text.hasPrefix(mark) else {
+            guard let text = unsafe steps.text(at: 5).map({ unsafe String(decoding: $0, as: UTF8.self) }),
+                text.hasPrefix(mark)
+            else {
                 continue
             }
             triggers.insert(String(text.dropFirst(mark.count)))

@@ -5,7 +5,7 @@ import PowerSyncSQLite
 enum WrittenTables: Equatable {
     /// These.
     case tables(Set<ExactText>)
-    /// Nobody knows.
+    /// It is not known.
     case anything
 
     /// None.
@@ -28,11 +28,11 @@ extension WrittenTables {
     /// The result is ``anything`` for a statement that is not seen to write, and for one that writes to a virtual table, which
     /// writes to others, to a temporary table or to the schema. Those of the upload queue ignore what is written while rows are
     /// published. `sqlite_sequence`, of which SQLite tells no observer, does not count.
-    init(of sql: String, _ db: Database) throws {
+    init(_ db: Database, of sql: String) throws {
         let queue = QueueModule.Kind.allCases.map(\.name)
         var names: Set<ExactText> = []
-        for name in try StatementEffects.tables(of: sql, db) where !queue.contains(name) {
-            switch try Kind(of: name, db) {
+        for name in try StatementEffects.tables(db, of: sql) where !queue.contains(name) {
+            switch try Kind(db, of: name) {
             case .table: names.insert(ExactText(name))
             // Its triggers write.
             case .view: break
@@ -45,8 +45,8 @@ extension WrittenTables {
     }
 
     /// The table that a statement writes to by itself, without triggers and foreign key actions; `nil` for a view.
-    static func target(of sql: String, _ db: Database) throws -> String? {
-        guard let name = try StatementEffects.tables(of: sql, db).first, try Kind(of: name, db) == .table else {
+    static func target(_ db: Database, of sql: String) throws -> String? {
+        guard let name = try StatementEffects.tables(db, of: sql).first, try Kind(db, of: name) == .table else {
             return nil
         }
         return name
@@ -58,7 +58,7 @@ extension WrittenTables {
         /// A virtual table, or one of another database.
         case other
 
-        init(of name: String, _ db: Database) throws {
+        init(_ db: Database, of name: String) throws {
             let statement = try db.cachedStatement(
                 sql: """
                     SELECT type, rootpage FROM main.sqlite_master WHERE name = ?1 AND type IN ('table', 'view')

@@ -45,11 +45,11 @@ extension SQLFunctions {
                     // So that GRDB forgets what it knows of the schema.
                     try database.execute(sql: sql)
                 } else {
-                    try PreparedStatement.firstText(sql, on: call.state.handle)
+                    try unsafe PreparedStatement.firstText(sql, on: call.state.handle)
                 }
             },
             ScalarFunction(name: "powersync_last_synced_at", argumentCount: 0) { call in
-                let time = try PreparedStatement.firstText(
+                let time = try unsafe PreparedStatement.firstText(
                     """
                     SELECT datetime(last_synced_at / 1000000, 'unixepoch') FROM ps_sync_state
                     WHERE priority = 2147483647

@@ -11,7 +11,7 @@ extension SQLFunctions {
                 call.result(call.state.isPublishing ? 1 : 0)
             },
             ScalarFunction(name: "powersync_client_id", argumentCount: 0, options: .deterministic) { call in
-                let id = try PreparedStatement.firstText(
+                let id = try unsafe PreparedStatement.firstText(
                     "SELECT value FROM ps_kv WHERE key = 'client_id'",
                     on: call.state.handle
                 )
@@ -23,8 +23,8 @@ extension SQLFunctions {
                 guard call[0].isText else {
                     throw LocalDatabaseError.invalidArgument("expected an oplog key", cause: "not a text")
                 }
-                if let repaired = LegacySubkeys.repaired(call[0].bytes) {
-                    repaired.withUnsafeBytes { call.result($0) }
+                if let repaired = unsafe LegacySubkeys.repaired(call[0].bytes) {
+                    unsafe repaired.withUnsafeBytes { unsafe call.result($0) }
                 }
             },
         ]

@@ -14,8 +14,8 @@ extension SQLFunctions {
                     throw LocalDatabaseError.invalidArgument("expected two JSON objects", cause: "NULL")
                 }
                 do throws(JSONError) {
-                    try call.state.difference.withDifference(from: call[0].bytes, to: call[1].bytes) { bytes in
-                        call.result(bytes, subtype: SQLArgument.jsonSubtype)
+                    try unsafe call.state.difference.withDifference(from: call[0].bytes, to: call[1].bytes) { bytes in
+                        unsafe call.result(bytes, subtype: SQLArgument.jsonSubtype)
                     }
                 } catch {
                     throw LocalDatabaseError.invalidArgument("expected two JSON objects", cause: error.description)
@@ -39,8 +39,9 @@ extension SQLFunctions {
         output.append("{")
         var isFirst = true
         for index in 0..<call.count where !call[index].isNull {
-            let object = call[index].bytes
-            guard object.count >= 2, object.first == UInt8(ascii: "{"), object.last == UInt8(ascii: "}") else {
+            let object = unsafe call[index].bytes
+            guard object.count >= 2, unsafe object.first == UInt8(ascii: "{"), unsafe object.last == UInt8(ascii: "}")
+            else {
                 throw LocalDatabaseError.invalidArgument("Expected json object", cause: "argument \(index + 1)")
             }
             guard object.count > 2 else { continue }
@@ -48,9 +49,9 @@ extension SQLFunctions {
                 output.append(",")
             }
             isFirst = false
-            output.append(UnsafeRawBufferPointer(rebasing: object[1..<object.count - 1]))
+            unsafe output.append(UnsafeRawBufferPointer(rebasing: object[1..<object.count - 1]))
         }
         output.append("}")
-        output.withUnsafeBytes { call.result($0, subtype: SQLArgument.jsonSubtype) }
+        unsafe output.withUnsafeBytes { unsafe call.result($0, subtype: SQLArgument.jsonSubtype) }
     }
 }

@@ -26,20 +26,20 @@ extension SQLFunctions {
                 guard call.count >= 3 else {
                     throw LocalDatabaseError.invalidArgument("expected a table, an id and a row")
                 }
-                let row = call[2].bytes
+                let row = unsafe call[2].bytes
                 if !call.state.isPublishing {
-                    try call.state.recorder.noteRowsInTheWay(
+                    try unsafe call.state.recorder.noteRowsInTheWay(
                         type: call[0],
                         id: call[1],
                         data: row,
                         oldValues: call.count > 3 ? call[3] : nil
                     )
                 }
-                call.result(row, subtype: SQLArgument.jsonSubtype)
+                unsafe call.result(row, subtype: SQLArgument.jsonSubtype)
             },
             ScalarFunction(name: "powersync_changed", argumentCount: 2, options: .innocuous) { call in
                 let count = call[1].integer
-                call.state.viewChanges.add(count, of: call[0].bytes)
+                unsafe call.state.viewChanges.add(count, of: call[0].bytes)
                 call.result(count)
             },
         ]
@@ -54,14 +54,14 @@ extension SQLFunctions {
         guard call.count > nameIndex else {
             throw LocalDatabaseError.invalidArgument("expected names and values", cause: "\(call.count) arguments")
         }
-        try call.state.rowObject.withObject(
+        try unsafe call.state.rowObject.withObject(
             purpose,
             of: nameIndex > 0 ? call[0] : nil,
             names: call[nameIndex].bytes,
             values: call.arguments(from: nameIndex + 1),
             call.state.doubleText
         ) { bytes in
-            call.result(bytes, subtype: SQLArgument.jsonSubtype)
+            unsafe call.result(bytes, subtype: SQLArgument.jsonSubtype)
         }
     }
 }

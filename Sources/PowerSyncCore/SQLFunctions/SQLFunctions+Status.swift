@@ -19,7 +19,7 @@ extension SQLFunctions {
                         throw LocalDatabaseError.invalidState("powersync_update_hooks('install') was not called")
                     }
                     let names = JSONValue.array(changes.take().map(JSONValue.string)).text
-                    names.withUTF8Bytes { call.result($0, subtype: SQLArgument.jsonSubtype) }
+                    unsafe names.withUTF8Bytes { unsafe call.result($0, subtype: SQLArgument.jsonSubtype) }
                 } else {
                     throw LocalDatabaseError.invalidState("Unknown operation")
                 }
@@ -31,7 +31,7 @@ extension SQLFunctions {
 extension String {
     fileprivate func withUTF8Bytes(_ body: (UnsafeRawBufferPointer) -> Void) {
         var text = self
-        text.withUTF8 { body(UnsafeRawBufferPointer($0)) }
+        text.withUTF8 { unsafe body(UnsafeRawBufferPointer($0)) }
     }
 }
 

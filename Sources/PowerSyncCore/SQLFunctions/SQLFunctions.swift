@@ -17,25 +17,25 @@ package enum SQLFunctions {
     ///
     /// - Throws: GRDB's `DatabaseError` when SQLite refuses a registration.
     package static func install(on db: Database) throws {
-        guard let handle = db.sqliteConnection else {
+        guard let handle = unsafe db.sqliteConnection else {
             throw LocalDatabaseError.invalidState("the connection is closed")
         }
-        try install(on: handle)
-        ConnectionState.find(handle)?.attach(db)
+        try unsafe install(on: handle)
+        unsafe ConnectionState.find(handle)?.attach(db)
     }
 
-    /// Registers everything on a connection that somebody else has opened.
+    /// Registers everything on a connection that another library has opened.
     ///
     /// What triggers, views and down migrations need works there, and so do the functions that only compute or read.
     /// Functions that do more (`powersync_init`, `powersync_clear`, …) need a connection of GRDB.
     ///
     /// - Throws: GRDB's `DatabaseError` when SQLite refuses a registration.
     package static func install(on handle: OpaquePointer) throws {
-        guard ConnectionState.find(handle) == nil else { return }
-        let state = ConnectionState(handle: handle)
+        guard unsafe ConnectionState.find(handle) == nil else { return }
+        let state = unsafe ConnectionState(handle: handle)
         // Allows views and triggers to call functions. It is SQLite's own default, but not of every build.
-        var code = sqlite3_exec(handle, "PRAGMA trusted_schema = ON", nil, nil, nil)
-        if code == SQLITE_OK { code = registerStripSubtype(handle) }
+        var code = unsafe sqlite3_exec(handle, "PRAGMA trusted_schema = ON", nil, nil, nil)
+        if code == SQLITE_OK { code = unsafe registerStripSubtype(handle) }
         for function in all where code == SQLITE_OK {
             code = function.register(state)
         }
@@ -45,14 +45,14 @@ package enum SQLFunctions {
         guard code == SQLITE_OK else {
             throw DatabaseError(
                 resultCode: ResultCode(rawValue: code),
-                message: "registering PowerSync's SQL functions: \(String(cString: sqlite3_errmsg(handle)))"
+                message: unsafe "registering PowerSync's SQL functions: \(String(cString: sqlite3_errmsg(handle)))"
             )
         }
     }
 
     /// Whether a connection has the functions.
     package static func areInstalled(on db: Database) -> Bool {
-        db.sqliteConnection.flatMap(ConnectionState.find) != nil
+        unsafe db.sqliteConnection.flatMap(ConnectionState.find) != nil
     }
 
     private static let all =
@@ -67,25 +67,25 @@ package enum SQLFunctions {
     /// Called for every column of every write to a raw table, hence without the wrapping of ``ScalarFunction``.
     private static func registerStripSubtype(_ handle: OpaquePointer) -> Int32 {
         let options: ScalarFunction.Options = [.deterministic, .innocuous, .resultSubtype]
-        return sqlite3_create_function_v2(
+        return unsafe sqlite3_create_function_v2(
             handle,
             "powersync_strip_subtype",
             1,
             SQLITE_UTF8 | options.rawValue,
             nil,
             { context, _, arguments in
-                switch SQLArgument(arguments?[0]).storageClass {
+                switch unsafe SQLArgument(arguments?[0]).storageClass {
                 case .real(let value) where value.isFinite:
                     let text = JSONText.number(value)
-                    sqlite3_result_text(context, text, -1, BoundBytes.copied.destructor)
-                    sqlite3_result_subtype(context, SQLArgument.jsonSubtype)
+                    unsafe sqlite3_result_text(context, text, -1, BoundBytes.copied.destructor)
+                    unsafe sqlite3_result_subtype(context, SQLArgument.jsonSubtype)
                 case .real:
-                    sqlite3_result_error(context, "JSON cannot hold infinite numbers", -1)
+                    unsafe sqlite3_result_error(context, "JSON cannot hold infinite numbers", -1)
                 case .blob:
-                    sqlite3_result_error(context, "JSON cannot hold BLOB values", -1)
+                    unsafe sqlite3_result_error(context, "JSON cannot hold BLOB values", -1)
                 case .null, .integer, .text:
-                    sqlite3_result_value(context, arguments?[0])
-                    sqlite3_result_subtype(context, 0)
+                    unsafe sqlite3_result_value(context, arguments?[0])
+                    unsafe sqlite3_result_subtype(context, 0)
                 }
             },
             nil,

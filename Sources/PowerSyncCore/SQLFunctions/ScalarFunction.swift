@@ -28,16 +28,16 @@ struct ScalarFunction: Sendable {
     /// Registers the function on a connection.
     func register(_ state: ConnectionState) -> Int32 {
         let registration = Registration(function: self, state: state)
-        return sqlite3_create_function_v2(
+        return unsafe sqlite3_create_function_v2(
             state.handle,
             name,
             argumentCount,
             SQLITE_UTF8 | options.rawValue,
             Unmanaged.passRetained(registration).toOpaque(),
             { context, count, arguments in
-                guard let pointer = sqlite3_user_data(context) else { return }
-                Unmanaged<Registration>.fromOpaque(pointer)._withUnsafeGuaranteedRef { registration in
-                    let call = FunctionCall(context, count, arguments, registration.state)
+                guard let pointer = unsafe sqlite3_user_data(context) else { return }
+                unsafe Unmanaged<Registration>.fromOpaque(pointer)._withUnsafeGuaranteedRef { registration in
+                    let call = unsafe FunctionCall(context, count, arguments, registration.state)
                     do {
                         try registration.function.body(call)
                     } catch {
@@ -48,8 +48,8 @@ struct ScalarFunction: Sendable {
             nil,
             nil,
             { pointer in
-                guard let pointer else { return }
-                Unmanaged<Registration>.fromOpaque(pointer).release()
+                guard let pointer = unsafe pointer else { return }
+                unsafe Unmanaged<Registration>.fromOpaque(pointer).release()
             }
         )
     }

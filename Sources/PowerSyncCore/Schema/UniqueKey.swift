@@ -24,7 +24,7 @@ struct UniqueKey {
     /// - Throws: `DatabaseError`.
     static func fetchAll(ofTable table: String, on connection: OpaquePointer) throws -> [UniqueKey] {
         var keys: [UniqueKey] = []
-        let indexes = try rows(
+        let indexes = try unsafe rows(
             """
             SELECT list.name, list.partial, list.origin, objects.sql
             FROM pragma_index_list(?1) AS list LEFT JOIN sqlite_master AS objects
@@ -35,7 +35,7 @@ struct UniqueKey {
             on: connection
         ) { ($0.string(at: 0) ?? "", $0.integer(at: 1) != 0, $0.string(at: 2), $0.string(at: 3)) }
         for (name, isPartial, _, sql) in indexes {
-            let columns = try rows(
+            let columns = try unsafe rows(
                 "SELECT cid, name, coll FROM pragma_index_xinfo(?1) WHERE key ORDER BY seqno",
                 name,
                 on: connection
@@ -56,7 +56,11 @@ struct UniqueKey {
         }
         // The row's number has no index.
         if !indexes.contains(where: { $0.2 == "pk" }) {
-            let primary = try rows("SELECT name, type FROM pragma_table_info(?1) WHERE pk", table, on: connection) {
+            let primary = try unsafe rows(
+                "SELECT name, type FROM pragma_table_info(?1) WHERE pk",
+                table,
+                on: connection
+            ) {
                 ($0.string(at: 0) ?? "", $0.string(at: 1) ?? "")
             }
             if primary.count == 1, primary[0].1.uppercased() == "INTEGER", primary[0].0 != "id" {
@@ -95,7 +99,7 @@ struct UniqueKey {
         on connection: OpaquePointer,
         _ read: (PreparedStatement) -> Row
     ) throws -> [Row] {
-        guard let statement = try PreparedStatement(preparing: sql, on: connection) else { return [] }
+        guard let statement = try unsafe PreparedStatement(preparing: sql, on: connection) else { return [] }
         try statement.bind(checkedText: argument, at: 1)
         var rows: [Row] = []
         while try statement.step() { rows.append(read(statement)) }

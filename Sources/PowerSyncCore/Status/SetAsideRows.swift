@@ -44,8 +44,8 @@ package struct SetAsideRows: Sendable, Equatable {
             sql: "INSERT OR IGNORE INTO ps_updated_rows(row_type, row_id) VALUES (?1, ?2)"
         )
         for row in reasons.keys {
-            try row.type.withUnsafeBytes { try mark.bind(checkedText: $0, at: 1, .copied) }
-            try row.id.withUnsafeBytes { try mark.bind(checkedText: $0, at: 2, .copied) }
+            try mark.bind(checkedText: row.type, at: 1)
+            try mark.bind(checkedText: row.id, at: 2)
             try mark.run()
         }
     }

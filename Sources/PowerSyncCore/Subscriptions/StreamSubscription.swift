@@ -30,7 +30,7 @@ struct StreamSubscription: Sendable, Equatable {
 
     /// The entry of the status, without what only a checkpoint tells.
     ///
-    /// What nobody wants is not synced, whenever it was: the service does not send it.
+    /// What has no subscriber is not synced, whenever it was: the service does not send it.
     var status: StreamStatus {
         StreamStatus(
             key: key,

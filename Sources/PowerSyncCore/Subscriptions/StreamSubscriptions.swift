@@ -20,18 +20,18 @@ package enum StreamSubscriptions {
     /// parameters comes all the same.
     ///
     /// - Parameters:
+    ///   - db: The writer, inside a transaction.
     ///   - key: The stream and its parameters.
     ///   - timeToLive: The lifetime in seconds after the last renewal; at most ``maximumTimeToLive`` is used.
     ///   - priority: Replaces the priority of the stream.
     ///   - now: The current time.
-    ///   - db: The writer, inside a transaction.
     /// - Throws: ``SyncEngineError`` when `timeToLive` is negative.
     package static func subscribe(
+        _ db: Database,
         _ key: StreamKey,
         timeToLive: Int64? = nil,
         priority: Priority? = nil,
-        now: SyncInstant,
-        _ db: Database
+        now: SyncInstant
     ) throws {
         let timeToLive = timeToLive ?? defaultTimeToLive
         guard timeToLive >= 0 else {
@@ -62,7 +62,7 @@ package enum StreamSubscriptions {
     /// What a status tells of a subscription; `nil` when there is none.
     ///
     /// - Complexity: O(log n), where n is the number of subscriptions.
-    package static func status(of key: StreamKey, _ db: Database) throws -> StreamStatus? {
+    package static func status(_ db: Database, of key: StreamKey) throws -> StreamStatus? {
         try StreamSubscription.fetchOne(
             db.cachedStatement(
                 sql: """
@@ -77,7 +77,7 @@ package enum StreamSubscriptions {
     /// Takes back all explicit subscriptions of a stream with these parameters.
     ///
     /// The row stays while the service lists the stream, because it may be a default one.
-    package static func unsubscribeAll(_ key: StreamKey, _ db: Database) throws {
+    package static func unsubscribeAll(_ db: Database, _ key: StreamKey) throws {
         try db.cachedStatement(
             sql: "UPDATE ps_stream_subscriptions SET ttl = NULL WHERE stream_name = ? AND local_params = ?"
         ).execute(arguments: [key.name, key.parametersText])
@@ -110,7 +110,7 @@ extension StreamSubscriptions {
         }
     }
 
-    /// Deletes what expired and what nobody wants any more, and returns the explicit subscriptions by id.
+    /// Deletes what expired and what has no subscriber any more, and returns the explicit subscriptions by id.
     static func collect(_ db: Database, now: SyncInstant) throws -> [StreamSubscription] {
         try db.cachedStatement(
             sql: "DELETE FROM ps_stream_subscriptions WHERE expires_at < ? OR (ttl IS NULL AND NOT active)"

@@ -52,7 +52,7 @@ extension SyncEngine {
                 otherBytes: otherBytes
             )
         )
-        try SyncActivity.setActive(true, db)
+        try SyncActivity.setActive(db, true)
         publishStatus(&actions)
         actions.append(.establishStream(sent))
     }
@@ -62,15 +62,15 @@ extension SyncEngine {
         if isActive {
             try endIteration(db, hideDisconnect: false, actions: &actions)
         } else {
-            // After a failure, nobody else could tell the connection.
-            try SyncActivity.setActive(false, db)
+            // After a failure, nothing else would tell the connection.
+            try SyncActivity.setActive(db, false)
         }
     }
 
     /// Ends the iteration and closes the stream.
     mutating func endIteration(_ db: Database, hideDisconnect: Bool, actions: inout [SyncAction]) throws {
         machine.iterationEnded()
-        try SyncActivity.setActive(false, db)
+        try SyncActivity.setActive(db, false)
         if !hideDisconnect { status.showDisconnected() }
         publishStatus(&actions)
         actions.append(.closeStream(hideDisconnect: hideDisconnect))

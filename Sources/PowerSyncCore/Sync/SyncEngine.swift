@@ -154,7 +154,7 @@ package struct SyncEngine: Sendable {
         case .subscriptionStored(let stream):
             _ = try machine.requireIteration()
             // As the row is now: what was handled since it was stored may have changed it.
-            if let stream = try StreamSubscriptions.status(of: stream.key, db) { _ = status.show(stream) }
+            if let stream = try StreamSubscriptions.status(db, of: stream.key) { _ = status.show(stream) }
         case .subscriptionsChanged(let live):
             var iteration = try machine.requireIteration()
             iteration.liveStreams = live

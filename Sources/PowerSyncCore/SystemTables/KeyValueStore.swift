@@ -39,26 +39,26 @@ package enum KeyValueStore {
     /// - Throws: ``LocalDatabaseError`` with code `missingClientID` when the row is missing, as in a database that was
     ///   prepared for copying.
     package static func clientID(_ db: Database) throws -> String {
-        guard let id = try text(.clientID, db) else { throw LocalDatabaseError.missingClientID }
+        guard let id = try text(db, .clientID) else { throw LocalDatabaseError.missingClientID }
         return id
     }
 
     /// The value of a counter, `nil` when it is missing.
     ///
     /// Text is read as a number: other writers may have stored text.
-    package static func integer(_ key: Key, _ db: Database) throws -> Int64? {
+    package static func integer(_ db: Database, _ key: Key) throws -> Int64? {
         let statement = try db.cachedStatement(sql: "SELECT CAST(value AS INTEGER) FROM ps_kv WHERE key = ?")
         return try Int64.fetchOne(statement, arguments: [key.rawValue])
     }
 
     /// The text of a value, `nil` when it is missing.
-    package static func text(_ key: Key, _ db: Database) throws -> String? {
+    package static func text(_ db: Database, _ key: Key) throws -> String? {
         let statement = try db.cachedStatement(sql: "SELECT CAST(value AS TEXT) FROM ps_kv WHERE key = ?")
         return try String.fetchOne(statement, arguments: [key.rawValue])
     }
 
     /// Stores a value, replacing an older one.
-    package static func set(_ key: Key, to value: some DatabaseValueConvertible, _ db: Database) throws {
+    package static func set(_ db: Database, _ key: Key, to value: some DatabaseValueConvertible) throws {
         let statement = try db.cachedStatement(
             sql: """
                 INSERT INTO ps_kv(key, value) VALUES (?, ?)
@@ -75,7 +75,7 @@ package enum KeyValueStore {
     }
 
     /// Removes a key, if present.
-    package static func remove(_ key: Key, _ db: Database) throws {
+    package static func remove(_ db: Database, _ key: Key) throws {
         try db.cachedStatement(sql: "DELETE FROM ps_kv WHERE key = ?").execute(arguments: [key.rawValue])
     }
 }

@@ -75,12 +75,12 @@ package enum SystemTables {
             arguments: [KeyValueStore.Key.clientID.rawValue]
         )
         for version in 1...currentVersion {
-            try recordVersion(version, db)
+            try recordVersion(db, version)
         }
     }
 
     /// Notes that the file has a version, and how older implementations get back from it.
-    static func recordVersion(_ version: Int, _ db: Database) throws {
+    static func recordVersion(_ db: Database, _ version: Int) throws {
         let steps = DownMigrations.statements(from: version)
         let payload: JSONValue = .array(steps.map { ["sql": .string($0)] })
         try db.execute(

@@ -37,12 +37,12 @@ enum UpMigrations {
     /// - Throws: GRDB's `DatabaseError`. The transaction has to be rolled back then.
     static func run(_ db: Database, from version: Int, to target: Int) throws {
         for step in max(version, 0) + 1...target {
-            try apply(step, db, isNewFile: version < 1)
-            try SystemTables.recordVersion(step, db)
+            try apply(db, step, isNewFile: version < 1)
+            try SystemTables.recordVersion(db, step)
         }
     }
 
-    private static func apply(_ step: Int, _ db: Database, isNewFile: Bool) throws {
+    private static func apply(_ db: Database, _ step: Int, isNewFile: Bool) throws {
         switch step {
         case 1: try createBaseTables(db)
         case 2: try addTransactionIDs(db)

@@ -82,10 +82,10 @@ package struct TableDiffRecording: Sendable {
     /// Forgets recorded changes.
     ///
     /// - Parameters:
-    ///   - position: The last one to forget; all before it go too.
     ///   - db: The writer.
+    ///   - position: The last one to forget; all before it go too.
     /// - Throws: GRDB's `DatabaseError`.
-    package func remove(through position: Int64, _ db: Database) throws {
+    package func remove(_ db: Database, through position: Int64) throws {
         try db.cachedStatement(sql: "DELETE FROM temp.\(destination) WHERE operation_id <= ?")
             .execute(arguments: [position])
     }

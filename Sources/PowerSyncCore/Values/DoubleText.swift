@@ -20,7 +20,9 @@ import PowerSyncSQLite
 ///
 /// Trying a text takes a part of a microsecond, and is done only where it can fail; the last texts are remembered. So a number
 /// that goes into a row and into its queue entry is written out once.
-final class DoubleText {
+///
+/// `@safe`: the ``ConnectionState`` owns it, which lives no longer than the connection.
+@safe final class DoubleText {
     private struct Remembered {
         var bits: UInt64 = 0
         var shortest = "0.0"
@@ -38,7 +40,7 @@ final class DoubleText {
     private var remembered = [Remembered](repeating: Remembered(), count: 256)
 
     init(handle: OpaquePointer) {
-        self.handle = handle
+        unsafe self.handle = handle
     }
 
     /// The text to store in a row.
@@ -95,7 +97,7 @@ final class DoubleText {
         var text = text
         let result = try? text.withUTF8 { bytes in
             guard let read = try readStatement() else { return nil as Double? }
-            try read.bind(checkedText: UnsafeRawBufferPointer(bytes), at: 1, .inPlace)
+            try unsafe read.bind(checkedText: UnsafeRawBufferPointer(bytes), at: 1, .inPlace)
             defer { read.reset() }
             return try read.step() ? read.double(at: 0) : nil
         }
@@ -108,6 +110,6 @@ final class DoubleText {
     /// SQLite refuses while they have statements: there it is prepared for each text.
     private func readStatement() throws -> PreparedStatement? {
         if let database { return try PreparedStatement(database, sql: Self.readSQL) }
-        return try PreparedStatement(preparing: Self.readSQL, on: handle)
+        return try unsafe PreparedStatement(preparing: Self.readSQL, on: handle)
     }
 }

@@ -16,7 +16,7 @@ struct JSONBytes {
 
     /// Whether these are the bytes.
     func equals(_ other: UnsafeRawBufferPointer) -> Bool {
-        bytes.equals(other)
+        unsafe bytes.equals(other)
     }
 
     mutating func removeAll() {
@@ -25,7 +25,7 @@ struct JSONBytes {
 
     /// Frees the memory if it is larger than what is kept; the text is empty then.
     ///
-    /// For whoever keeps the value, when the text was used.
+    /// For an owner that keeps the value, when the text was used.
     mutating func giveUpLargeMemory() {
         if bytes.capacity > Self.keptCapacity { bytes = [] }
     }
@@ -35,11 +35,11 @@ struct JSONBytes {
     }
 
     mutating func append(_ text: StaticString) {
-        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+        text.withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
     }
 
     mutating func append(_ text: UnsafeRawBufferPointer) {
-        bytes.append(contentsOf: text)
+        unsafe bytes.append(contentsOf: text)
     }
 
     mutating func append(_ text: String) {
@@ -62,23 +62,23 @@ struct JSONBytes {
     ///
     /// Only `"`, `\` and control characters are escaped.
     mutating func appendString(_ text: UnsafeRawBufferPointer) {
-        _ = appendString(text, acceptsInvalidUTF8: true)
+        _ = unsafe appendString(text, acceptsInvalidUTF8: true)
     }
 
     /// Appends a string with quotes, unless it is not valid UTF-8.
     ///
     /// - Returns: Whether it is valid; if not, a part of it was appended.
     mutating func appendValidString(_ text: UnsafeRawBufferPointer) -> Bool {
-        appendString(text, acceptsInvalidUTF8: false)
+        unsafe appendString(text, acceptsInvalidUTF8: false)
     }
 
     private mutating func appendString(_ text: UnsafeRawBufferPointer, acceptsInvalidUTF8: Bool) -> Bool {
-        let view = ByteView(text)
+        let view = unsafe ByteView(text)
         bytes.append(UInt8(ascii: "\""))
         var start = 0
         var offset = view.endOfPlainText(from: 0)
         while offset < text.count {
-            if text[offset] >= 0x80 {
+            if unsafe text[offset] >= 0x80 {
                 if acceptsInvalidUTF8 {
                     offset += 1
                 } else {
@@ -86,14 +86,14 @@ struct JSONBytes {
                     offset += length
                 }
             } else {
-                bytes.append(contentsOf: text[start..<offset])
-                appendEscaped(text[offset])
+                unsafe bytes.append(contentsOf: text[start..<offset])
+                unsafe appendEscaped(text[offset])
                 offset += 1
                 start = offset
             }
             offset = view.endOfPlainText(from: offset)
         }
-        bytes.append(contentsOf: text[start...])
+        unsafe bytes.append(contentsOf: text[start...])
         bytes.append(UInt8(ascii: "\""))
         return true
     }
@@ -102,9 +102,9 @@ struct JSONBytes {
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // `Array.withUnsafeBytes` has no typed throws.
-        let outcome: Swift.Result<Result, Failure> = bytes.withUnsafeBytes { bytes in
+        let outcome: Swift.Result<Result, Failure> = unsafe bytes.withUnsafeBytes { bytes in
             do throws(Failure) {
-                return .success(try body(bytes))
+                return unsafe .success(try body(bytes))
             } catch {
                 return .failure(error)
             }

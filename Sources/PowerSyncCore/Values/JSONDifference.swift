@@ -29,8 +29,8 @@ final class JSONDifference {
             new.giveUpLargeMemory()
             output.giveUpLargeMemory()
         }
-        try old.read(oldText, nulls: .dropped)
-        try new.read(newText, nulls: .dropped)
+        try unsafe old.read(oldText, nulls: .dropped)
+        try unsafe new.read(newText, nulls: .dropped)
         output.removeAll()
         output.append("{")
         var isFirst = true
@@ -39,32 +39,32 @@ final class JSONDifference {
         while oldIndex < old.count || newIndex < new.count {
             let order = orderOfNames(oldIndex, newIndex)
             if order < 0 {
-                try append(old, oldIndex, value: nil, &isFirst)
+                try unsafe append(old, oldIndex, value: nil, &isFirst)
                 oldIndex += 1
                 continue
             }
-            let value = new.value(newIndex)
-            if order > 0 || !JSONSlice.areEqual(old.value(oldIndex), value) {
-                try append(new, newIndex, value: value, &isFirst)
+            let value = unsafe new.value(newIndex)
+            if unsafe order > 0 || !JSONSlice.areEqual(old.value(oldIndex), value) {
+                try unsafe append(new, newIndex, value: value, &isFirst)
             }
             newIndex += 1
             oldIndex += order == 0 ? 1 : 0
         }
         output.append("}")
-        output.withUnsafeBytes(body)
+        unsafe output.withUnsafeBytes(body)
     }
 
     /// Whether these are the bytes of the last difference, which is remembered unless it is large.
     func wroteLast(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        !output.isEmpty && output.equals(bytes)
+        unsafe !output.isEmpty && output.equals(bytes)
     }
 
     /// Which name comes first, where the end of a list comes after everything.
     private func orderOfNames(_ oldIndex: Int, _ newIndex: Int) -> Int {
         guard newIndex < new.count else { return -1 }
         guard oldIndex < old.count else { return 1 }
-        return old.withName(oldIndex) { oldName in
-            new.withName(newIndex) { JSONSlice.order(oldName, $0) }
+        return unsafe old.withName(oldIndex) { oldName in
+            unsafe new.withName(newIndex) { unsafe JSONSlice.order(oldName, $0) }
         }
     }
 
@@ -78,15 +78,15 @@ final class JSONDifference {
             output.append(",")
         }
         isFirst = false
-        members.withName(index) { output.appendString($0) }
+        unsafe members.withName(index) { unsafe output.appendString($0) }
         output.append(":")
-        if let value {
+        if let value = unsafe value {
             // No other value starts with a digit or a sign.
-            if value[0] < UInt8(ascii: ":") && value[0] > UInt8(ascii: "\"") {
-                var scanner = JSONScanner(value)
+            if unsafe value[0] < UInt8(ascii: ":") && value[0] > UInt8(ascii: "\"") {
+                var scanner = unsafe JSONScanner(value)
                 try scanner.readNumber().checkRange()
             }
-            JSONSlice.append(value, to: &output)
+            unsafe JSONSlice.append(value, to: &output)
         } else {
             output.append("null")
         }

@@ -4,7 +4,9 @@ import PowerSyncProtocol
 ///
 /// Members are ranges of the text, and the lists are kept for the next object
 /// unless they are large.
-struct JSONMembers {
+///
+/// `@safe`: each range was found in the text, and what lends the text has a pointer in its interface, which marks its callers.
+@safe struct JSONMembers {
     /// What becomes of members that are null.
     enum Nulls {
         case dropped
@@ -26,7 +28,7 @@ struct JSONMembers {
         var value: Range<Int>
     }
 
-    private var text = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var text = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
     private var members: [Member] = []
     /// The names that have escape sequences in ``text``, one after the other.
     private var unescapedNames: [UInt8] = []
@@ -39,12 +41,12 @@ struct JSONMembers {
 
     /// The text of a member's value.
     func value(_ index: Int) -> UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(rebasing: text[members[index].value])
+        unsafe UnsafeRawBufferPointer(rebasing: text[members[index].value])
     }
 
     /// Lends the name of a member, without escape sequences.
     func withName<Result>(_ index: Int, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
-        Self.withName(of: members[index], text, unescapedNames, body)
+        unsafe Self.withName(of: members[index], text, unescapedNames, body)
     }
 
     /// Reads an object.
@@ -57,10 +59,10 @@ struct JSONMembers {
         nulls: Nulls,
         duplicates: Duplicates = .last
     ) throws(JSONError) {
-        self.text = text
+        unsafe self.text = text
         members.removeAll(keepingCapacity: true)
         unescapedNames.removeAll(keepingCapacity: true)
-        var scanner = JSONScanner(text)
+        var scanner = unsafe JSONScanner(text)
         try scanner.beginObject()
         while let name = try scanner.nextMember() {
             var range = name.offset..<name.offset + name.bytes.count
@@ -89,7 +91,7 @@ struct JSONMembers {
         var (low, high) = (0, members.count)
         while low < high {
             let middle = (low + high) / 2
-            let order = withName(middle) { JSONSlice.order($0, name) }
+            let order = unsafe withName(middle) { unsafe JSONSlice.order($0, name) }
             if order == 0 { return middle }
             if order < 0 { low = middle + 1 } else { high = middle }
         }
@@ -104,10 +106,10 @@ struct JSONMembers {
     }
 
     private mutating func sort() {
-        let (text, names) = (text, unescapedNames)
+        let (text, names) = unsafe (text, unescapedNames)
         members.sort { lhs, rhs in
-            let order = Self.withName(of: lhs, text, names) { lhsName in
-                Self.withName(of: rhs, text, names) { JSONSlice.order(lhsName, $0) }
+            let order = unsafe Self.withName(of: lhs, text, names) { lhsName in
+                unsafe Self.withName(of: rhs, text, names) { unsafe JSONSlice.order(lhsName, $0) }
             }
             return order == 0 ? lhs.value.lowerBound < rhs.value.lowerBound : order < 0
         }
@@ -122,7 +124,7 @@ struct JSONMembers {
             case .last, .first: break
             }
             // No other value starts with an n.
-            if nulls == .dropped, text[members[index].value.lowerBound] == UInt8(ascii: "n") { continue }
+            if nulls == .dropped, unsafe text[members[index].value.lowerBound] == UInt8(ascii: "n") { continue }
             members[kept] = members[index]
             kept += 1
         }
@@ -130,7 +132,7 @@ struct JSONMembers {
     }
 
     private func haveEqualNames(_ lhs: Int, _ rhs: Int) -> Bool {
-        withName(lhs) { name in withName(rhs) { JSONSlice.order(name, $0) == 0 } }
+        unsafe withName(lhs) { name in unsafe withName(rhs) { unsafe JSONSlice.order(name, $0) == 0 } }
     }
 
     private static func withName<Result>(
@@ -139,7 +141,7 @@ struct JSONMembers {
         _ unescapedNames: [UInt8],
         _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {
-        guard member.hasUnescapedName else { return body(UnsafeRawBufferPointer(rebasing: text[member.name])) }
-        return unescapedNames.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[member.name])) }
+        guard member.hasUnescapedName else { return unsafe body(UnsafeRawBufferPointer(rebasing: text[member.name])) }
+        return unsafe unescapedNames.withUnsafeBytes { unsafe body(UnsafeRawBufferPointer(rebasing: $0[member.name])) }
     }
 }

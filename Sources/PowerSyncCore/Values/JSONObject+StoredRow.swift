@@ -12,8 +12,8 @@ extension JSONObject {
         var text = text
         self = text.withUTF8 { characters in
             let bytes = UnsafeRawBufferPointer(characters)
-            if let row = try? JSONObject(parsing: ByteView(bytes), hugeNumbers: .infinite) { return row }
-            guard let repaired = JSONRepair.repaired(bytes, infinities: .numbers) else { return JSONObject() }
+            if let row = try? unsafe JSONObject(parsing: ByteView(bytes), hugeNumbers: .infinite) { return row }
+            guard let repaired = unsafe JSONRepair.repaired(bytes, infinities: .numbers) else { return JSONObject() }
             let readable = String(decoding: repaired, as: UTF8.self)
             return (try? JSONObject(parsing: readable, hugeNumbers: .infinite)) ?? JSONObject()
         }

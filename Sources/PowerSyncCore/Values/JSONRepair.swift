@@ -35,10 +35,10 @@ struct JSONRepair {
     ///   - infinities: What becomes of infinities.
     /// - Returns: JSON, checked with ``JSONScanner``; `nil` when the text is too far from it.
     static func repaired(_ text: UnsafeRawBufferPointer, infinities: Infinities) -> [UInt8]? {
-        var repair = JSONRepair(text: ByteView(text), infinities: infinities)
+        var repair = unsafe JSONRepair(text: ByteView(text), infinities: infinities)
         guard repair.run() else { return nil }
-        let isJSON = repair.output.withUnsafeBytes { bytes in
-            var scanner = JSONScanner(bytes)
+        let isJSON = unsafe repair.output.withUnsafeBytes { bytes in
+            var scanner = unsafe JSONScanner(bytes)
             return (try? scanner.skipValue()) != nil && (try? scanner.finish()) != nil
         }
         return isJSON ? repair.output : nil
@@ -114,7 +114,7 @@ struct JSONRepair {
         while offset < text.count {
             let plain = offset
             offset = text.endOfPlainText(from: offset)
-            output.append(contentsOf: text.pointer(to: plain..<offset))
+            unsafe output.append(contentsOf: text.pointer(to: plain..<offset))
             guard offset < text.count else { return false }
             switch text[offset] {
             case UInt8(ascii: "\""):
@@ -125,7 +125,7 @@ struct JSONRepair {
                 guard copyEscape() else { return false }
             case 0x80...:
                 if let length = text.lengthOfUTF8Sequence(at: offset, before: text.count) {
-                    output.append(contentsOf: text.pointer(to: offset..<offset + length))
+                    unsafe output.append(contentsOf: text.pointer(to: offset..<offset + length))
                     offset += length
                 } else {
                     append("\u{fffd}")
@@ -143,13 +143,13 @@ struct JSONRepair {
     private mutating func copyEscape() -> Bool {
         for length in [12, 6, 2] where offset + length <= text.count {
             // A pair of surrogates, another escape of six, an escape of two: the first that is one.
-            let quoted = [UInt8(ascii: "\"")] + text.pointer(to: offset..<offset + length) + [UInt8(ascii: "\"")]
-            let isEscape = quoted.withUnsafeBytes { bytes in
-                var scanner = JSONScanner(bytes)
+            let quoted = unsafe [UInt8(ascii: "\"")] + text.pointer(to: offset..<offset + length) + [UInt8(ascii: "\"")]
+            let isEscape = unsafe quoted.withUnsafeBytes { bytes in
+                var scanner = unsafe JSONScanner(bytes)
                 return (try? scanner.readString()) != nil && (try? scanner.finish()) != nil
             }
             guard isEscape else { continue }
-            output.append(contentsOf: text.pointer(to: offset..<offset + length))
+            unsafe output.append(contentsOf: text.pointer(to: offset..<offset + length))
             offset += length
             return true
         }

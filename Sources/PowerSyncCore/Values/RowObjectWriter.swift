@@ -61,7 +61,7 @@ final class RowObjectWriter {
         _ doubleText: DoubleText,
         _ body: (UnsafeRawBufferPointer) -> Void
     ) throws {
-        try findNames(nameList)
+        try unsafe findNames(nameList)
         let hasOthers = values.count != names.count
         let hasStored = purpose == .row && values.count == 2 * names.count + 1
         guard !hasOthers || hasStored || values.count == 2 * names.count else {
@@ -93,11 +93,11 @@ final class RowObjectWriter {
                 if purpose == .upload, value.isNull { continue }
             }
             if output.count > 1 { output.append(UInt8(ascii: ",")) }
-            let quotedName = UnsafeRawBufferPointer(rebasing: nameList[name])
-            output.append(quotedName)
+            let quotedName = unsafe UnsafeRawBufferPointer(rebasing: nameList[name])
+            unsafe output.append(quotedName)
             output.append(UInt8(ascii: ":"))
-            if hasStored, isUnchanged, let text = storedValue(quotedName) {
-                output.append(text)
+            if hasStored, isUnchanged, let text = unsafe storedValue(quotedName) {
+                unsafe output.append(text)
                 continue
             }
             let refusal: ColumnRefusal.Reason?
@@ -109,7 +109,7 @@ final class RowObjectWriter {
                 refusal = nil
             }
             if let refusal {
-                throw ColumnRefusal(
+                throw unsafe ColumnRefusal(
                     table: table?.string ?? "",
                     column: Self.unquoted(quotedName),
                     reason: refusal
@@ -117,26 +117,26 @@ final class RowObjectWriter {
             }
         }
         output.append(UInt8(ascii: "}"))
-        output.withUnsafeBytes(body)
+        unsafe output.withUnsafeBytes(body)
     }
 
     /// Whether these are the bytes of the last object, and that was made for the upload queue.
     ///
     /// A large object is not remembered.
     func wroteLast(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        isForQueue && !output.isEmpty && output.equals(bytes)
+        unsafe isForQueue && !output.isEmpty && output.equals(bytes)
     }
 
     private func findNames(_ list: UnsafeRawBufferPointer) throws {
-        if let known = knownNames.first(where: { $0.list.equals(list) }) {
+        if let known = knownNames.first(where: { unsafe $0.list.equals(list) }) {
             names = known.names
             return
         }
         names = []
-        try readNames(list)
+        try unsafe readNames(list)
         guard list.count <= Self.longestKnownList else { return }
         if knownNames.count == Self.knownLists { knownNames.removeFirst() }
-        knownNames.append((Array(list), names))
+        unsafe knownNames.append((Array(list), names))
     }
 
     /// How many lists of names are remembered: the triggers of a row hand over two or three.
@@ -146,7 +146,7 @@ final class RowObjectWriter {
 
     private func readNames(_ list: UnsafeRawBufferPointer) throws {
         do throws(JSONError) {
-            var scanner = JSONScanner(list)
+            var scanner = unsafe JSONScanner(list)
             try scanner.beginArray()
             while try scanner.nextElement() {
                 let name = try scanner.readString()
@@ -160,20 +160,26 @@ final class RowObjectWriter {
 
     /// Reads the members of the stored row; there are none if it is not JSON as we know it.
     private func readStored(_ row: SQLArgument) {
-        if !row.isText || (try? stored.read(row.bytes, nulls: .kept, duplicates: .first)) == nil { stored.removeAll() }
+        if unsafe !row.isText || (try? stored.read(row.bytes, nulls: .kept, duplicates: .first)) == nil {
+            stored.removeAll()
+        }
     }
 
     /// The text of a value in the stored row.
     private func storedValue(_ quotedName: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
         guard stored.count > 0 else { return nil }
-        let inner = UnsafeRawBufferPointer(rebasing: quotedName.dropFirst().dropLast())
-        guard inner.contains(UInt8(ascii: "\\")) else { return stored.firstIndex(named: inner).map(stored.value) }
-        var name = Self.unquoted(quotedName)
-        return name.withUTF8 { stored.firstIndex(named: UnsafeRawBufferPointer($0)) }.map(stored.value)
+        let inner = unsafe UnsafeRawBufferPointer(rebasing: quotedName.dropFirst().dropLast())
+        guard unsafe inner.contains(UInt8(ascii: "\\")) else {
+            return unsafe stored.firstIndex(named: inner).map(stored.value)
+        }
+        var name = unsafe Self.unquoted(quotedName)
+        return unsafe name.withUTF8 { unsafe stored.firstIndex(named: UnsafeRawBufferPointer($0)) }.map(
+            unsafe stored.value
+        )
     }
 
     private static func unquoted(_ name: UnsafeRawBufferPointer) -> String {
-        var scanner = JSONScanner(name)
+        var scanner = unsafe JSONScanner(name)
         return (try? scanner.readString().string) ?? ""
     }
 
@@ -203,9 +209,9 @@ final class RowObjectWriter {
             }
         case .text(let bytes):
             if mustKeep {
-                output.appendString(bytes)
+                unsafe output.appendString(bytes)
             } else {
-                guard output.appendValidString(bytes) else { return .invalidUTF8 }
+                guard unsafe output.appendValidString(bytes) else { return .invalidUTF8 }
             }
         case .blob:
             return .blob
@@ -224,8 +230,8 @@ final class RowObjectWriter {
             )
         case .text(let bytes):
             // What is not UTF-8 becomes U+FFFD.
-            var text = String(decoding: bytes, as: UTF8.self)
-            text.withUTF8 { output.appendString(UnsafeRawBufferPointer($0)) }
+            var text = unsafe String(decoding: bytes, as: UTF8.self)
+            text.withUTF8 { unsafe output.appendString(UnsafeRawBufferPointer($0)) }
         }
     }
 }

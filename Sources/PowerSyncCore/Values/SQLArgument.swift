@@ -4,21 +4,25 @@ import PowerSyncProtocol
 /// A value that SQLite passes to a function or virtual table.
 ///
 /// Valid during that call only.
-struct SQLArgument {
+///
+/// `@safe`: it does not leave the call that SQLite made.
+@safe struct SQLArgument {
     /// The subtype of a text that a JSON function produced.
     static let jsonSubtype: UInt32 = 74
 
     private let value: OpaquePointer?
 
     init(_ value: OpaquePointer?) {
-        self.value = value
+        unsafe self.value = value
     }
 
-    var isNull: Bool { sqlite3_value_type(value) == SQLITE_NULL }
-    var isText: Bool { sqlite3_value_type(value) == SQLITE_TEXT }
+    var isNull: Bool { unsafe sqlite3_value_type(value) == SQLITE_NULL }
+    var isText: Bool { unsafe sqlite3_value_type(value) == SQLITE_TEXT }
 
     /// A value of one of SQLite's storage classes.
-    enum StorageClass {
+    ///
+    /// `@safe`: it reads no bytes; who does says `unsafe`.
+    @safe enum StorageClass {
         case null
         case integer(Int64)
         case real(Double)
@@ -29,10 +33,10 @@ struct SQLArgument {
 
     /// The value as it is.
     var storageClass: StorageClass {
-        switch sqlite3_value_type(value) {
-        case SQLITE_TEXT: .text(bytes)
-        case SQLITE_INTEGER: .integer(sqlite3_value_int64(value))
-        case SQLITE_FLOAT: .real(sqlite3_value_double(value))
+        switch unsafe sqlite3_value_type(value) {
+        case SQLITE_TEXT: unsafe .text(bytes)
+        case SQLITE_INTEGER: unsafe .integer(sqlite3_value_int64(value))
+        case SQLITE_FLOAT: unsafe .real(sqlite3_value_double(value))
         case SQLITE_BLOB: .blob
         default: .null
         }
@@ -42,21 +46,21 @@ struct SQLArgument {
     ///
     /// Zeros are the same with either sign: SQLite drops the sign of each zero that an update hands over.
     func isSame(as other: SQLArgument) -> Bool {
-        let type = sqlite3_value_type(value)
-        guard type == sqlite3_value_type(other.value) else { return false }
+        let type = unsafe sqlite3_value_type(value)
+        guard unsafe type == sqlite3_value_type(other.value) else { return false }
         switch type {
-        case SQLITE_TEXT: return bytes.hasBytes(of: other.bytes)
-        case SQLITE_INTEGER: return sqlite3_value_int64(value) == sqlite3_value_int64(other.value)
+        case SQLITE_TEXT: return unsafe bytes.hasBytes(of: other.bytes)
+        case SQLITE_INTEGER: return unsafe sqlite3_value_int64(value) == sqlite3_value_int64(other.value)
         case SQLITE_FLOAT:
             // There is no NaN in SQLite.
-            return sqlite3_value_double(value) == sqlite3_value_double(other.value)
-        case SQLITE_BLOB: return blob.hasBytes(of: other.blob)
+            return unsafe sqlite3_value_double(value) == sqlite3_value_double(other.value)
+        case SQLITE_BLOB: return unsafe blob.hasBytes(of: other.blob)
         default: return true
         }
     }
 
     private var blob: UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: sqlite3_value_blob(value), count: Int(sqlite3_value_bytes(value)))
+        unsafe UnsafeRawBufferPointer(start: sqlite3_value_blob(value), count: Int(sqlite3_value_bytes(value)))
     }
 
     /// A number as text: the digits of an integer, the shortest text of a real, `Infinity` or `-Infinity`.
@@ -70,24 +74,24 @@ struct SQLArgument {
     }
 
     /// The value as an integer; 0 for NULL.
-    var integer: Int64 { sqlite3_value_int64(value) }
+    var integer: Int64 { unsafe sqlite3_value_int64(value) }
 
     /// The UTF-8 bytes of the value converted to text; empty for NULL.
     ///
     /// The text may contain NUL.
     var bytes: UnsafeRawBufferPointer {
-        let text = sqlite3_value_text(value)
-        return UnsafeRawBufferPointer(start: text, count: text == nil ? 0 : Int(sqlite3_value_bytes(value)))
+        let text = unsafe sqlite3_value_text(value)
+        return unsafe UnsafeRawBufferPointer(start: text, count: text == nil ? 0 : Int(sqlite3_value_bytes(value)))
     }
 
     /// The value converted to text.
-    var string: String { String(decoding: bytes, as: UTF8.self) }
+    var string: String { unsafe String(decoding: bytes, as: UTF8.self) }
 
     /// Whether the value is text of exactly these bytes.
     func isText(_ expected: StaticString) -> Bool {
         guard isText else { return false }
-        let bytes = bytes
+        let bytes = unsafe bytes
         return bytes.count == expected.utf8CodeUnitCount
-            && expected.withUTF8Buffer { bytes.elementsEqual($0) }
+            && expected.withUTF8Buffer { unsafe bytes.elementsEqual($0) }
     }
 }

@@ -7,7 +7,7 @@ extension UnsafeRawBufferPointer {
     func hasBytes(of other: UnsafeRawBufferPointer) -> Bool {
         guard count == other.count else { return false }
         guard let start = baseAddress, let otherStart = other.baseAddress else { return true }
-        return memcmp(start, otherStart, count) == 0
+        return unsafe memcmp(start, otherStart, count) == 0
     }
 }
 
@@ -16,6 +16,6 @@ extension [UInt8] {
     ///
     /// - Complexity: O(1) when the lengths differ.
     func equals(_ other: UnsafeRawBufferPointer) -> Bool {
-        withUnsafeBytes { $0.hasBytes(of: other) }
+        unsafe withUnsafeBytes { unsafe $0.hasBytes(of: other) }
     }
 }

@@ -27,8 +27,8 @@ extension SyncService {
 
     /// Drops the replication slots of a service that does not run, then everything in its storage.
     ///
-    /// Rows of the source stay, and so does a publication; triggers and tables in an embedded source go. Clients that come back to a new service keep what they have until its
-    /// first checkpoint, whatever the numbers of that, and download what differs.
+    /// Rows of the source stay, and so does a publication; triggers and tables in an embedded source go. Clients that come back to
+    /// a new service keep what they have until its first checkpoint, whatever the numbers of that, and download what differs.
     ///
     /// - Parameters:
     ///   - configuration: Names source and storage.

@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// A bounds-checked view of bytes that somebody else owns.
+/// A bounds-checked view of bytes that have another owner.
 ///
 /// The decoders of this module read through this type only, so that every raw access is here. A view is valid inside
 /// the closure that hands it out, and must not leave it. Reading outside of ``count`` is a mistake of this module, not

@@ -1,4 +1,4 @@
-/// How the lines of a sync stream are written (docs/protocol.md "Formats").
+/// How sync lines are written (docs/protocol.md "Formats").
 package enum SyncLineFormat: String, Sendable, CaseIterable {
     /// One JSON object per line, each followed by a line feed.
     case ndjson

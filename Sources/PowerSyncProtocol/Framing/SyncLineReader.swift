@@ -17,7 +17,7 @@ package struct ReceivedLine: Sendable, Equatable {
     }
 }
 
-/// Turns the body of a sync stream, in chunks of any size, into lines.
+/// Turns the body of a response, in chunks of any size, into lines.
 ///
 /// ```swift
 /// reader.append(chunk)

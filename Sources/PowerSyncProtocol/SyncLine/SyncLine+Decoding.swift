@@ -41,7 +41,7 @@ extension SyncLine {
         self = line
     }
 
-    /// Text ranges have 32 bits, so that nothing longer may be decoded, whoever made the buffer.
+    /// Text ranges have 32 bits, so that nothing longer may be decoded, wherever the buffer is from.
     private static func checkLength(of bytes: ByteBuffer) throws(SyncLineError) {
         guard bytes.readableBytes <= SyncLineFormat.maximumLineLength else {
             throw .tooLong(byteCount: bytes.readableBytes)

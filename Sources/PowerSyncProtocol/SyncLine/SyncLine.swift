@@ -1,4 +1,4 @@
-/// One message of the sync stream.
+/// One message of the service's response to a sync request.
 ///
 /// A line is an object with exactly one member whose name selects the kind (docs/protocol.md "Lines"). The same values
 /// are decoded by clients and encoded by services, as JSON and as BSON.

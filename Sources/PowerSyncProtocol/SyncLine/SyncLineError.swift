@@ -1,4 +1,4 @@
-/// Why a line of the sync stream is not acceptable.
+/// Why a line of the service is not acceptable.
 ///
 /// A protocol error: the client gives up the stream and reconnects.
 package enum SyncLineError: Error, Sendable, Hashable {

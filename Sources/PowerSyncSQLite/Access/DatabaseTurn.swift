@@ -79,7 +79,7 @@ package final class DatabaseTurn<Value: Sendable>: Sendable {
 
     /// The connection is there.
     ///
-    /// - Returns: What to resume after ``end(_:)``; `nil` when nobody waits any more.
+    /// - Returns: What to resume after ``end(_:)``; `nil` when there is no waiter any more.
     private func begin() -> Continuation? {
         state.withLockedValue { state in
             switch state {

@@ -33,7 +33,7 @@ package struct FileStatus: Sendable {
     /// The file that a name leads to; `nil` when there is none.
     package init?(path: String) {
         var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
+        guard unsafe stat(path, &status) == 0 else { return nil }
         modified = status.modified
         changed = status.changed
         identity = FileIdentity(

@@ -20,12 +20,12 @@ package struct ExactText: Hashable, Sendable {
     package static func == (lhs: ExactText, rhs: ExactText) -> Bool {
         // The bytes in memory are compared several times faster than the elements of two UTF-8 views.
         var (lhs, rhs) = (lhs.text, rhs.text)
-        return lhs.withUTF8 { lhs in rhs.withUTF8 { rhs in lhs.count == rhs.count && lhs.elementsEqual(rhs) } }
+        return lhs.withUTF8 { lhs in rhs.withUTF8 { rhs in unsafe lhs.count == rhs.count && lhs.elementsEqual(rhs) } }
     }
 
     package func hash(into hasher: inout Hasher) {
         var text = text
-        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         hasher.combine(0xff as UInt8)
     }
 }

@@ -27,7 +27,7 @@ package struct SQLTokens: Sequence, IteratorProtocol {
         package func isKeyword(_ keyword: StaticString) -> Bool {
             guard kind == .word, source.utf8.count == keyword.utf8CodeUnitCount else { return false }
             return keyword.withUTF8Buffer { keyword in
-                zip(source.utf8, keyword).allSatisfy { $0 == $1 || $0 & 0xdf == $1 }
+                unsafe zip(source.utf8, keyword).allSatisfy { $0 == $1 || $0 & 0xdf == $1 }
             }
         }
 

@@ -2,7 +2,7 @@ package import Foundation
 
 /// Makes files and folders that only the user of the process may use, whatever the umask.
 ///
-/// Rows of all users of an app are in them. What is there already keeps its mode: somebody may have opened it to a program that makes
+/// Rows of all users of an app are in them. What is there already keeps its mode: the app may have opened it to a program that makes
 /// backups.
 package enum PrivateFiles {
     /// Its user reads and writes a file.
@@ -13,18 +13,18 @@ package enum PrivateFiles {
     /// Makes an empty file, unless something is there.
     ///
     /// For a database before SQLite opens it: the files beside it (`-wal`, `-shm`, `-journal`) get the mode of the database. An error is left to
-    /// whoever opens the file, which meets it, too.
+    /// the opener of the file, which meets it, too.
     package static func createFile(at path: String) {
         #if os(Linux)
         // Without a descriptor: closing one loses the locks that SQLite has in this process on the same file.
-        guard mknod(path, S_IFREG | fileMode, 0) == 0 else { return }
+        guard unsafe mknod(path, S_IFREG | fileMode, 0) == 0 else { return }
         #else
-        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, fileMode)
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, fileMode)
         guard descriptor >= 0 else { return }
         close(descriptor)
         #endif
         // The umask may have taken bits away.
-        chmod(path, fileMode)
+        unsafe chmod(path, fileMode)
     }
 
     /// Makes a folder and those above it that are missing.
@@ -41,9 +41,9 @@ package enum PrivateFiles {
     ///
     /// - Returns: Whether the one above it is there.
     private static func makeFolder(_ path: String) throws -> Bool {
-        if mkdir(path, folderMode) == 0 {
+        if unsafe mkdir(path, folderMode) == 0 {
             // The umask may have taken bits away.
-            chmod(path, folderMode)
+            unsafe chmod(path, folderMode)
             return true
         }
         let code = errno
@@ -51,7 +51,7 @@ package enum PrivateFiles {
         case ENOENT: return false
         case EEXIST:
             var isFolder: ObjCBool = false
-            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
+            guard unsafe FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
                 throw POSIXError(.ENOTDIR)
             }
             return true

@@ -1,6 +1,6 @@
 public import GRDBSQLite
 
-/// Who keeps the bytes of a text or blob that SQLite is handed.
+/// The owner of the bytes of a text or blob that SQLite is handed.
 @usableFromInline
 package enum BoundBytes {
     /// SQLite copies them before the call returns.
@@ -12,7 +12,7 @@ package enum BoundBytes {
     @inlinable
     package var destructor: sqlite3_destructor_type? {
         switch self {
-        case .copied: unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        case .copied: unsafe unsafeBitCast(-1, to: sqlite3_destructor_type.self)
         case .inPlace: nil
         }
     }

@@ -7,7 +7,9 @@ import GRDBSQLite
 /// connection that has statements: call ``close()`` before.
 ///
 /// It may be run while it runs, as by a trigger that it fires: that run has a statement of its own.
-@usableFromInline
+///
+/// `@safe`: its owner calls ``close()`` before the connection closes, and runs it no more.
+@safe @usableFromInline
 package final class KeptStatement {
     private let connection: OpaquePointer
     private let sql: String
@@ -19,7 +21,7 @@ package final class KeptStatement {
     ///   - connection: The `sqlite3 *`.
     ///   - sql: One statement.
     package init(_ connection: OpaquePointer, _ sql: String) {
-        self.connection = connection
+        unsafe self.connection = connection
         self.sql = sql
     }
 
@@ -65,8 +67,8 @@ package final class KeptStatement {
 
     @usableFromInline
     func prepared() throws -> PreparedStatement {
-        if let statement, sqlite3_stmt_busy(statement.handle) == 0 { return statement }
-        let prepared = try PreparedStatement(preparing: sql, on: connection, isPersistent: true)
+        if let statement, unsafe sqlite3_stmt_busy(statement.handle) == 0 { return statement }
+        let prepared = try unsafe PreparedStatement(preparing: sql, on: connection, isPersistent: true)
         guard let prepared else {
             throw DatabaseError(resultCode: .SQLITE_MISUSE, message: "there is no statement in the text", sql: sql)
         }

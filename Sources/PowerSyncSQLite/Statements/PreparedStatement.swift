@@ -12,7 +12,7 @@ public import GRDBSQLite
 /// - Connections that GRDB does not know, and statements inside of SQL functions and virtual tables.
 /// - Texts with a NUL, at which GRDB's values end, and texts that are not UTF-8, which they repair.
 ///
-/// GRDB's observers do not see an execution: who writes tells them.
+/// GRDB's observers do not see an execution: its caller tells them.
 ///
 /// ```swift
 /// let rows = try PreparedStatement(db, sql: "SELECT id, data FROM t WHERE id > ?1")
@@ -25,16 +25,19 @@ public import GRDBSQLite
 /// forgets the bound values, so that none is used twice by mistake, and no text that was bound in place outlives its memory. The
 /// statement can then be bound and stepped again, after an error, too.
 ///
-/// Errors are GRDB's `DatabaseError`, whoever prepared the statement: with the extended code, SQLite's message and the SQL,
+/// Errors are GRDB's `DatabaseError`, wherever the statement was prepared: with the extended code, SQLite's message and the SQL,
 /// and without the values.
-@usableFromInline
+///
+/// `@safe`: its owner keeps the statement from being finalised as long as the value lives, and SQLite checks the numbers of parameters and
+/// columns. What lends or takes memory has a pointer in its interface, which marks its callers.
+@safe @usableFromInline
 package struct PreparedStatement {
     /// The statement, for calls that are not here.
     @usableFromInline
     package let handle: OpaquePointer
     /// Keeps the statement from being finalised.
     ///
-    /// `nil` when somebody else does.
+    /// `nil` when another owner does.
     private let owner: AnyObject?
 
     /// Takes a statement from the cache of a connection of GRDB, or prepares it.
@@ -48,12 +51,12 @@ package struct PreparedStatement {
     package init(_ db: Database, sql: String) throws {
         let cached = try db.cachedStatement(sql: sql)
         let statement = cached.isPrepared(from: sql) ? cached : try db.makeStatement(sql: sql)
-        handle = statement.sqliteStatement
+        unsafe handle = statement.sqliteStatement
         owner = statement
         reset()
     }
 
-    /// Prepares a statement on a connection, whoever opened that.
+    /// Prepares a statement on a connection of GRDB or of another library.
     ///
     /// The last copy of the value finalises it, which has to be before the connection is closed. `nil` when there is no
     /// statement in the text.
@@ -69,7 +72,7 @@ package struct PreparedStatement {
         isPersistent: Bool = false
     ) throws(DatabaseError) {
         var rest = sql[...]
-        try self.init(preparingFirstOf: &rest, on: connection, isPersistent: isPersistent)
+        try unsafe self.init(preparingFirstOf: &rest, on: connection, isPersistent: isPersistent)
     }
 
     /// Prepares the first statement of a text, and takes it out of the text.
@@ -87,35 +90,37 @@ package struct PreparedStatement {
         var statement: OpaquePointer?
         let flags = isPersistent ? UInt32(SQLITE_PREPARE_PERSISTENT) : 0
         var length = 0
-        let code = sql.withCString { text in
+        let code = unsafe sql.withCString { text in
             var end: UnsafePointer<CChar>?
-            let code = sqlite3_prepare_v3(connection, text, -1, flags, &statement, &end)
-            length = end.map { $0 - text } ?? 0
+            let code = unsafe sqlite3_prepare_v3(connection, text, -1, flags, &statement, &end)
+            length = unsafe end.map { unsafe $0 - text } ?? 0
             return code
         }
-        guard code == SQLITE_OK else { throw DatabaseError(code, reportedBy: connection, sql: String(sql)) }
+        guard code == SQLITE_OK else { throw unsafe DatabaseError(code, reportedBy: connection, sql: String(sql)) }
         sql = Substring(sql.utf8.dropFirst(length))
-        guard let statement else { return nil }
-        handle = statement
-        owner = Finaliser(statement: statement)
+        guard let statement = unsafe statement else { return nil }
+        unsafe handle = statement
+        owner = unsafe Finaliser(statement: statement)
     }
 
-    /// A statement of somebody else, who keeps it as long as this value is used.
+    /// A statement of another owner, which keeps it as long as this value is used.
     package init(borrowing handle: OpaquePointer) {
-        self.handle = handle
+        unsafe self.handle = handle
         owner = nil
     }
 
     /// Finalises a statement with the last value that uses it.
-    private final class Finaliser {
+    ///
+    /// `@safe`: it alone finalises the statement, once.
+    @safe private final class Finaliser {
         private let statement: OpaquePointer
 
         init(statement: OpaquePointer) {
-            self.statement = statement
+            unsafe self.statement = statement
         }
 
         deinit {
-            sqlite3_finalize(statement)
+            unsafe sqlite3_finalize(statement)
         }
     }
 }
@@ -129,7 +134,7 @@ extension PreparedStatement {
     /// - Throws: `DatabaseError`; the execution has ended.
     @inlinable
     package func step() throws -> Bool {
-        let code = sqlite3_step(handle)
+        let code = unsafe sqlite3_step(handle)
         if code == SQLITE_ROW { return true }
         guard code == SQLITE_DONE else { throw failure(code) }
         reset()
@@ -153,7 +158,7 @@ extension PreparedStatement {
     /// - Throws: `DatabaseError`.
     @discardableResult
     package static func firstText(_ sql: String, on connection: OpaquePointer) throws -> String? {
-        guard let statement = try PreparedStatement(preparing: sql, on: connection), try statement.step() else {
+        guard let statement = try unsafe PreparedStatement(preparing: sql, on: connection), try statement.step() else {
             return nil
         }
         let text = statement.string(at: 0)
@@ -166,16 +171,16 @@ extension PreparedStatement {
     /// A statement that is not reset keeps its transaction open.
     @inlinable
     package func reset() {
-        sqlite3_reset(handle)
-        sqlite3_clear_bindings(handle)
+        unsafe sqlite3_reset(handle)
+        unsafe sqlite3_clear_bindings(handle)
     }
 
     /// The error of a step, or of binding, which ends the execution.
     @usableFromInline
     package func failure(_ code: CInt) -> any Error {
-        let sql = sqlite3_sql(handle).map { String(cString: $0) }
+        let sql = unsafe sqlite3_sql(handle).map { unsafe String(cString: $0) }
         // SQLite knows the error until the connection is used again, for example by the reset.
-        let error = DatabaseError(code, reportedBy: sqlite3_db_handle(handle), sql: sql)
+        let error = unsafe DatabaseError(code, reportedBy: sqlite3_db_handle(handle), sql: sql)
         reset()
         return error
     }
@@ -187,14 +192,14 @@ extension Statement {
     /// GRDB's cache takes texts for equal that only differ in composed and decomposed letters, which may name different
     /// tables. `Statement.sql` is not compared, since it makes a new text each time.
     package func isPrepared(from sql: String) -> Bool {
-        guard let text = sqlite3_sql(sqliteStatement) else { return false }
+        guard let text = unsafe sqlite3_sql(sqliteStatement) else { return false }
         var sql = sql
         return sql.withUTF8 { bytes in
             // The text ends at its first NUL, and so does the comparison.
-            for index in bytes.indices where text[index] == 0 || UInt8(bitPattern: text[index]) != bytes[index] {
+            for index in bytes.indices where unsafe text[index] == 0 || UInt8(bitPattern: text[index]) != bytes[index] {
                 return false
             }
-            return text[bytes.count] == 0
+            return unsafe text[bytes.count] == 0
         }
     }
 }

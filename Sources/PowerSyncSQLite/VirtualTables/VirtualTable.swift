@@ -14,14 +14,16 @@ package enum VirtualTable {
     @usableFromInline package typealias Pointer = UnsafeMutablePointer<sqlite3_vtab>
 
     /// Where the pointer to the context is, behind the part that SQLite knows.
-    @usableFromInline static let contextOffset = MemoryLayout<sqlite3_vtab>.stride
+    @usableFromInline static let contextOffset = unsafe MemoryLayout<sqlite3_vtab>.stride
 
     /// The callbacks of a kind of tables.
     ///
     /// SQLite keeps the address as long as any connection lives: a module is allocated once and never freed.
     ///
     /// `@unchecked Sendable`: the memory is written before the value is published, and only read afterwards.
-    package struct Module: @unchecked Sendable {
+    ///
+    /// `@safe`: the memory is never freed.
+    @safe package struct Module: @unchecked Sendable {
         private let pointer: UnsafePointer<sqlite3_module>
 
         /// Creates a module whose tables cannot be read.
@@ -30,18 +32,18 @@ package enum VirtualTable {
         package init(_ add: (inout sqlite3_module) -> Void) {
             var module = sqlite3_module()
             // Statements that read are prepared, and fail when they open the table: only then the code survives.
-            module.xBestIndex = { _, _ in SQLITE_OK }
-            module.xOpen = { _, _ in SQLITE_MISUSE }
-            module.xClose = { _ in SQLITE_MISUSE }
-            module.xFilter = { _, _, _, _, _ in SQLITE_MISUSE }
-            module.xNext = { _ in SQLITE_MISUSE }
-            module.xEof = { _ in 1 }
-            module.xColumn = { _, _, _ in SQLITE_MISUSE }
-            module.xRowid = { _, _ in SQLITE_MISUSE }
+            unsafe module.xBestIndex = { _, _ in SQLITE_OK }
+            unsafe module.xOpen = { _, _ in SQLITE_MISUSE }
+            unsafe module.xClose = { _ in SQLITE_MISUSE }
+            unsafe module.xFilter = { _, _, _, _, _ in SQLITE_MISUSE }
+            unsafe module.xNext = { _ in SQLITE_MISUSE }
+            unsafe module.xEof = { _ in 1 }
+            unsafe module.xColumn = { _, _, _ in SQLITE_MISUSE }
+            unsafe module.xRowid = { _, _ in SQLITE_MISUSE }
             add(&module)
             let memory = UnsafeMutablePointer<sqlite3_module>.allocate(capacity: 1)
-            memory.initialize(to: module)
-            pointer = UnsafePointer(memory)
+            unsafe memory.initialize(to: module)
+            unsafe pointer = UnsafePointer(memory)
         }
 
         /// Registers a table on a connection.
@@ -52,14 +54,14 @@ package enum VirtualTable {
         ///   - context: What the table works with: `xConnect` gets a pointer to it. Kept until the connection closes.
         /// - Returns: SQLite's result code.
         package func register(_ name: String, on connection: OpaquePointer, context: AnyObject) -> CInt {
-            sqlite3_create_module_v2(
+            unsafe sqlite3_create_module_v2(
                 connection,
                 name,
                 pointer,
                 Unmanaged.passRetained(context).toOpaque(),
                 { pointer in
-                    guard let pointer else { return }
-                    Unmanaged<AnyObject>.fromOpaque(pointer).release()
+                    guard let pointer = unsafe pointer else { return }
+                    unsafe Unmanaged<AnyObject>.fromOpaque(pointer).release()
                 }
             )
         }
@@ -79,25 +81,28 @@ package enum VirtualTable {
         context: UnsafeMutableRawPointer?,
         _ table: UnsafeMutablePointer<Pointer?>?
     ) -> CInt {
-        guard let context, let table else { return SQLITE_INTERNAL }
-        let code = sqlite3_declare_vtab(connection, declaration)
+        guard let context = unsafe context, let table = unsafe table else { return SQLITE_INTERNAL }
+        let code = unsafe sqlite3_declare_vtab(connection, declaration)
         guard code == SQLITE_OK else { return code }
-        let size = contextOffset + MemoryLayout<UnsafeMutableRawPointer>.stride
-        let memory = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: MemoryLayout<sqlite3_vtab>.alignment)
-        memory.initializeMemory(as: UInt8.self, repeating: 0, count: size)
-        memory.storeBytes(
+        let size = unsafe contextOffset + MemoryLayout<UnsafeMutableRawPointer>.stride
+        let memory = unsafe UnsafeMutableRawPointer.allocate(
+            byteCount: size,
+            alignment: MemoryLayout<sqlite3_vtab>.alignment
+        )
+        unsafe memory.initializeMemory(as: UInt8.self, repeating: 0, count: size)
+        unsafe memory.storeBytes(
             of: Unmanaged<AnyObject>.fromOpaque(context).retain().toOpaque(),
             toByteOffset: contextOffset,
             as: UnsafeMutableRawPointer.self
         )
-        table.pointee = memory.assumingMemoryBound(to: sqlite3_vtab.self)
+        unsafe table.pointee = memory.assumingMemoryBound(to: sqlite3_vtab.self)
         return SQLITE_OK
     }
 
     /// The context of a table, which has to be of this type.
     @inlinable
     package static func context<Context: AnyObject>(of table: Pointer) -> Unmanaged<Context> {
-        Unmanaged.fromOpaque(
+        unsafe Unmanaged.fromOpaque(
             UnsafeRawPointer(table).load(fromByteOffset: contextOffset, as: UnsafeMutableRawPointer.self)
         )
     }
@@ -106,23 +111,23 @@ package enum VirtualTable {
     ///
     /// - Returns: SQLite's result code.
     package static func disconnect(_ table: Pointer) -> CInt {
-        let context: Unmanaged<AnyObject> = context(of: table)
-        context.release()
-        sqlite3_free(table.pointee.zErrMsg)
-        UnsafeMutableRawPointer(table).deallocate()
+        let context: Unmanaged<AnyObject> = unsafe context(of: table)
+        unsafe context.release()
+        unsafe sqlite3_free(table.pointee.zErrMsg)
+        unsafe UnsafeMutableRawPointer(table).deallocate()
         return SQLITE_OK
     }
 
     /// Sets the message of the error that a callback is about to return.
     package static func setMessage(_ message: String, of table: Pointer) {
-        sqlite3_free(table.pointee.zErrMsg)
+        unsafe sqlite3_free(table.pointee.zErrMsg)
         // SQLite frees the message with `sqlite3_free`.
         let utf8 = Array(message.utf8) + [0]
-        guard let copy = sqlite3_malloc64(UInt64(utf8.count)) else {
-            table.pointee.zErrMsg = nil
+        guard let copy = unsafe sqlite3_malloc64(UInt64(utf8.count)) else {
+            unsafe table.pointee.zErrMsg = nil
             return
         }
-        copy.copyMemory(from: utf8, byteCount: utf8.count)
-        table.pointee.zErrMsg = copy.assumingMemoryBound(to: CChar.self)
+        unsafe copy.copyMemory(from: utf8, byteCount: utf8.count)
+        unsafe table.pointee.zErrMsg = copy.assumingMemoryBound(to: CChar.self)
     }
 }

@@ -69,8 +69,8 @@ package struct KeySetClient: Sendable {
     /// The document, if it is there in time.
     ///
     /// The HTTP client has a limit for the time until an answer begins, and one for the time in which nothing comes. With these
-    /// alone, a server could send a byte every now and then for days, and the keys would not be asked for again meanwhile. A resolver that is
-    /// asked for an address takes the time that it has been given, as it cannot be interrupted.
+    /// alone, a server could send a byte every now and then for days, and the keys would not be asked for again meanwhile. A
+    /// resolver that is asked for an address takes the time that it has been given, as it cannot be interrupted.
     private func documentInTime() async throws -> Document {
         try await withTimeout(
             Self.timeout,

@@ -6,7 +6,7 @@ public struct SyncConfigDeployment: Sendable, Hashable {
     /// The kinds of results.
     public struct Outcome: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
-            case unchanged, relabelled, started, rolledBack
+            case unchanged, relabelled, started, served, rolledBack
         }
 
         private let value: Value
@@ -15,8 +15,10 @@ public struct SyncConfigDeployment: Sendable, Hashable {
         public static let unchanged = Outcome(value: .unchanged)
         /// The text is the one that is replicated already, and has another label from now on.
         public static let relabelled = Outcome(value: .relabelled)
-        /// A new replication stream copies the source, and is served from its first checkpoint on.
+        /// Tables are read for the text, those of new and changed queries or all of them. Clients are served the text once they are read.
         public static let started = Outcome(value: .started)
+        /// No table had to be read: clients are served the text from now on.
+        public static let served = Outcome(value: .served)
         /// The text is the one that clients are served, and another one that was being copied is abandoned.
         public static let rolledBack = Outcome(value: .rolledBack)
 
@@ -26,10 +28,14 @@ public struct SyncConfigDeployment: Sendable, Hashable {
 
     /// What was done.
     public let outcome: Outcome
-    /// The number of the replication stream, which is a part of the names of its buckets.
+    /// The number of the replication stream, which is a part of the names of its buckets: that of the text before, if the new one keeps
+    /// something of it.
     public let streamID: Int64
     /// The name of the stream in the source: that of its slot in PostgreSQL.
     public let sourceHandle: String
+    /// What becomes of the streams of the text, then of those that are no longer in it, one a line:
+    /// `lists: kept (unchanged)`, `todos: read from todos (the queries of its rows changed)`, `old: removed (no longer in the config)`.
+    public let streams: [String]
     /// Findings that did not prevent it, one a line: `sync.yaml:4:12: warning: … [code]`.
     public let warnings: [String]
 
@@ -39,10 +45,12 @@ public struct SyncConfigDeployment: Sendable, Hashable {
             case .unchanged: .unchanged
             case .relabelled: .relabelled
             case .started: .started
+            case .served: .served
             case .rolledBack: .rolledBack
             }
         streamID = deployment.stream.id.rawValue
         sourceHandle = deployment.stream.sourceHandle
+        streams = deployment.plan.streams.map(\.description)
         warnings = deployment.warnings.map(\.description)
     }
 }
@@ -50,9 +58,9 @@ public struct SyncConfigDeployment: Sendable, Hashable {
 extension SyncService {
     /// Makes a text the sync config of this service, while it runs.
     ///
-    /// Returns when the text is recorded in the storage. Replication of a changed text begins at once, in the background:
-    /// clients are served what they had until the source has been copied, then their streams end, and they come back for the
-    /// new buckets. No change of the source is lost or shown twice.
+    /// Returns when the text is recorded in the storage. Tables of new and changed queries are read at once, in the background:
+    /// clients are served what they had until then, then their streams end, and they come back. They keep the buckets of queries that
+    /// are the same. No change of the source is lost or shown twice.
     ///
     /// The text of the config that clients are served abandons one that is being copied; of two that are deployed one after the
     /// other, the second one counts.

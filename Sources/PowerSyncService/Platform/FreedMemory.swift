@@ -18,11 +18,13 @@ package enum FreedMemory {
     /// the service does it, at its start, unless glibc is told by its own variables (mallopt(3)).
     package static func giveBackLargeBlocks() {
         #if canImport(Glibc)
-        guard getenv("MALLOC_MMAP_THRESHOLD_") == nil, getenv("MALLOC_TRIM_THRESHOLD_") == nil else { return }
+        guard unsafe getenv("MALLOC_MMAP_THRESHOLD_") == nil, unsafe getenv("MALLOC_TRIM_THRESHOLD_") == nil else {
+            return
+        }
         // `malloc.h` is not in the module; these are its `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD`.
-        guard let symbol = dlsym(nil, "mallopt") else { return }
+        guard let symbol = unsafe dlsym(nil, "mallopt") else { return }
         typealias SetOption = @convention(c) (CInt, CInt) -> CInt
-        let set = unsafeBitCast(symbol, to: SetOption.self)
+        let set = unsafe unsafeBitCast(symbol, to: SetOption.self)
         _ = set(-3, largeBlock)
         _ = set(-1, freeEnd)
         #endif
@@ -36,9 +38,9 @@ package enum FreedMemory {
     static func giveBack() async {
         #if canImport(Glibc)
         // `malloc.h` is not in the module.
-        guard let symbol = dlsym(nil, "malloc_trim") else { return }
+        guard let symbol = unsafe dlsym(nil, "malloc_trim") else { return }
         typealias Trim = @convention(c) (Int) -> CInt
-        let trim = unsafeBitCast(symbol, to: Trim.self)
+        let trim = unsafe unsafeBitCast(symbol, to: Trim.self)
         await withCheckedContinuation { continuation in
             DispatchQueue.global().async {
                 _ = trim(0)

@@ -42,10 +42,10 @@ package enum PortProbe {
         defer { close(handle) }
         // As the listener does: connections that have ended do not hold the port.
         var isOn: CInt = 1
-        guard setsockopt(handle, SOL_SOCKET, SO_REUSEADDR, &isOn, socklen_t(MemoryLayout<CInt>.size)) == 0 else {
+        guard unsafe setsockopt(handle, SOL_SOCKET, SO_REUSEADDR, &isOn, socklen_t(MemoryLayout<CInt>.size)) == 0 else {
             throw IOError(errnoCode: errno, reason: "setsockopt")
         }
-        guard address.withSockAddr({ bind(handle, $0, socklen_t($1)) }) == 0 else {
+        guard unsafe address.withSockAddr({ unsafe bind(handle, $0, socklen_t($1)) }) == 0 else {
             throw IOError(errnoCode: errno, reason: "bind")
         }
     }

@@ -17,8 +17,10 @@ package final class SyncConfigDeployer: Sendable {
             case unchanged
             /// The text is that of the stream already, which has got another label.
             case relabelled
-            /// A new stream copies the source.
+            /// Tables are read for it: for its new parts, in the stream that is served, or all of them, in a new stream.
             case started
+            /// Nothing had to be read: clients are served the config from now on.
+            case served
             /// The text is that of the active stream, and another one that was being copied is abandoned.
             case rolledBack
         }
@@ -27,6 +29,8 @@ package final class SyncConfigDeployer: Sendable {
         package let outcome: Outcome
         /// The stream of the text.
         package let stream: ReplicationStream
+        /// What it does with each stream of the config.
+        package let plan: DeploymentPlan
         /// Findings that did not prevent it.
         package let warnings: [ConfigDiagnostic]
     }
@@ -76,7 +80,8 @@ package final class SyncConfigDeployer: Sendable {
     /// Makes a text the sync config to replicate.
     ///
     /// The text of the newest stream that is replicated changes nothing. That of the active stream abandons the one that is
-    /// being copied, and so does any other text, which begins a stream of its own.
+    /// being copied, and so does any other text. A text with parts of the config that is served takes its place in its stream, once
+    /// tables have been read for the other parts; one without begins a stream of its own.
     ///
     /// - Parameters:
     ///   - content: YAML.
@@ -120,27 +125,63 @@ package final class SyncConfigDeployer: Sendable {
             )
         }
         let earlier = before.first { $0.id == stream.id }
-        let isRelabelled = earlier.map { $0.versionLabel != stream.versionLabel } ?? false
-        if earlier == nil {
+        let outcome = outcome(of: stream, earlier, hasAbandoned: !abandoned.isEmpty)
+        let deployment = DeploymentPlan(plan, among: before)
+        switch outcome {
+        case .started, .served:
             logger.notice("A sync config is deployed", metadata: metadata(of: stream))
-        } else if isRelabelled {
-            logger.notice("The sync config has another version label", metadata: metadata(of: stream))
+            log(deployment)
+        case .relabelled: logger.notice("The sync config has another version label", metadata: metadata(of: stream))
+        case .rolledBack, .unchanged: break
         }
-        if earlier == nil || !abandoned.isEmpty { streamsChanged.advance() }
-        let outcome: Deployment.Outcome =
-            if earlier == nil {
-                .started
-            } else if !abandoned.isEmpty {
-                .rolledBack
-            } else {
-                isRelabelled ? .relabelled : .unchanged
-            }
-        return Deployment(outcome: outcome, stream: stream, warnings: warnings)
+        if earlier?.writtenConfigs != stream.writtenConfigs || !abandoned.isEmpty { streamsChanged.advance() }
+        return Deployment(outcome: outcome, stream: stream, plan: deployment, warnings: warnings)
+    }
+
+    private func outcome(
+        of stream: ReplicationStream,
+        _ earlier: ReplicationStream?,
+        hasAbandoned: Bool
+    ) -> Deployment.Outcome {
+        guard let earlier else { return .started }
+        if stream.configNumber > earlier.configNumber, earlier.next?.number != stream.configNumber { return .served }
+        if let next = stream.next, next.number != earlier.next?.number { return .started }
+        if hasAbandoned || (stream.next == nil && earlier.next != nil && stream.configNumber == earlier.configNumber) {
+            return .rolledBack
+        }
+        let isRelabelled = earlier.deployedLabel != stream.deployedLabel
+        return isRelabelled ? .relabelled : .unchanged
+    }
+
+    /// What deploying a text would do; nothing is recorded.
+    ///
+    /// - Parameter content: YAML.
+    /// - Returns: What becomes of each stream, and findings that would not prevent it.
+    /// - Throws: As ``deploy(_:versionLabel:)``.
+    package func preview(_ content: String) async throws -> (plan: DeploymentPlan, warnings: [ConfigDiagnostic]) {
+        let result = SyncConfig.parse(content, patternRefusal: patternRefusal)
+        guard let plan = result.plan else { throw SyncConfigDeploymentError.rejected(result.diagnostics) }
+        return (DeploymentPlan(plan, among: try await storage.streams()), result.diagnostics)
+    }
+
+    private func log(_ deployment: DeploymentPlan) {
+        if let reason = deployment.everythingIsRead {
+            logger.notice("All tables of the sync config are read", metadata: [LogKey.reason: "\(reason.rawValue)"])
+            return
+        }
+        for change in deployment.streams {
+            var metadata: Logger.Metadata = [
+                LogKey.syncStream: "\(change.stream)", LogKey.change: "\(change.outcome.rawValue)",
+                LogKey.reason: "\(change.reason)",
+            ]
+            if !change.tables.isEmpty { metadata[LogKey.tables] = .array(change.tables.map { "\($0)" }) }
+            logger.notice("What the deployment does with a stream", metadata: metadata)
+        }
     }
 
     private func metadata(of stream: ReplicationStream) -> Logger.Metadata {
         var metadata: Logger.Metadata = [LogKey.replicationStream: .stringConvertible(stream.id.rawValue)]
-        if let label = stream.versionLabel { metadata[LogKey.versionLabel] = "\(label)" }
+        if let label = stream.deployedLabel { metadata[LogKey.versionLabel] = "\(label)" }
         return metadata
     }
 
@@ -152,7 +193,7 @@ package final class SyncConfigDeployer: Sendable {
     package func reprocess() async throws -> ReplicationStream {
         try await order.withSlot {
             let streams = try await storage.streams()
-            if let other = streams.first(where: { $0.state == .processing }) {
+            if let other = streams.first(where: { $0.state == .processing || $0.next != nil }) {
                 throw SyncConfigDeploymentError.otherInProgress(other.id)
             }
             guard let active = streams.last(where: { $0.state.isServed }) else {

@@ -82,6 +82,14 @@ package enum LogKey {
     package static let replicationStream = "replication_stream"
     /// What operators call the version of the sync config.
     static let versionLabel = "version_label"
+    /// The number of the sync config in its replication stream.
+    static let configNumber = "config_number"
+    /// What a deployment does with a stream of the sync config: `kept`, `read` or `removed`.
+    static let change = "change"
+    /// Source tables that are read.
+    static let tables = "tables"
+    /// A stream of the sync config.
+    static let syncStream = "stream"
     /// A source table.
     package static let table = "table"
     /// A column of a source table.

@@ -3,7 +3,8 @@ package import NIOCore
 
 /// Ranges of IP addresses: those that a key set must not come from, or a database not have.
 ///
-/// A client that names a URL to a server can make the server ask services that only the server can reach; see `client_auth.jwks_reject_ip_ranges`.
+/// A client that names a URL to a server can make the server ask services that only the server can reach; see
+/// `client_auth.jwks_reject_ip_ranges`.
 package struct AddressRanges: Sendable, Hashable {
     private struct Range: Sendable, Hashable {
         var prefix: [UInt8]
@@ -118,8 +119,8 @@ extension SocketAddress {
     /// The 4 or 16 bytes of an IP address.
     fileprivate var addressBytes: [UInt8]? {
         switch self {
-        case .v4(let address): withUnsafeBytes(of: address.address.sin_addr, Array.init)
-        case .v6(let address): withUnsafeBytes(of: address.address.sin6_addr, Array.init)
+        case .v4(let address): unsafe withUnsafeBytes(of: address.address.sin_addr, Array.init)
+        case .v6(let address): unsafe withUnsafeBytes(of: address.address.sin6_addr, Array.init)
         case .unixDomainSocket: nil
         }
     }

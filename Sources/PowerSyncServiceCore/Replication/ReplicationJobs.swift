@@ -4,7 +4,8 @@
 /// PROCESSING, ACTIVE ──► replicate ──ends, or is stopped──► STOP ──► delete ──ends──► (none)
 /// ```
 ///
-/// A stream has one job at a time, so its data is not deleted before its writer has stopped.
+/// A stream has one job at a time, so its data is not deleted before its writer has stopped. A job of replication is stopped, and another
+/// one is started, when rows are to be evaluated for other configs.
 struct ReplicationJobs {
     /// What a job does.
     enum Kind: Sendable {
@@ -29,7 +30,7 @@ struct ReplicationJobs {
         var stopped: [ChangeSignal] = []
     }
 
-    private var running: [ReplicationStreamID: (kind: Kind, stop: ChangeSignal)] = [:]
+    private var running: [ReplicationStreamID: (kind: Kind, configs: [Int64], stop: ChangeSignal)] = [:]
 
     /// Whether a stream is replicated.
     var isReplicating: Bool { running.values.contains { $0.kind == .replicate } }
@@ -47,15 +48,17 @@ struct ReplicationJobs {
                 changes.started.append(start(.delete, stream))
             }
         }
-        let replicated = Set(streams.filter(\.state.isReplicated).map(\.id))
-        let outdated = running.filter { $0.value.kind == .replicate && !replicated.contains($0.key) }
+        let replicated = Dictionary(
+            uniqueKeysWithValues: streams.filter(\.state.isReplicated).map { ($0.id, $0.writtenConfigs) }
+        )
+        let outdated = running.filter { $0.value.kind == .replicate && replicated[$0.key] != $0.value.configs }
         changes.stopped = outdated.map(\.value.stop)
         return changes
     }
 
     private mutating func start(_ kind: Kind, _ stream: ReplicationStream) -> Job {
         let stop = ChangeSignal()
-        running[stream.id] = (kind, stop)
+        running[stream.id] = (kind, stream.writtenConfigs, stop)
         return Job(kind: kind, stream: stream, stop: stop)
     }
 

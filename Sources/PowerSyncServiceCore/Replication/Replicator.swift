@@ -164,6 +164,7 @@ package struct Replicator: Service {
                 statistics: statistics,
                 logger: logger,
                 now: now,
+                clock: clock,
                 didCommit: { report(.written, id) },
                 didActivate: {
                     streamsChanged.advance()

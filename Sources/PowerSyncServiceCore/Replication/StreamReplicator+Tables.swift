@@ -20,7 +20,7 @@ extension StreamReplicator {
         progress: inout Progress
     ) async throws -> FoundTables {
         let followed = progress.position
-        var tables = FoundTables(described: try await source.tables(for: stream.plan))
+        var tables = FoundTables(described: try await source.tables(for: stream.writtenPlan))
         var kept: Set<String> = []
         var obstacles: [TableObstacle] = []
         for descriptor in tables.described {
@@ -86,9 +86,11 @@ extension StreamReplicator {
         // They are gone now, and the stream may be long before: what took them away may have put their rows elsewhere.
         if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(after: followed)) }
         for outdated in dropped {
-            let changes = described.filter { $0.name == outdated.descriptor.name }
-                .flatMap { $0.changes(since: outdated.descriptor) }
-            var metadata: Logger.Metadata = [LogKey.table: "\(outdated.descriptor.name)"]
+            let earlier = outdated.descriptor
+            let changes = described
+                .filter { $0.name == earlier.name && (!$0.sharesName || $0.relationID == earlier.relationID) }
+                .flatMap { $0.changes(since: earlier) }
+            var metadata: Logger.Metadata = [LogKey.table: "\(earlier.name)"]
             if !changes.isEmpty { metadata[LogKey.changed] = "\(changes.joined(separator: ", "))" }
             logger.notice(
                 "A table of the source is gone or has another form: its rows are removed",
@@ -106,7 +108,8 @@ extension StreamReplicator {
         with writer: inout any BucketStorageWriter,
         followed: SourcePosition
     ) async throws {
-        let missing = tables.filter { !$0.isSnapshotDone }
+        // What only the next config reads is read while changes are followed.
+        let missing = tables.filter { !$0.isSnapshotDone && stream.plan.readsTable($0.descriptor.name) }
         for table in missing {
             let rows: Int
             do {

@@ -34,6 +34,8 @@ struct StreamReplicator {
     let touch: @Sendable () -> Void
     /// The seconds since 1970.
     private let now: @Sendable () -> Double
+    /// Measures the pause before a table that cannot be read is tried again.
+    let clock: any Clock<Duration>
 
     let rejections: RejectionLog
     let statistics: ReplicationStatistics
@@ -46,6 +48,7 @@ struct StreamReplicator {
         statistics: ReplicationStatistics,
         logger: Logger,
         now: @escaping @Sendable () -> Double,
+        clock: any Clock<Duration>,
         didCommit: @escaping @Sendable () -> Void,
         didActivate: @escaping @Sendable () -> Void,
         didLeaveOut: @escaping @Sendable ([TableObstacle]) -> Void,
@@ -56,6 +59,7 @@ struct StreamReplicator {
         self.source = source
         self.statistics = statistics
         self.now = now
+        self.clock = clock
         self.didCommit = didCommit
         self.didActivate = didActivate
         self.didLeaveOut = didLeaveOut
@@ -70,7 +74,10 @@ struct StreamReplicator {
     ///
     /// - Throws: Errors of the source or the storage. Calling again goes on.
     func run() async throws -> Outcome {
-        defer { statistics.didStop(stream.id, at: now()) }
+        defer {
+            statistics.didEndTransaction(of: stream.id)
+            statistics.didStop(stream.id, at: now())
+        }
         do {
             return try await storage.withWriter(of: stream.id) { try await replicate(with: &$0) }
         } catch let error as BucketStorageError where error.code == .unknownStream {
@@ -117,6 +124,7 @@ struct StreamReplicator {
                 try await source.warn(about: stream)
                 let tables = try await resolveTables(&writer, progress: &progress)
                 try await copy(tables.read, with: &writer, followed: position)
+                progress.fill = fill(of: tables.read)
                 if let outcome = try await follow(tables, with: &writer, progress: &progress) { return outcome }
             } catch let error as ReplicationSourceError where error.code == .tablesChanged {
                 // Rows of the old tables that are saved but not flushed belong to a transaction that is read again.
@@ -144,8 +152,14 @@ struct StreamReplicator {
         /// The tables of the plan that cannot be read, with the reason; `nil` before the first look.
         var obstacles: [TableObstacle]?
         var lag = ReplicationLag()
+        /// What is still to be read for the next config; `nil` when there is none, or it has everything.
+        var fill: ConfigFill?
+        /// The number of the config that clients are served since a checkpoint; `nil` for that of the stream as it was found.
+        var servedConfig: Int64?
         /// How many changes of the transaction that is being read have come.
         var changesOfTransaction = 0
+        /// When it was committed, in seconds since 1970.
+        var transactionCommittedAt = 0.0
 
         /// Whether the rows that were read show nothing that is after a position: a checkpoint can be made there, and perhaps not
         /// later, because the transaction that follows has rows read again.
@@ -175,11 +189,19 @@ struct StreamReplicator {
             of: stream.sourceHandle,
             after: progress.position,
             tables: writer.sourceTables.filter { table in tables.read.contains { $0.id == table.id } },
-            plan: stream.plan
+            plan: stream.writtenPlan
         ) { reader in
             // A table that appeared before the reader was opened would not be noticed by it.
-            guard try await source.tables(for: stream.plan) == tables.described else { return nil }
-            return try await follow(reader, byRelation, with: &writer, progress: &progress)
+            guard try await source.tables(for: stream.writtenPlan) == tables.described else { return nil }
+            guard let fill = progress.fill else {
+                return try await follow(reader, byRelation, with: &writer, progress: &progress)
+            }
+            let history = progress.position.history
+            return try await withThrowingTaskGroup(of: Void.self) { group in
+                defer { group.cancelAll() }
+                group.addTask { await read(for: fill, in: history) }
+                return try await follow(reader, byRelation, with: &writer, progress: &progress)
+            }
         }
     }
 
@@ -199,6 +221,7 @@ struct StreamReplicator {
                 async let next = Self.step(rest)
                 let lastCommit = messages.indexOfLastCommit
                 for (index, message) in messages.enumerated() {
+                    progress.fill?.note(message)
                     switch message {
                     case .changes(let changes, let relationID):
                         didRead(changes.count, &progress)
@@ -211,7 +234,8 @@ struct StreamReplicator {
                         try await save(updates, of: table, with: &writer, progress: &progress)
                     case .begin(let lsn, let committedAt):
                         writer.beginTransaction(endingAt: lsn)
-                        progress.changesOfTransaction = 0
+                        endTransaction(&progress)
+                        progress.transactionCommittedAt = committedAt
                         progress.lag.didBegin(committedAt: committedAt)
                     case .truncate(let relationID):
                         if let table = tables[relationID] { try await writer.truncate(table, touch: touch) }
@@ -219,8 +243,10 @@ struct StreamReplicator {
                         progress.isAwaited = true
                     case .commit(let lsn) where index < lastCommit && !progress.hasPassedRows(by: lsn):
                         // The transactions that follow are here already: one checkpoint shows all of them.
+                        endTransaction(&progress)
                         statistics.didCommit()
                     case .commit(let lsn):
+                        endTransaction(&progress)
                         if let outcome = try await commit(lsn, with: &writer, progress: &progress) { return outcome }
                     case .tablesChanged:
                         return nil
@@ -230,6 +256,7 @@ struct StreamReplicator {
                     progress.lag.didCatchUp(silence: reader.silence)
                     try await acknowledgeLast(with: &writer, progress: &progress)
                 }
+                if let fill = progress.fill { try await save(fill, with: &writer, progress: &progress) }
                 if progress.isActive {
                     let now = now()
                     statistics.recordLag(progress.lag.seconds(at: now), of: stream.id, at: now)
@@ -244,16 +271,30 @@ struct StreamReplicator {
 
     /// After how many changes of one transaction the log says how far it is.
     private static let largeTransaction = 100_000
+    /// After how many the status does.
+    static let shownTransaction = 10_000
 
     /// Says how far a large transaction is: clients get nothing of it before its end.
     private func didRead(_ changes: Int, _ progress: inout Progress) {
         let before = progress.changesOfTransaction
         progress.changesOfTransaction += changes
+        if progress.changesOfTransaction >= Self.shownTransaction {
+            statistics.didRead(
+                progress.changesOfTransaction,
+                ofTransactionAt: progress.transactionCommittedAt,
+                by: stream.id
+            )
+        }
         guard before / Self.largeTransaction < progress.changesOfTransaction / Self.largeTransaction else { return }
         logger.notice(
             "A large transaction of the source is being read",
             metadata: [LogKey.rows: .stringConvertible(progress.changesOfTransaction)]
         )
+    }
+
+    private func endTransaction(_ progress: inout Progress) {
+        if progress.changesOfTransaction >= Self.shownTransaction { statistics.didEndTransaction(of: stream.id) }
+        progress.changesOfTransaction = 0
     }
 
     /// Reads changes.
@@ -315,6 +356,14 @@ struct StreamReplicator {
         // a power failure does not take back.
         if source.wantsAcknowledgement(of: lsn, by: stream.sourceHandle) {
             try await acknowledge(with: &writer, progress: &progress)
+        }
+        if checkpoint.configNumber != progress.servedConfig ?? stream.configNumber {
+            progress.servedConfig = checkpoint.configNumber
+            logger.notice(
+                "Clients are served the next sync config from now on",
+                metadata: [LogKey.configNumber: .stringConvertible(checkpoint.configNumber)]
+            )
+            didActivate()
         }
         guard !progress.isActive else { return nil }
         progress.isActive = true

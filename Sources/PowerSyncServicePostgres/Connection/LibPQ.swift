@@ -8,7 +8,8 @@ import PowerSyncServiceCore
 ///
 /// Every wait ends when ``interrupt()`` was called, from any thread, or its time is up; then the connection is of no use.
 ///
-/// `@safe`: the connection of libpq is made and freed here, is `nil` once it is freed, and libpq takes `nil` for a connection that is closed.
+/// `@safe`: the connection of libpq is made and freed here, is `nil` once it is freed, and libpq takes `nil` for a connection that
+/// is closed.
 @safe final class LibPQ: @unchecked Sendable {
     // @unchecked: the owner calls everything but `interrupt()` from one serial queue; what that touches has locks.
 

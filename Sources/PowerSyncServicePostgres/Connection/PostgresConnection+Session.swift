@@ -2,7 +2,8 @@
 extension PostgresConnection {
     /// The setting that a session is known by.
     ///
-    /// Each connection begins with a ``token`` of its own in it, together with the other settings. Where another token is, or none, nothing holds that was set or locked before.
+    /// Each connection begins with a ``token`` of its own in it, together with the other settings. Where another token is, or none,
+    /// nothing holds that was set or locked before.
     static let tokenName = "powersync.session"
     /// What the session says of itself, as an expression of SQL.
     static let sessionToken = "current_setting('\(tokenName)', true)"

@@ -12,7 +12,7 @@ extension PostgresBucketStorage {
     package func follow(_ look: @escaping @Sendable (StorageLook) -> Void) async throws {
         var isLost = false
         // What has changed while there was no connection is seen with the first look of the next one.
-        var known: [ReplicationStreamID: ReplicationStream.State]?
+        var known: [ReplicationStreamID: FollowedStream]?
         while true {
             do {
                 try await followOnce(&known) { news in
@@ -41,7 +41,7 @@ extension PostgresBucketStorage {
 
     /// Follows on one connection, until that is lost.
     private func followOnce(
-        _ known: inout [ReplicationStreamID: ReplicationStream.State]?,
+        _ known: inout [ReplicationStreamID: FollowedStream]?,
         _ look: (StorageLook) -> Void
     ) async throws {
         let connection = try await PostgresConnection.open(settings.connection, settings: schema.sessionSettings)
@@ -95,12 +95,12 @@ extension PostgresBucketStorage {
     /// - Throws: ``BucketStorageError`` with code `otherStorage` when the storage is not the one that was opened, or goes back.
     private func read(
         on connection: PostgresConnection
-    ) async throws -> (StorageCheckpoint?, streams: [ReplicationStreamID: ReplicationStream.State]) {
+    ) async throws -> (StorageCheckpoint?, streams: [ReplicationStreamID: FollowedStream]) {
         let published = feed.current
         return try await noticingOtherStorages {
             try await connection.statements("looking for checkpoints", in: schema) { [self] db in
                 let records = try PostgresStreamTables(db, in: schema).records(in: ReplicationStream.State.withData)
-                let states = Dictionary(uniqueKeysWithValues: records.map { ($0.id, $0.state) })
+                let states = Dictionary(uniqueKeysWithValues: records.map { ($0.id, FollowedStream($0)) })
                 return (try publishedCheckpoint(after: published, db), states)
             }
         }
@@ -152,6 +152,17 @@ extension PostgresBucketStorage {
         try await ask("reading where the storage is") { db in
             try db.one(DatabaseID.query) { DatabaseID(rawValue: try $0.text(0)) }
         }
+    }
+}
+
+/// What processes have to know of a stream.
+private struct FollowedStream: Equatable {
+    let state: ReplicationStream.State
+    let configs: StreamConfig.Version
+
+    init(_ record: StreamRecord) {
+        state = record.state
+        configs = record.configs
     }
 }
 

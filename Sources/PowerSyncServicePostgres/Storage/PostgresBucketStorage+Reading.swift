@@ -6,7 +6,7 @@ package import PowerSyncServiceCore
 /// Reading at a checkpoint (docs/service.md "Reading buckets").
 extension PostgresBucketStorage {
     package func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence {
-        feed.checkpoints(of: stream.id)
+        feed.checkpoints(of: stream.serving)
     }
 
     /// The most op ids between two checkpoints that are looked through.

@@ -10,7 +10,7 @@ extension PostgresBucketStorage: StreamTableStorage {
         // What another process has published this one may not have noticed yet, and a client may come from there.
         if let newest = try await newestCheckpoint() { feed.publish(newest) }
         guard let checkpoint = feed.current else { return nil }
-        return ActiveReplicationStream(plan: try await config(of: checkpoint.streamID).plan, checkpoint: checkpoint)
+        return try await served(at: checkpoint)
     }
 
     package func streams() async throws -> [ReplicationStream] {

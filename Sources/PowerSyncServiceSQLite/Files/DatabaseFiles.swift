@@ -53,9 +53,8 @@ final class DatabaseFiles: Sendable {
 
     /// Looks at the files.
     ///
-    /// Reads the heads of the frames that are new in `-wal`, and nothing of the other two: to close one of them would give up the locks that
-    /// SQLite has on it.
-    /// It waits for the disk: a running service calls it through `BlockingWork`.
+    /// Reads the heads of the frames that are new in `-wal`, and nothing of the other two: to close one of them would give up the
+    /// locks that SQLite has on it. It waits for the disk: a running service calls it through `BlockingWork`.
     ///
     /// - Throws: `FileProblem`.
     func check() throws(FileProblem) {
@@ -86,7 +85,7 @@ final class DatabaseFiles: Sendable {
             guard state.identities[suffix, default: status.identity] == status.identity else {
                 return (FileProblem(file, "was replaced by another one"), nil)
             }
-            guard access(file, W_OK) == 0 else { return (FileProblem(file, "cannot be written any more"), nil) }
+            guard unsafe access(file, W_OK) == 0 else { return (FileProblem(file, "cannot be written any more"), nil) }
             let isShorter = status.length < state.lengths[suffix] ?? 0
             state.identities[suffix] = status.identity
             state.lengths[suffix] = status.length

@@ -17,7 +17,7 @@ final class FileLock: Sendable {
     /// - Throws: `POSIXError` when the file cannot be opened.
     static func acquire(path: String) throws -> FileLock? {
         PrivateFiles.createFile(at: path)
-        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, PrivateFiles.fileMode)
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, PrivateFiles.fileMode)
         guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
             close(descriptor)

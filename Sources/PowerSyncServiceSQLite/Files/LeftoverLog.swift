@@ -31,8 +31,9 @@ struct LeftoverLog {
 
     /// Checks that the log is one of the database.
     ///
-    /// The log is read when the database was changed after it. If some of its pages are not in the database, the process may have been killed
-    /// before it copied them, and the database may only have got another owner, name or date: then SQLite checks all of it as it reads it.
+    /// The log is read when the database was changed after it. If some of its pages are not in the database, the process may have
+    /// been killed before it copied them, and the database may only have got another owner, name or date: then SQLite checks all of
+    /// it as it reads it.
     ///
     /// - Throws: `FileProblem` when the database is another one.
     func checkThatItBelongsToTheDatabase() throws(FileProblem) {
@@ -50,13 +51,13 @@ struct LeftoverLog {
         )
     }
 
-    /// Whether the database has all pages of the log, as far as it is long enough; also when nothing is committed in the log, or a file cannot
-    /// be read.
+    /// Whether the database has all pages of the log, as far as it is long enough; also when nothing is committed in the log, or a
+    /// file cannot be read.
     private var areAllPagesInDatabase: Bool {
-        let log = open(path + "-wal", O_RDONLY | O_CLOEXEC)
+        let log = unsafe open(path + "-wal", O_RDONLY | O_CLOEXEC)
         guard log >= 0 else { return true }
         defer { close(log) }
-        let database = open(path, O_RDONLY | O_CLOEXEC)
+        let database = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard database >= 0 else { return true }
         // This process has no locks on it that could be lost.
         defer { close(database) }

@@ -56,7 +56,7 @@ package final class WriteAheadLog: Sendable {
     /// The bytes of the WAL.
     var bytes: Int {
         // Two system calls; Foundation looks up the name of the owner, too. SQLite has no locks on this file to lose.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return 0 }
         defer { close(descriptor) }
         return Int(lseek(descriptor, 0, SEEK_END))

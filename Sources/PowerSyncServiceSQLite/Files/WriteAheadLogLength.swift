@@ -26,7 +26,7 @@ struct WriteAheadLogLength {
     /// - Parameter path: The log. SQLite has no locks on it that could be lost.
     /// - Returns: Whether everything is there that was there at the last look, and nothing was written behind a gap.
     mutating func look(at path: String) -> Bool {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return true }
         defer { close(descriptor) }
         var head = Self.read(Self.headBytes, at: 0, of: descriptor)
@@ -70,8 +70,8 @@ struct WriteAheadLogLength {
 
     /// Bytes of a file; `nil` when they are not all there.
     static func read(_ count: Int, at offset: Int64, of descriptor: CInt) -> [UInt8]? {
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, length in
-            length = max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, length in
+            length = unsafe max(0, pread(descriptor, buffer.baseAddress, count, off_t(offset)))
         }
         return bytes.count == count ? bytes : nil
     }

@@ -32,7 +32,7 @@ struct DataFolder {
         var ancestor = folder.standardizedFileURL
         var isFolder: ObjCBool = false
         // Without a slash at the end: with one, a file is nothing.
-        while !FileManager.default.fileExists(atPath: ancestor.path, isDirectory: &isFolder),
+        while unsafe !FileManager.default.fileExists(atPath: ancestor.path, isDirectory: &isFolder),
             ancestor.pathComponents.count > 1
         {
             ancestor.deleteLastPathComponent()

@@ -90,15 +90,15 @@ extension PreparedStatement {
         case .integer: .integer(integer(at: column))
         case .real: .real(double(at: column))
         case .text: .text(string(at: column) ?? "")
-        case .blob: .blob(Array(blob(at: column)))
+        case .blob: unsafe .blob(Array(blob(at: column)))
         case .null: .null
         }
     }
 
     /// Whether a value is what Swift would make of it: a text need not be UTF-8.
     func isReadable(at column: CInt) -> Bool {
-        guard storageClass(at: column) == .text, let bytes = text(at: column) else { return true }
-        return String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
+        guard storageClass(at: column) == .text, let bytes = unsafe text(at: column) else { return true }
+        return unsafe String(decoding: bytes, as: UTF8.self).utf8.elementsEqual(bytes)
     }
 
     /// A row made of consecutive columns.
@@ -113,7 +113,7 @@ extension PreparedStatement {
         case .integer(let integer): bind(integer, at: index)
         case .real(let number): bind(number, at: index)
         case .text(let text): bind(text, at: index)
-        case .blob(let bytes): _ = bytes.withUnsafeBytes { bind(blob: $0, at: index, .copied) }
+        case .blob(let bytes): bind(blob: bytes, at: index)
         }
     }
 }

@@ -24,7 +24,7 @@ struct EmbeddedKey: Sendable {
         values = columns.map { column in
             let column = CInt(column)
             if statement.isReadable(at: column) { return .readable(statement.value(at: column)) }
-            return .text(statement.text(at: column).map { Array($0) } ?? [])
+            return unsafe .text(statement.text(at: column).map { unsafe Array($0) } ?? [])
         }
     }
 
@@ -39,7 +39,8 @@ struct EmbeddedKey: Sendable {
         for (index, value) in values.enumerated() {
             switch value {
             case .readable(let value): statement.bind(value, at: CInt(index + 1))
-            case .text(let bytes): _ = bytes.withUnsafeBytes { statement.bind(text: $0, at: CInt(index + 1), .copied) }
+            case .text(let bytes):
+                statement.bind(text: bytes, at: CInt(index + 1))
             }
         }
     }

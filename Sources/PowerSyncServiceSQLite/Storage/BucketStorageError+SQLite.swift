@@ -17,7 +17,7 @@ extension BucketStorageError {
     static func cannotOpen(_ path: String, _ error: POSIXError) -> BucketStorageError {
         BucketStorageError(
             .cannotOpen,
-            "The bucket storage at \(path) cannot be opened: \(String(cString: strerror(error.code.rawValue))).",
+            unsafe "The bucket storage at \(path) cannot be opened: \(String(cString: strerror(error.code.rawValue))).",
             underlyingError: error
         )
     }

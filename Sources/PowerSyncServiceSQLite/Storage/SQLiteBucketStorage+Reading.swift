@@ -7,7 +7,7 @@ package import PowerSyncServiceCore
 /// Reading at a checkpoint (docs/service.md "Reading buckets").
 extension SQLiteBucketStorage {
     package func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence {
-        feed.checkpoints(of: stream.id)
+        feed.checkpoints(of: stream.serving)
     }
 
     package func changes(
@@ -57,7 +57,7 @@ extension SQLiteBucketStorage {
                 while try statement.step() {
                     let rows: [ParameterRow]
                     do {
-                        rows = try StoredValues.decodeParameterRows(statement.blob(at: 0))
+                        rows = try unsafe StoredValues.decodeParameterRows(statement.blob(at: 0))
                     } catch {
                         throw BucketStorageError(
                             .corrupted,

@@ -10,7 +10,7 @@ package import PowerSyncServiceCore
 extension SQLiteBucketStorage: StreamTableStorage {
     package func activeStream() async throws -> ActiveReplicationStream? {
         guard let checkpoint = feed.current else { return nil }
-        return ActiveReplicationStream(plan: try await config(of: checkpoint.streamID).plan, checkpoint: checkpoint)
+        return try await served(at: checkpoint)
     }
 
     package func streams() async throws -> [ReplicationStream] {

@@ -47,7 +47,7 @@ package struct SQLiteStorageMaintenance: StorageMaintenance {
             if !migrates { try storedVersion().checkUse(place, migrates: false) }
             return
         }
-        guard access(folder, W_OK) == 0 else {
+        guard unsafe access(folder, W_OK) == 0 else {
             throw BucketStorageError.cannotOpen(place, POSIXError(POSIXErrorCode(rawValue: errno) ?? .EACCES))
         }
         // A lock that was never taken has no file; looking must not make one.

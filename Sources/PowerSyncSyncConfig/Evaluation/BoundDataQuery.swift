@@ -51,6 +51,8 @@ final class BoundDataQuery: Sendable {
 final class BoundIndex: Sendable {
     /// Its position in the plan.
     let id: ParameterIndex.ID
+    /// What its lookups begin with.
+    private let scope: ParameterIndex.ID
     private let functions: [TableFunction]
     private let filters: [PlanExpression]
     private let keys: [PlanExpression]
@@ -60,6 +62,7 @@ final class BoundIndex: Sendable {
     /// Binds an index.
     init(_ index: ParameterIndex, id: ParameterIndex.ID, binding: RowBinding) {
         self.id = id
+        scope = index.scope ?? id
         functions = index.functions.bound(to: binding)
         filters = index.filters.bound(to: binding)
         keys = index.keys.bound(to: binding)
@@ -107,7 +110,7 @@ final class BoundIndex: Sendable {
         guard try filters.hold(in: input), let key = try keys.keyValues(in: input),
             let values = try outputs.outputValues(in: input, keepsNull: keepsNull)
         else { return nil }
-        return (ParameterLookup(scope: id, key: key), ParameterRow(values: values))
+        return (ParameterLookup(scope: scope, key: key), ParameterRow(values: values))
     }
 }
 

@@ -20,7 +20,7 @@ struct PreparedQuerier: Sendable {
 
     /// A lookup in a parameter index with its inputs.
     struct IndexLookup: Sendable {
-        /// The parameter index.
+        /// The scope of the parameter index.
         var scope: ParameterIndex.ID
         /// The number of values that a row of the index has.
         var outputCount: Int
@@ -109,7 +109,7 @@ struct PreparedQuerier: Sendable {
             let index = plan.parameterIndexes[id.rawValue]
             return .index(
                 IndexLookup(
-                    scope: id,
+                    scope: plan.scope(of: id),
                     outputCount: index.outputs.count,
                     table: index.table.description,
                     inputs: inputs

@@ -1,7 +1,7 @@
 /// Turns rows of a source table into entries of an index that takes the place of a subquery
 /// (docs/sync-config.md "The plan").
 ///
-/// The scope of an index, which is part of every ``ParameterLookup``, is its position in the plan.
+/// The scope of an index is part of every ``ParameterLookup``.
 package struct ParameterIndex: Sendable, Hashable, Codable {
     /// The tables that are read.
     package var table: TablePattern
@@ -17,7 +17,15 @@ package struct ParameterIndex: Sendable, Hashable, Codable {
     package var outputs: [PlanExpression]
     /// Whether outputs may be `NULL`, as in legacy parameter queries; otherwise such a row is left out.
     package var keepsNull: Bool
+    /// The scope, if it is not the position in the plan: entries of an index that an earlier config had, too, keep theirs
+    /// (``PlanContinuation``).
+    package var scope: ParameterIndex.ID?
 
     /// The position of an index in a plan.
     package typealias ID = PlanID<ParameterIndex>
+}
+
+extension SyncPlan {
+    /// What lookups in an index begin with.
+    func scope(of index: ParameterIndex.ID) -> ParameterIndex.ID { parameterIndexes[index].scope ?? index }
 }

@@ -18,6 +18,8 @@ struct PlanValidation {
             try validate(index.filters + index.keys + index.outputs, functions: index.functions.count)
             try validate(index.functions.map(\.argument), functions: 0)
         }
+        let scopes = plan.parameterIndexes.indices.map { plan.scope(of: ParameterIndex.ID(rawValue: $0)) }
+        guard Set(scopes).count == scopes.count else { throw .corrupted("two parameter indexes share their entries") }
         for stream in plan.streams {
             for querier in stream.queriers { try validate(querier, of: stream.name) }
         }

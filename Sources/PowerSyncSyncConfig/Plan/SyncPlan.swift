@@ -21,7 +21,7 @@ package struct SyncPlan: Sendable, Equatable {
     /// The schema of tables that the config names without one.
     ///
     /// Not stored: the source decides when a plan is loaded.
-    package var defaultSchema = "main"
+    package var defaultSchema: String
 
     /// For each evaluator, the names of the bucket definitions that contain it.
     let bucketNames: [[String]]
@@ -48,13 +48,15 @@ package struct SyncPlan: Sendable, Equatable {
         parameterIndexes: [ParameterIndex],
         buckets: [BucketDefinition],
         streams: [Stream],
-        valueOptions: SourceValueOptions = SourceValueOptions()
+        valueOptions: SourceValueOptions = SourceValueOptions(),
+        defaultSchema: String = "main"
     ) {
         self.evaluators = evaluators
         self.parameterIndexes = parameterIndexes
         self.buckets = buckets
         self.streams = streams
         self.valueOptions = valueOptions
+        self.defaultSchema = defaultSchema
         var bucketNames = [[String]](repeating: [], count: evaluators.count)
         for bucket in buckets {
             for evaluator in bucket.evaluators {

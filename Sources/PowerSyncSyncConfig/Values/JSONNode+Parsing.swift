@@ -8,7 +8,7 @@ extension JSONNode {
     init?(parsing text: String) {
         var text = text
         let node = text.withUTF8 { bytes -> JSONNode? in
-            var reader = JSONNodeReader(bytes: bytes)
+            var reader = unsafe JSONNodeReader(bytes: bytes)
             return reader.document()
         }
         guard let node else { return nil }
@@ -17,7 +17,9 @@ extension JSONNode {
 }
 
 /// Reads JSON by recursive descent; `nil` stands for a syntax error.
-private struct JSONNodeReader {
+///
+/// `@safe`: it reads below the number of bytes, and lives inside the closure that lends them.
+@safe private struct JSONNodeReader {
     let bytes: UnsafeBufferPointer<UInt8>
     var position = 0
     var depth = 0
@@ -25,10 +27,10 @@ private struct JSONNodeReader {
     mutating func document() -> JSONNode? {
         guard let node = value() else { return nil }
         skipSpace()
-        return position == bytes.count ? node : nil
+        return unsafe position == bytes.count ? node : nil
     }
 
-    private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
+    private var next: UInt8? { unsafe position < bytes.count ? bytes[position] : nil }
 
     private mutating func skipSpace() {
         while let byte = next, byte == 0x20 || byte == 0x0a || byte == 0x0d || byte == 0x09 { position += 1 }
@@ -88,8 +90,10 @@ private struct JSONNodeReader {
 
     private mutating func literal(_ text: StaticString, _ node: JSONNode) -> JSONNode? {
         let end = position + text.utf8CodeUnitCount
-        guard end <= bytes.count else { return nil }
-        for offset in 0..<text.utf8CodeUnitCount where bytes[position + offset] != text.utf8Start[offset] { return nil }
+        guard unsafe end <= bytes.count else { return nil }
+        for offset in 0..<text.utf8CodeUnitCount where unsafe bytes[position + offset] != text.utf8Start[offset] {
+            return nil
+        }
         position = end
         return node
     }
@@ -116,7 +120,7 @@ private struct JSONNodeReader {
             if next == UInt8(ascii: "-") || next == UInt8(ascii: "+") { position += 1 }
             guard digits() else { return nil }
         }
-        let text = String(decoding: bytes[start..<position], as: UTF8.self)
+        let text = unsafe String(decoding: bytes[start..<position], as: UTF8.self)
         return isInteger ? .integer(text) : Double(text).map(JSONNode.real)
     }
 
@@ -126,9 +130,9 @@ private struct JSONNodeReader {
         while let byte = next, byte != UInt8(ascii: "\""), byte != UInt8(ascii: "\\"), byte >= 0x20 { position += 1 }
         if next == UInt8(ascii: "\"") {
             defer { position += 1 }
-            return String(decoding: bytes[start..<position], as: UTF8.self)
+            return unsafe String(decoding: bytes[start..<position], as: UTF8.self)
         }
-        var text = Array(bytes[start..<position])
+        var text = unsafe Array(bytes[start..<position])
         while let byte = next {
             position += 1
             switch byte {
@@ -162,8 +166,9 @@ private struct JSONNodeReader {
 
     /// The character of a code unit, together with the escape that follows if they are a surrogate pair.
     private mutating func scalar(from unit: UInt32) -> Unicode.Scalar {
-        if (0xd800..<0xdc00).contains(unit), position + 1 < bytes.count, bytes[position] == UInt8(ascii: "\\"),
-            bytes[position + 1] == UInt8(ascii: "u")
+        if (0xd800..<0xdc00).contains(unit), unsafe position + 1 < bytes.count,
+            unsafe bytes[position] == UInt8(ascii: "\\"),
+            unsafe bytes[position + 1] == UInt8(ascii: "u")
         {
             let start = position
             position += 2
@@ -176,10 +181,12 @@ private struct JSONNodeReader {
     }
 
     private mutating func codeUnit() -> UInt32? {
-        guard position + 4 <= bytes.count else { return nil }
+        guard unsafe position + 4 <= bytes.count else { return nil }
         var value: UInt32 = 0
         for offset in 0..<4 {
-            guard let digit = UInt32(String(UnicodeScalar(bytes[position + offset])), radix: 16) else { return nil }
+            guard let digit = unsafe UInt32(String(UnicodeScalar(bytes[position + offset])), radix: 16) else {
+                return nil
+            }
             value = value << 4 | digit
         }
         position += 4

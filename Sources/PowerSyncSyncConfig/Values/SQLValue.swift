@@ -97,7 +97,7 @@ extension SQLValue: Hashable {
     /// Hashes the bytes of a text; `String` itself hashes its normalised form, which is slower and not what `==` is.
     static func hash(_ text: String, into hasher: inout Hasher) {
         var text = text
-        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        text.withUTF8 { unsafe hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         hasher.combine(0xff as UInt8)
     }
 }

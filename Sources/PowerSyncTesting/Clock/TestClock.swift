@@ -47,7 +47,7 @@ public final class TestClock: Clock, Sendable {
         var now = Instant(offset: .zero)
         var lastID: UInt64 = 0
         var sleepers: [Sleeper] = []
-        /// The delays of timers that nobody has asked for with `nextTimerScheduled()`.
+        /// The delays of timers that were not asked for with `nextTimerScheduled()`.
         var scheduled: [Duration] = []
     }
 
@@ -124,7 +124,7 @@ public final class TestClock: Clock, Sendable {
         }
     }
 
-    /// Moves the clock and wakes everybody whose time has come, the earliest first.
+    /// Moves the clock and wakes all sleepers whose time has come, the earliest first.
     public func advance(by duration: Duration) {
         let due = state.withLockedValue { state -> [Sleeper] in
             let now = state.now.advanced(by: duration)
@@ -138,7 +138,7 @@ public final class TestClock: Clock, Sendable {
         }
     }
 
-    /// Waits until somebody sleeps, and returns for how long.
+    /// Waits until a task sleeps, and returns for how long.
     ///
     /// Every timer is returned once, in order.
     ///
@@ -150,9 +150,9 @@ public final class TestClock: Clock, Sendable {
         }
     }
 
-    /// Waits until somebody sleeps who is to be woken exactly this much later.
+    /// Waits until a task sleeps that is to be woken exactly this much later.
     ///
-    /// Returns at once when somebody does.
+    /// Returns at once when one does.
     ///
     /// - Parameters:
     ///   - delay: The time from now until the timer.
@@ -167,7 +167,7 @@ public final class TestClock: Clock, Sendable {
         }
     }
 
-    /// How long those who sleep still have to wait, the shortest time first.
+    /// How long the sleepers still have to wait, the shortest time first.
     public var pendingTimers: [Duration] {
         state.withLockedValue { state in
             state.sleepers.map { state.now.duration(to: $0.deadline) }.sorted()

@@ -7,7 +7,7 @@ extension FakeService {
     typealias FaultID = Int
     /// The number of a connection: what a client has between `connect()` and its end.
     typealias ConnectionID = Int
-    /// The number of a sync stream.
+    /// The number of a connection.
     typealias StreamID = Int
 
     struct State {

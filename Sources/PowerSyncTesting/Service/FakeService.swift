@@ -31,7 +31,7 @@ import PowerSyncAuth
 /// Time stands still: clients try again what has failed when a fault ends, when an answer to uploads changes, with ``retry()``, or when
 /// the test moves the ``clock``.
 ///
-/// A service lives as long as somebody holds it, a client included that is connected to it. Services of one process know nothing of
+/// A service lives as long as it has an owner, a client included that is connected to it. Services of one process know nothing of
 /// each other.
 public final class FakeService: Sendable {
     /// The clock of the service and of the clients that are connected to it.
@@ -49,7 +49,7 @@ public final class FakeService: Sendable {
     let signer: SyncTokenSigner
     let now: @Sendable () -> Date
     let state = NIOLockedValueBox(State())
-    /// Fired after every change that somebody may wait for.
+    /// Fired after every change that may be waited for.
     let changes = Signal()
     /// Tells sessions of checkpoints.
     private let dispatching = NIOLockedValueBox<Task<Void, Never>?>(nil)

@@ -4,7 +4,7 @@ import PowerSync
 import PowerSyncProtocol
 import PowerSyncServiceCore
 
-/// A sync stream of a ``FakeService``, in the hands of the client.
+/// A connection of a ``FakeService``, in the hands of the client.
 ///
 /// It owns two tasks: the session, and its keepalives. Dropping the stream ends them.
 final class InProcessLineStream: SyncLineStream {

@@ -13,6 +13,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     struct Stream {
         var record: StreamRecord
         var config: StreamConfig.Stored
+        var next: StreamConfig.Stored?
         /// In the order of their ids.
         var operations: [BucketName: [Operation]] = [:]
         /// In the order of their ids.
@@ -63,13 +64,16 @@ package final class InMemoryBucketStorage: BucketStorage {
         var numbers: [[UInt8]: Number] = [:]
         var visible: [[UInt8]: Number] = [:]
 
+        /// The handle of a stream that is new.
+        var newHandle: String { "slot\(streams.count + 1)" }
+
         /// Where a stream is.
         func index(of stream: ReplicationStreamID) -> Int { Int(stream.rawValue - firstID) }
     }
 
     let state: NIOLockedValueBox<State>
     /// The plans as they were deployed.
-    private let configs = StreamConfigs(defaultSchema: "")
+    private let configs = StreamConfigs(defaultSchema: "main")
     /// Tells of checkpoints.
     package let feed = CheckpointFeed()
 
@@ -83,8 +87,12 @@ package final class InMemoryBucketStorage: BucketStorage {
     // MARK: Streams
 
     package func activeStream() throws -> ActiveReplicationStream? {
-        guard let checkpoint = feed.current, let config = configs.known(of: checkpoint.streamID) else { return nil }
-        return ActiveReplicationStream(plan: config.plan, checkpoint: checkpoint)
+        // In one lock with what publishes, so that the config is that of the checkpoint.
+        try state.withLockedValue { state in
+            guard let checkpoint = feed.current else { return nil }
+            let config = try configs.config(of: try state.record(of: checkpoint.streamID), in: state)
+            return ActiveReplicationStream(plan: config.plan, checkpoint: checkpoint)
+        }
     }
 
     package func deploy(
@@ -93,41 +101,26 @@ package final class InMemoryBucketStorage: BucketStorage {
         plan: SyncPlan,
         mode: DeploymentMode
     ) throws -> ReplicationStream {
-        let config = StreamConfig(content: content, plan: plan)
-        let stored = StreamConfig.Stored(content: content, encodedPlan: try plan.encodedJSON())
-        return try changeStreams(config) { state, sourceHandle in
-            try state.deploy(
-                stored,
+        try state.withLockedValue { state in
+            let deployed = try state.deploy(
+                content,
+                plan,
                 versionLabel: versionLabel,
                 mode: mode,
-                sourceHandle: sourceHandle,
+                sourceHandle: state.newHandle,
                 configs: configs
             )
+            let record = deployed.record
+            configs.keep(deployed.config, of: record)
+            if record.state == .active, let checkpoint = record.checkpoint { feed.publish(checkpoint) }
+            return ReplicationStream(record, deployed.config)
         }
     }
 
     package func restart(_ stream: ReplicationStreamID) throws -> ReplicationStream {
-        guard let config = configs.known(of: stream) else { throw BucketStorageError.replaced(stream) }
-        return try changeStreams(config) { state, sourceHandle in try state.restart(stream, sourceHandle: sourceHandle)
-        }
-    }
-
-    /// Changes the streams.
-    ///
-    /// - Parameters:
-    ///   - config: The config of a stream that is new.
-    ///   - body: Gets the handle of a stream that is new.
-    /// - Returns: The stream that `body` returns.
-    /// - Throws: What `body` throws.
-    private func changeStreams(
-        _ config: StreamConfig,
-        _ body: (inout State, _ handle: String) throws -> StreamRecord
-    ) throws -> ReplicationStream {
         try state.withLockedValue { state in
-            let record = try body(&state, "slot\(state.streams.count + 1)")
-            let kept = configs.known(of: record.id) ?? config
-            configs.keep(kept, of: record.id)
-            return ReplicationStream(record, kept)
+            let record = try state.restart(stream, sourceHandle: state.newHandle)
+            return ReplicationStream(record, try configs.config(of: record, in: state))
         }
     }
 
@@ -183,7 +176,7 @@ package final class InMemoryBucketStorage: BucketStorage {
     // MARK: Reading
 
     package func checkpoints(of stream: ActiveReplicationStream) -> CheckpointSequence {
-        feed.checkpoints(of: stream.id)
+        feed.checkpoints(of: stream.serving)
     }
 
     package func changes(from earlier: StorageCheckpoint, to later: StorageCheckpoint) throws -> CheckpointChanges {

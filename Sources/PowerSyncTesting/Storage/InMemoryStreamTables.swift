@@ -15,6 +15,29 @@ extension InMemoryBucketStorage.State: StreamTables {
 
     func config(of stream: ReplicationStreamID) -> StreamConfig.Stored { streams[index(of: stream)].config }
 
+    func nextConfig(of stream: ReplicationStreamID) throws -> StreamConfig.Stored {
+        guard let next = streams[index(of: stream)].next else {
+            throw BucketStorageError(.unknownStream, "Replication stream \(stream) has no next config.")
+        }
+        return next
+    }
+
+    mutating func setNextConfig(_ next: NewNextConfig?, of stream: ReplicationStreamID) {
+        let index = index(of: stream)
+        streams[index].next = next?.config
+        streams[index].record.next = next.map { StreamRecord.NextConfig(versionLabel: $0.versionLabel) }
+        if let next { streams[index].record.lastConfigNumber = next.number }
+    }
+
+    mutating func takeNextConfig(of stream: ReplicationStreamID) {
+        let index = index(of: stream)
+        guard let config = streams[index].next else { return }
+        streams[index].config = config
+        streams[index].record.versionLabel = streams[index].record.next?.versionLabel
+        streams[index].record.configNumber = streams[index].record.lastConfigNumber
+        setNextConfig(nil, of: stream)
+    }
+
     func sourceTables(of stream: ReplicationStreamID) -> [SourceTable] { streams[index(of: stream)].tables }
 
     func history(_ number: Int64) -> SourceHistory? { number == 0 ? nil : histories[Int(number) - 1] }

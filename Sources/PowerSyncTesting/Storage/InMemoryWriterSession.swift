@@ -45,7 +45,7 @@ extension InMemoryBucketStorage {
             defer { state = transaction.streams }
             let value = try body(&transaction)
             transaction.finish()
-            // In the lock: nobody sees that the stream is active before its checkpoint is there.
+            // In the lock: no reader sees that the stream is active before its checkpoint is there.
             if let checkpoint = transaction.stream.published { feed.publish(checkpoint) }
             return value
         }

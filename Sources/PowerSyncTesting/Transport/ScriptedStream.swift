@@ -3,7 +3,7 @@ package import NIOCore
 package import PowerSync
 package import PowerSyncProtocol
 
-/// One sync stream of a ``ScriptedTransport``, in the hands of the test.
+/// One response of a ``ScriptedTransport``, in the hands of the test.
 public final class ScriptedStream: Sendable {
     private enum Answer {
         case accepted

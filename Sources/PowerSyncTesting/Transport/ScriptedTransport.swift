@@ -29,7 +29,7 @@ public final class ScriptedTransport: Sendable {
     /// Creates a service that has received nothing.
     public init() {}
 
-    /// Waits for the next request for a sync stream.
+    /// Waits for the next request for sync lines.
     ///
     /// - Throws: `CancellationError`
     public func nextStream() async throws -> ScriptedStream {
@@ -56,7 +56,7 @@ public final class ScriptedTransport: Sendable {
         }
     }
 
-    /// Forgets the requests that nobody has taken, for a test that goes on with another client.
+    /// Forgets the requests that were not taken, for a test that goes on with another client.
     package func forgetRequests() {
         state.withLockedValue { state in
             state.streams = []

@@ -8,7 +8,7 @@ import NIOCore
 ///            PAYLOAD                          the last fragment
 /// ```
 ///
-/// Fragments of different streams may alternate. Nobody in the sync protocol sends fragments; the limit on all
+/// Fragments of different streams may alternate. No end of the sync protocol sends fragments; the limit on all
 /// incomplete payloads together is what an attacker meets.
 struct FragmentAssembler: Sendable {
     private let maximumHeldByteCount: Int

@@ -12,7 +12,7 @@
 ///  50.1 dead
 /// ```
 ///
-/// When the process was suspended, nobody could be heard: then a KEEPALIVE is sent at once, and the responder has as long
+/// When the process was suspended, the responder could not be heard: then a KEEPALIVE is sent at once, and the responder has as long
 /// to answer it as it has any other, 10 s here.
 package struct RequesterKeepalive: Sendable, Hashable {
     /// What a timer does.

@@ -82,7 +82,7 @@ package struct ResponderConnection: ~Copyable, Sendable {
         case send(Frame)
         /// There is no credit: offer the payload again after ``ReceiveAction/resume(_:)``.
         case waitForCredit
-        /// Nobody wants the payload any more.
+        /// The payload is not wanted any more.
         case streamEnded
     }
 

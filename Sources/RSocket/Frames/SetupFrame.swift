@@ -2,7 +2,7 @@ package import NIOCore
 
 /// The first frame of a connection: what the requester speaks, and who it is.
 package struct SetupFrame: Sendable, Hashable {
-    /// The version of the protocol, 1.0 for everybody.
+    /// The version of the protocol, 1.0 for all.
     package struct Version: Sendable, Hashable {
         /// The version of this implementation.
         package static let current = Version(major: 1, minor: 0)

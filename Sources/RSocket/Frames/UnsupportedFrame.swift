@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// A frame that the sync protocol does not use: a type that RSocket defines, or one that nobody knows.
+/// A frame that the sync protocol does not use: a type that RSocket defines, or one that is unknown.
 package struct UnsupportedFrame: Sendable, Hashable {
     /// The stream it belongs to.
     package var streamID: StreamID

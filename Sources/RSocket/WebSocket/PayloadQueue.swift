@@ -80,7 +80,7 @@ final class PayloadQueue: Sendable {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 let isDone = state.withLockedValue { state in
-                    // The handler below may have run already; then nobody else would resume the continuation.
+                    // The handler below may have run already; then nothing else would resume the continuation.
                     if state.isReady || Task.isCancelled { return true }
                     precondition(state.waiter == nil, "two tasks read one stream")
                     state.waiter = continuation

@@ -27,7 +27,7 @@ package struct ResponderHandle: Sendable {
     ///
     /// One call at a time for each stream.
     ///
-    /// - Throws: ``StreamEndedError`` when nobody wants it any more, `CancellationError` while it waits for credit, or an
+    /// - Throws: ``StreamEndedError`` when the requester wants it no more, `CancellationError` while it waits for credit, or an
     ///   error of the channel.
     package func send(_ payloads: [Payload], on streamID: StreamID) async throws {
         try Task.checkCancellation()

@@ -9,7 +9,7 @@ package import NIOCore
 ///
 /// While the socket does not take what is sent, nothing is read, and the requester is not taken for dead: its KEEPALIVEs are among what
 /// is not read. That it takes nothing any more, TCP has to notice. Payloads without credit wait here; they are those of at most
-/// one call for each stream, because whoever sends them waits for their promise.
+/// one call for each stream, because the sender waits for their promise.
 package final class ResponderHandler: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ResponderEvent
@@ -85,7 +85,7 @@ package final class ResponderHandler: ChannelDuplexHandler {
 extension ResponderHandler {
     func acceptSetup() {
         for request in connection.acceptSetup() { start(request) }
-        // Outside of a read, events are held back until somebody says that they are complete.
+        // Outside of a read, events are held back until the channel says that they are complete.
         context?.fireChannelReadComplete()
         updateTimer()
         context?.triggerUserOutboundEvent(SetupProgress.accepted, promise: nil)
@@ -97,7 +97,7 @@ extension ResponderHandler {
 
     /// Sends payloads when there is credit for them.
     ///
-    /// The promise fails with ``StreamEndedError`` when nobody wants them any more.
+    /// The promise fails with ``StreamEndedError`` when the requester wants them no more.
     func send(_ payloads: ArraySlice<Payload>, on streamID: StreamID, promise: EventLoopPromise<Void>) {
         var rest = payloads
         defer { context?.flush() }

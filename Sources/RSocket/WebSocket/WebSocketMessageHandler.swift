@@ -13,8 +13,9 @@ package import NIOWebSocket
 /// ```
 ///
 /// If that was agreed on, messages that the peer has compressed are restored, and messages are compressed for it; while that takes
-/// more than a moment (``OutgoingMessages``), nothing is read, and closing waits. Text counts as bytes. A message that breaks the rules is an error downstream, ``WebSocketFailure`` or ``MessageInflater/Failure``, and closes the
-/// connection: to close it alone would look like a normal end. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
+/// more than a moment (``OutgoingMessages``), nothing is read, and closing waits. Text counts as bytes. A message that breaks the
+/// rules is an error downstream, ``WebSocketFailure`` or ``MessageInflater/Failure``, and closes the connection: to close it alone
+/// would look like a normal end. What arrives after a close frame was sent is dropped. A peer that shuts down its side of the
 /// socket has gone. ``BytesReceived`` is passed on when the bytes are part of a message that is not complete.
 package final class WebSocketMessageHandler: ChannelDuplexHandler {
     package typealias InboundIn = WebSocketFrame
@@ -72,7 +73,7 @@ package final class WebSocketMessageHandler: ChannelDuplexHandler {
     ///   - role: The end of the connection.
     ///   - maximumMessageLength: The largest message that is accepted, in bytes; larger ones close the connection with
     ///     code 1009. That counts before they are restored as well as afterwards.
-    ///   - maximumFirstLength: The same for the first message, which may be of somebody unknown; `nil` for no difference.
+    ///   - maximumFirstLength: The same for the first message, which may be of an unknown sender; `nil` for no difference.
     ///   - compression: What was agreed on for compressed messages; `nil` for none.
     package init(
         role: Role,
@@ -189,7 +190,7 @@ extension WebSocketMessageHandler {
 
     /// Whether the bytes that came last are part of a message that goes on.
     ///
-    /// A ping is none: whoever sends it need not be the service.
+    /// A ping is none: its sender need not be the service.
     private func takePart() -> Bool {
         defer { completed = .nothing }
         guard case .open = state else { return false }

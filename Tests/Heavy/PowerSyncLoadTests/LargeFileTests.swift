@@ -9,7 +9,7 @@ import Testing
 ///
 /// 64 MiB each way; `POWERSYNC_LARGE_FILE_MIB=1024` for the full size, as `make soak` does. The server that plays the storage runs in
 /// the same process, so its buffers count as well.
-@Suite("A large file", .serialized, .timeLimit(.minutes(5)))
+@Suite(.serialized, .timeLimit(.minutes(5)))
 struct LargeFileTests {
     private static let size =
         (ProcessInfo.processInfo.environment["POWERSYNC_LARGE_FILE_MIB"].flatMap { Int($0) } ?? 64) * 1024 * 1024
@@ -65,10 +65,9 @@ struct LargeFileTests {
     }
 
     @Test(
-        "is downloaded in little memory",
         .enabled(if: ProcessMemory.isKnown)
     )
-    func download() async throws {
+    func isDownloadedInLittleMemory() async throws {
         let content = StorageServer.Content(pattern: LargeFileTests.size)
         let digest = LargeFileTests.digest(of: content)
         try await withTransport(
@@ -88,8 +87,8 @@ struct LargeFileTests {
         }
     }
 
-    @Test("is uploaded in little memory", .enabled(if: ProcessMemory.isKnown))
-    func upload() async throws {
+    @Test(.enabled(if: ProcessMemory.isKnown))
+    func isUploadedInLittleMemory() async throws {
         try await withTransport(
             { _ in .init() },
             target: {

@@ -165,10 +165,9 @@ import Testing
     }
 
     @Test(
-        "a file that is missing is named, in one line",
         arguments: [["validate"], ["serve", "--config"], ["token", "--user", "u", "--config"]]
     )
-    func missingFile(_ command: [String]) async throws {
+    func fileThatIsMissingIsNamedInOneLine(_ command: [String]) async throws {
         let output = try await CommandRun(command + ["nowhere.yaml"], in: folder)
         #expect(output.status == 1)
         #expect(output.errors.contains("nowhere.yaml") && output.errors.contains("exist"), "\(output.errors)")

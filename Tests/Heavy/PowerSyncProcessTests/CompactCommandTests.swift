@@ -76,8 +76,8 @@ import Testing
         #expect(try numbers(second) == [0, 0, 0, 0])
     }
 
-    @Test("whoever ends it does no harm, and the next one does the rest")
-    func interruption() async throws {
+    @Test
+    func whoeverEndsItDoesNoHarmAndTheNextOneDoesTheRest() async throws {
         _ = try await write("Name 1", "Name 2", "Name 3")
         let command = try RunningCommand(["compact", "--config", folder.path(Self.config)])
         try await command.wait(for: Self.beginning)

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A machine that gives little: what fails says why, and what was acknowledged is there.
-@Suite("Few means", .timeLimit(.minutes(2))) struct FewMeansTests {
+@Suite(.timeLimit(.minutes(2))) struct FewMeansTests {
     /// How a worker ended.
     private struct End {
         /// The number of its last transaction.
@@ -94,7 +94,8 @@ import Testing
 
     // MARK: Memory
 
-    @Test("256 MiB of address space are enough", .enabled(if: LimitedMeans.limitsAddressSpace))
+    /// 256 MiB of address space are enough.
+    @Test(.enabled(if: LimitedMeans.limitsAddressSpace))
     func addressSpace() async throws {
         try await withTemporaryDirectory { directory in
             let file = WorkerFile(path: directory.appending(path: "a.db").path)
@@ -105,8 +106,8 @@ import Testing
         }
     }
 
-    @Test("memory that does not suffice is an error of SQLite", arguments: [2_000_000, 1_000_000, 700_000])
-    func tooLittleMemory(bytes: Int) async throws {
+    @Test(arguments: [2_000_000, 1_000_000, 700_000])
+    func memoryThatDoesNotSufficeIsAnErrorOfSQLite(bytes: Int) async throws {
         try await withTemporaryDirectory { directory in
             let file = WorkerFile(path: directory.appending(path: "a.db").path)
             #expect(try await work(writing(file.path, count: 3)).acknowledged == 3)
@@ -124,10 +125,9 @@ import Testing
     // MARK: Syncing
 
     @Test(
-        "a client syncs with 64 file descriptors, and with 256 MiB of address space",
         arguments: [LimitedMeans.descriptors(64), LimitedMeans.addressSpace]
     )
-    func syncing(command: String) async throws {
+    func clientSyncsWith64FileDescriptorsAndWith256MiBOfAddressSpace(command: String) async throws {
         let model = ModelService(table: "items", column: "title", priorities: [0, 1, 2, 3, 3], seed: 7)
         model.change(count: 200)
         let server = try await ModelHTTPServer(model)
@@ -162,8 +162,8 @@ import Testing
 
     // MARK: Disks
 
-    @Test("a small disk that is full", .enabled(if: SmallDisk.isPossible))
-    func fullDisk() async throws {
+    @Test(.enabled(if: SmallDisk.isPossible))
+    func smallDiskThatIsFull() async throws {
         try await withTemporaryDirectory { directory in
             let disk = try SmallDisk(at: directory.appending(path: "disk"), size: "1m")
             defer { disk.remove() }

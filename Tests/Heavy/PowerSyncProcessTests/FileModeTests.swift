@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Nobody but the user of a process reads the files that it makes, whatever the umask.
-@Suite("File modes", .timeLimit(.minutes(5))) struct FileModeTests {
+@Suite(.timeLimit(.minutes(5))) struct FileModeTests {
     /// The mode of everything in a folder, by path.
     private func modes(in folder: URL) throws -> [String: Int] {
         var modes: [String: Int] = [:]
@@ -21,8 +21,8 @@ import Testing
         }
     }
 
-    @Test("of a project and of its service", arguments: ["000", "022", "077", "777"])
-    func service(umask: String) async throws {
+    @Test(arguments: ["000", "022", "077", "777"])
+    func ofAProjectAndOfItsService(umask: String) async throws {
         let folder = try TemporaryFolder()
         let port = FreePort.take()
         let made = try ShellLine("umask \(umask)", "powersync init app --port \(port)", in: folder.url)
@@ -44,8 +44,8 @@ import Testing
         await service.end(by: SIGKILL)
     }
 
-    @Test("that were there stay as they are, and the doctor says so")
-    func filesThatAreThere() async throws {
+    @Test
+    func thatWereThereStayAsTheyAreAndTheDoctorSaysSo() async throws {
         let folder = try TemporaryFolder()
         let made = try ShellLine("powersync init app --port \(FreePort.take())", in: folder.url)
         _ = await made.lines()
@@ -69,8 +69,8 @@ import Testing
         await service.end(by: SIGKILL)
     }
 
-    @Test("of a client", arguments: ["000", "022", "777"])
-    func client(umask: String) async throws {
+    @Test(arguments: ["000", "022", "777"])
+    func ofAClient(umask: String) async throws {
         let folder = try TemporaryFolder()
         var task = WorkerTask(.write, path: folder.path("deep/er/a.db"))
         task.name = "w"

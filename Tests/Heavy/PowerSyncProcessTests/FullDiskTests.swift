@@ -4,7 +4,7 @@ import PowerSync
 import TestSupport
 import Testing
 
-@Suite("A full disk", .timeLimit(.minutes(2))) struct FullDiskTests {
+@Suite(.timeLimit(.minutes(2))) struct FullDiskTests {
     /// The primary result code of a full disk.
     private static let full: Int32 = 13
 
@@ -49,8 +49,8 @@ import Testing
         }
     }
 
-    @Test("in a write transaction loses that transaction only")
-    func writing() async throws {
+    @Test
+    func inAWriteTransactionLosesThatTransactionOnly() async throws {
         try await withWorkerFile { database, file in
             try await write(1...9, database)
             try await fill(database)
@@ -63,8 +63,8 @@ import Testing
         }
     }
 
-    @Test("while the schema changes leaves the old one")
-    func schemaChange() async throws {
+    @Test
+    func whileTheSchemaChangesLeavesTheOldOne() async throws {
         try await withWorkerFile { database, file in
             try await write(1...9, database)
             let before = try file.objects()
@@ -78,8 +78,8 @@ import Testing
         }
     }
 
-    @Test("does not keep an app from clearing")
-    func clearing() async throws {
+    @Test
+    func doesNotKeepAnAppFromClearing() async throws {
         try await withWorkerFile { database, file in
             try await write(1...9, database)
             try await fill(database)
@@ -91,8 +91,8 @@ import Testing
         }
     }
 
-    @Test("while clearing keeps everything")
-    func clearingFails() async throws {
+    @Test
+    func whileClearingKeepsEverything() async throws {
         try await withWorkerFile { database, file in
             try await write(1...9, database)
             // A trigger of the app that needs room, which is the only way for deletions to need any.
@@ -109,8 +109,8 @@ import Testing
         }
     }
 
-    @Test("during the first opening is an error of the operation, and the next one may succeed")
-    func opening() async throws {
+    @Test
+    func duringTheFirstOpeningIsAnErrorOfTheOperationAndTheNextOneMaySucceed() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "a.db").path
             let cramped = PowerSyncDatabase(
@@ -127,8 +127,8 @@ import Testing
         }
     }
 
-    @Test("that fails below SQLite loses nothing that was acknowledged", arguments: 0..<8)
-    func failingFileSystem(round: UInt64) async throws {
+    @Test(arguments: 0..<8)
+    func thatFailsBelowSQLiteLosesNothingThatWasAcknowledged(round: UInt64) async throws {
         var random = SeededGenerator(seed: round)
         try await withTemporaryDirectory { directory in
             let file = WorkerFile(path: directory.appending(path: "a.db").path)

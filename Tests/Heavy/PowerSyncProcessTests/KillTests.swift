@@ -7,7 +7,7 @@ import Testing
 /// Processes that are killed while they use a file, at moments that a seed determines as far as it can.
 ///
 /// `POWERSYNC_KILLS` says how many processes each of these kills; 10 by default.
-@Suite("kill -9", .serialized, .timeLimit(.minutes(60))) struct KillTests {
+@Suite(.serialized, .timeLimit(.minutes(60))) struct KillTests {
     private static let kills = ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init) ?? 10
     private static let seed: UInt64 = 20_260_711
 
@@ -44,8 +44,8 @@ import Testing
         try await ContinuousClock().sleep(for: .microseconds(random.number(below: milliseconds * 1000)))
     }
 
-    @Test("during the first opening", arguments: Start.allCases, [seed])
-    func opening(_ start: Start, seed: UInt64) async throws {
+    @Test(arguments: Start.allCases, [seed])
+    func duringTheFirstOpening(_ start: Start, seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         for _ in 0..<KillTests.kills {
             try await withTemporaryDirectory { directory in
@@ -66,8 +66,8 @@ import Testing
         }
     }
 
-    @Test("while the schema changes", arguments: [seed])
-    func schemaChange(seed: UInt64) async throws {
+    @Test(arguments: [seed])
+    func whileTheSchemaChanges(seed: UInt64) async throws {
         try await withTemporaryDirectory { directory in
             let file = WorkerFile(path: directory.appending(path: "a.db").path)
             let removed = WorkerSchema.removedTable
@@ -104,8 +104,8 @@ import Testing
         }
     }
 
-    @Test("while it writes", arguments: [seed])
-    func writing(seed: UInt64) async throws {
+    @Test(arguments: [seed])
+    func whileItWrites(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         try await withTemporaryDirectory { directory in
             var file = WorkerFile(path: directory.appending(path: "0.db").path)

@@ -32,8 +32,8 @@ import Testing
         return commands
     }
 
-    @Test("from an empty folder to rows, by the lines that are printed")
-    func strangersPath() async throws {
+    @Test
+    func fromAnEmptyFolderToRowsByTheLinesThatArePrinted() async throws {
         let output = try await run("init", "my app", "--port", "\(port)").text.split(separator: "\n").map(String.init)
         let next = output.drop { $0 != "Next:" }.dropFirst().map { $0.trimmingCharacters(in: .whitespaces) }
         #expect(next == ["cd 'my app'", "powersync dev"])

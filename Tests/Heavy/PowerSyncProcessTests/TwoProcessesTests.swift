@@ -4,9 +4,10 @@ import PowerSync
 import TestSupport
 import Testing
 
-@Suite("Two processes on one file", .timeLimit(.minutes(2))) struct TwoProcessesTests {
-    @Test("Both open a new file and write to it", arguments: 0..<5)
-    func bothWrite(round: Int) async throws {
+/// Two processes on one file.
+@Suite(.timeLimit(.minutes(2))) struct TwoProcessesTests {
+    @Test(arguments: 0..<5)
+    func bothOpenANewFileAndWriteToIt(round: Int) async throws {
         try await withTemporaryDirectory { directory in
             let file = WorkerFile(path: directory.appending(path: "a.db").path)
             let workers = try ["a", "b"].map { name in
@@ -23,8 +24,8 @@ import Testing
         }
     }
 
-    @Test("One writes while the other changes the schema")
-    func oneChangesTheSchema() async throws {
+    @Test
+    func oneWritesWhileTheOtherChangesTheSchema() async throws {
         try await withTemporaryDirectory { directory in
             let file = WorkerFile(path: directory.appending(path: "a.db").path)
             var writing = WorkerTask(.write, path: file.path)

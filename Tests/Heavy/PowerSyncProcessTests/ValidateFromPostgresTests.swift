@@ -41,10 +41,9 @@ import Testing
     }
 
     @Test(
-        "the address is taken as it is, and nothing shows its password",
         arguments: ["127.0.0.1:1", "no-such-host.invalid"]
     )
-    func aServerThatIsNotThere(_ host: String) async throws {
+    func addressIsTakenAsItIsAndNothingShowsItsPassword(_ host: String) async throws {
         let output = try await run("postgresql://me:a-secret@\(host)/app?connect_timeout=5")
         #expect(output.status == 1)
         #expect(output.errors.contains("the tables of PostgreSQL app at \(host.prefix { $0 != ":" })"), "\(output)")
@@ -55,10 +54,9 @@ import Testing
     }
 
     @Test(
-        "what is no address is refused without showing it",
         arguments: ["postgresql://me:a-sec@ret@h/app", "postgres:/me:a-secret@h/a"]
     )
-    func whatIsNoAddress(_ source: String) async throws {
+    func whatIsNoAddressIsRefusedWithoutShowingIt(_ source: String) async throws {
         let output = try await run(source)
         #expect(output.status == 1)
         #expect(output.errors.contains("--source.uri"))

@@ -44,44 +44,44 @@ extension LocalChange {
             _ in
             let last = try onlyFirst ? UploadQueue.firstID(db) : UploadQueue.sequence(db)
             guard let last, try UploadQueue.firstID(db) != nil else { return }
-            try UploadQueue.complete(through: last, writeCheckpoint: writeCheckpoint, db)
+            try UploadQueue.complete(db, through: last, writeCheckpoint: writeCheckpoint)
         }
     }
 
     static func acknowledge(_ checkpoint: WriteCheckpoint) -> LocalChange {
         LocalChange("the service acknowledges with write checkpoint \(checkpoint)") { db, _ in
             guard let sequence = try LocalWriteGate.sequenceAwaitingCheckpoint(db) else { return }
-            _ = try LocalWriteGate.acknowledge(checkpoint, ifSequenceIs: sequence, db)
+            _ = try LocalWriteGate.acknowledge(db, checkpoint, ifSequenceIs: sequence)
         }
     }
 
     static func setAside(_ treatment: RejectedWrites.Treatment) -> LocalChange {
         LocalChange("the first transaction of the queue is rejected: \(treatment)") { db, now in
-            _ = try RejectedWrites.setAside(.head(reason: "no"), treatment, at: now, db)
+            _ = try RejectedWrites.setAside(db, .head(reason: "no"), treatment, at: now)
         }
     }
 
     static let restoreRejectedWrites = LocalChange("restore rejected writes") { db, _ in
-        try RejectedWrites.restore(RejectedWrites.all(db).map(\.write.id), db)
+        try RejectedWrites.restore(db, RejectedWrites.all(db).map(\.write.id))
     }
 
     static let forgetRejectedWrites = LocalChange("forget rejected writes") { db, _ in
-        try RejectedWrites.remove(RejectedWrites.all(db).map(\.write.id), db)
+        try RejectedWrites.remove(db, RejectedWrites.all(db).map(\.write.id))
     }
 
     static func subscribe(_ key: StreamKey, timeToLive: Int64?, priority: Int32) -> LocalChange {
         LocalChange("subscribe \(key), lifetime \(timeToLive.map(String.init) ?? "-")") { db, now in
             try StreamSubscriptions.subscribe(
+                db,
                 key,
                 timeToLive: timeToLive,
                 priority: priority == 3 ? nil : Priority(priority),
-                now: now,
-                db
+                now: now
             )
         }
     }
 
     static func unsubscribe(_ key: StreamKey) -> LocalChange {
-        LocalChange("unsubscribe \(key)") { db, _ in try StreamSubscriptions.unsubscribeAll(key, db) }
+        LocalChange("unsubscribe \(key)") { db, _ in try StreamSubscriptions.unsubscribeAll(db, key) }
     }
 }

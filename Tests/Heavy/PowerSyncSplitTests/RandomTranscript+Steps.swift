@@ -240,7 +240,7 @@ extension RandomTranscript {
 
     /// Completes the buckets of some priorities.
     private mutating func completePartially(below limit: Int32) throws {
-        try line(.part(Int32(random.number(below: Int(limit)))))
+        try line(.done(Int32(random.number(below: Int(limit)))))
     }
 
     // MARK: - The app
@@ -359,7 +359,7 @@ extension RandomTranscript {
             }
             try event(.subscriptionsChanged(live: live))
             guard client.engine.isActive else { continue }
-            if oneIn(2) { try line(.part(3)) }
+            if oneIn(2) { try line(.done(3)) }
             guard client.engine.isActive else { continue }
             try line(.done)
             if client.engine.isActive, client.engine.status.progress == nil { return }

@@ -15,8 +15,8 @@ import Testing
     private static let count = environment["POWERSYNC_SPLITS"].flatMap(UInt64.init) ?? 800
     private static let seed = environment["POWERSYNC_SPLIT_SEED"].flatMap(UInt64.init)
 
-    @Test("any split of a transcript into transactions and processes ends in the same state")
-    func splitsDoNotMatter() async throws {
+    @Test
+    func anySplitOfATranscriptIntoTransactionsAndProcessesEndsInTheSameState() async throws {
         let seeds = Self.seed.map { $0...$0 } ?? 1...Self.count
         let workers = min(UInt64(ProcessInfo.processInfo.activeProcessorCount), 8)
         let failures = try await withThrowingTaskGroup(of: Failure?.self) { group in

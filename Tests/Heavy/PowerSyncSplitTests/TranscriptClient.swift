@@ -38,9 +38,9 @@ final class TranscriptClient {
             try db.execute(sql: "CREATE TABLE local_notes (id TEXT PRIMARY KEY, col TEXT)")
             try schema.clientSchema.apply(to: db)
             // The tables are made when they are needed first.
-            _ = try ParkedWrites.park([], db)
-            _ = try ParkedWrites.remove("[]", db)
-            try KeyValueStore.set(.clientID, to: "client", db)
+            _ = try ParkedWrites.park(db, [])
+            _ = try ParkedWrites.remove(db, "[]")
+            try KeyValueStore.set(db, .clientID, to: "client")
         }
     }
 
@@ -57,9 +57,9 @@ final class TranscriptClient {
             try db.cachedStatement(sql: "DELETE FROM ps_kv WHERE key <> 'client_id'").execute()
             try db.cachedStatement(sql: "UPDATE ps_tx SET next_tx = 1").execute()
             let trigger = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'ps_crud')"
-            if try Bool.fetchOne(db.cachedStatement(sql: trigger)) == true { _ = try ParkedWrites.remove("[]", db) }
+            if try Bool.fetchOne(db.cachedStatement(sql: trigger)) == true { _ = try ParkedWrites.remove(db, "[]") }
             while try OplogIndexes.createNext(db) {}
-            try SyncActivity.setActive(false, db)
+            try SyncActivity.setActive(db, false)
         }
         engine = SyncEngine(bulkLoadThreshold: bulkLoadThreshold)
     }

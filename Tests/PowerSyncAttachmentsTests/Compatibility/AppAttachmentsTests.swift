@@ -70,7 +70,7 @@ struct AppAttachmentsTests {
     }
 
     @Test
-    func `An app's queue over several tables, with hooks, a handler and adapters of its own`() async throws {
+    func appsQueueOverSeveralTablesWithHooksAHandlerAndAdaptersOfItsOwn() async throws {
         let db = makeDatabase()
         let storage = InMemoryRemoteStorage(files: ["photo.jpg": Data("p".utf8), "plan.pdf": Data("d".utf8)])
         let queue = AttachmentQueue(
@@ -150,7 +150,7 @@ struct AppAttachmentsTests {
     }
 
     @Test
-    func `The parts of a queue can be used by themselves`() async throws {
+    func partsOfAQueueCanBeUsedByThemselves() async throws {
         let db = makeDatabase()
         let queue = AttachmentQueue(
             db: db,
@@ -173,7 +173,7 @@ struct AppAttachmentsTests {
 
     /// The package is built with warnings as errors: an `await` for nothing would be one.
     @Test
-    func `The properties of a queue and of its context are read with await`() async throws {
+    func propertiesOfAQueueAndOfItsContextAreReadWithAwait() async throws {
         let db = makeDatabase()
         let queue = AttachmentQueue(
             db: db,

@@ -10,7 +10,7 @@ struct AttachmentsArticleTests {
     }
 
     @Test
-    func `The example of the article compiles, and works without a network`() async throws {
+    func exampleOfTheArticleCompilesAndWorksWithoutANetwork() async throws {
         let documents = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: documents, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: documents) }

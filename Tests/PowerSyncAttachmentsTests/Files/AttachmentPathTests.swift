@@ -9,19 +9,17 @@ import Testing
     private static let longest = String(repeating: "x", count: 255)
 
     @Test(
-        "Names of files are accepted",
         arguments: [
             "a", "1.jpg", "docs/a.pdf", "a/b/c/d.txt", "...", "..a", "a..", ".hidden", "12:30 ein Bild ü 😀.jpg", "a\\b",
             "~", "a:b?*",
             longest, "\(longest)/\(longest)", "pstmp", "a.pstmp.jpg",
         ]
     )
-    func accepts(name: String) throws {
+    func namesOfFilesAreAccepted(name: String) throws {
         try AttachmentPath.check(filename: name)
     }
 
     @Test(
-        "Names that lead elsewhere, or cannot be names, are refused",
         arguments: [
             "", "/", "/etc/passwd", "../../etc/passwd", "..", ".", "a/../../b", "a/..", "./a", "a/./b", "a//b", "a/",
             "//a",
@@ -29,25 +27,24 @@ import Testing
             String(repeating: "😀", count: 64), "a/\(String(repeating: "x", count: 256))/b", "a.pstmp", "a/b.PSTMP",
         ]
     )
-    func refuses(name: String) {
+    func namesThatLeadElsewhereOrCannotBeNamesAreRefused(name: String) {
         expectInvalidPath { try AttachmentPath.check(filename: name) }
     }
 
     @Test(
-        "Extensions with separators or NUL are refused",
         arguments: ["../../x", "a/b", "/", "..", "a\\b", "a\0", "\0"]
     )
-    func refuses(fileExtension: String) {
+    func extensionsWithSeparatorsOrNULAreRefused(fileExtension: String) {
         expectInvalidPath { try AttachmentPath.check(fileExtension: fileExtension) }
     }
 
-    @Test("Other extensions are accepted", arguments: ["jpg", "tar.gz", "", "j p g", "😀", "...", "."])
-    func accepts(fileExtension: String) throws {
+    @Test(arguments: ["jpg", "tar.gz", "", "j p g", "😀", "...", "."])
+    func otherExtensionsAreAccepted(fileExtension: String) throws {
         try AttachmentPath.check(fileExtension: fileExtension)
     }
 
-    @Test("Symbolic links are resolved before a path is compared")
-    func links() async throws {
+    @Test
+    func symbolicLinksAreResolvedBeforeAPathIsCompared() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("in/sub")
             try folder.makeDirectory("out")
@@ -80,16 +77,16 @@ import Testing
         }
     }
 
-    @Test("Nothing needs to exist for a path to be compared")
-    func missingDirectories() throws {
+    @Test
+    func nothingNeedsToExistForAPathToBeCompared() throws {
         try AttachmentPath.check(path: "/no/such/place/a", inside: "/no/such/place")
         try AttachmentPath.check(path: "/a", inside: "/")
         expectInvalidPath { try AttachmentPath.check(path: "/no/such/a", inside: "/no/such/place") }
         expectInvalidPath { try AttachmentPath.check(path: "/no/such/place", inside: "/no/such/place") }
     }
 
-    @Test("Unfinished files get names beside their targets that file systems accept")
-    func temporaryNames() {
+    @Test
+    func unfinishedFilesGetNamesBesideTheirTargetsThatFileSystemsAccept() {
         #expect(AttachmentPath.downloadPath(for: "/d/a.jpg") == "/d/a.jpg.download.pstmp")
         #expect(
             AttachmentPath.downloadFiles(for: "/d/a.jpg") == [

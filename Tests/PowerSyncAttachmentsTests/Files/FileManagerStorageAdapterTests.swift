@@ -12,8 +12,8 @@ import Testing
         try FileManager.default.attributesOfItem(atPath: path)[.systemFileNumber] as? Int
     }
 
-    @Test("A file appears under its name when its last chunk is on the disk, and nothing else stays")
-    func atomicSave() async throws {
+    @Test
+    func fileAppearsUnderItsNameWhenItsLastChunkIsOnTheDiskAndNothingElseStays() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.write(Data("old".utf8), to: "a")
             let (chunks, continuation) = AsyncThrowingStream.makeStream(of: Data.self)
@@ -28,8 +28,8 @@ import Testing
         }
     }
 
-    @Test("Files and directories are for nobody but the user of the process")
-    func modes() async throws {
+    @Test
+    func filesAndDirectoriesAreForNobodyButTheUserOfTheProcess() async throws {
         try await AttachmentsFolder.run { folder async throws in
             _ = try await storage.saveFile(filePath: folder("new/sub/a"), data: .pattern(10))
             try await storage.makeDir(path: folder("made/sub"))
@@ -44,8 +44,8 @@ import Testing
         }
     }
 
-    @Test("A save that is cancelled or fails leaves neither file nor unfinished file")
-    func interruptedSave() async throws {
+    @Test
+    func saveThatIsCancelledOrFailsLeavesNeitherFileNorUnfinishedFile() async throws {
         try await AttachmentsFolder.run { folder async throws in
             let (chunks, continuation) = AsyncThrowingStream.makeStream(of: Data.self)
             continuation.yield(.pattern(600_000))
@@ -67,7 +67,8 @@ import Testing
         }
     }
 
-    @Test("A directory in the place of a file, and a file in the place of a directory, are errors that leave nothing")
+    /// A directory in the place of a file, and a file in the place of a directory, are errors that leave nothing.
+    @Test
     func obstacles() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("d")
@@ -89,8 +90,8 @@ import Testing
         }
     }
 
-    @Test("A name of 255 bytes, the longest, can be written; a longer one is an I/O error")
-    func longNames() async throws {
+    @Test
+    func nameOf255BytesTheLongestCanBeWrittenALongerOneIsAnIOError() async throws {
         try await AttachmentsFolder.run { folder async throws in
             let name = String(repeating: "x", count: 255)
             try await storage.saveFile(filePath: folder(name), data: .pattern(10))
@@ -106,8 +107,8 @@ import Testing
         }
     }
 
-    @Test("A NUL does not cut a path short")
-    func nul() async throws {
+    @Test
+    func nulDoesNotCutAPathShort() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.write(Data("safe".utf8), to: "a")
             let path = folder("a\0b")
@@ -123,15 +124,14 @@ import Testing
     }
 
     @Test(
-        "The root and the home directory are not removed",
         arguments: ["/", "//", "/tmp/..", NSHomeDirectory(), NSHomeDirectory() + "/"]
     )
-    func forbiddenDirectories(path: String) async {
+    func rootAndTheHomeDirectoryAreNotRemoved(path: String) async {
         await expectInvalidPath { try await storage.rmDir(path: path) }
     }
 
-    @Test("With a directory, paths outside and links that lead outside are refused")
-    func confinement() async throws {
+    @Test
+    func withADirectoryPathsOutsideAndLinksThatLeadOutsideAreRefused() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("in")
             try folder.makeDirectory("out")
@@ -157,8 +157,8 @@ import Testing
         }
     }
 
-    @Test("Moving on one volume renames the file and does not read it")
-    func movingRenames() async throws {
+    @Test
+    func movingOnOneVolumeRenamesTheFileAndDoesNotReadIt() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.write(.pattern(1000), to: "a")
             let number = try inode(folder("a"))
@@ -168,7 +168,8 @@ import Testing
         }
     }
 
-    @Test("A second path on one volume is another name of the file, also outside the directory of the adapter")
+    /// A second path on one volume is another name of the file, also outside the directory of the adapter.
+    @Test
     func linkingNames() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("attachments")
@@ -182,8 +183,8 @@ import Testing
         }
     }
 
-    @Test("The second path of a symbolic link leads to a file of its own")
-    func linkingSymbolicLink() async throws {
+    @Test
+    func secondPathOfASymbolicLinkLeadsToAFileOfItsOwn() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.write(.pattern(1000), to: "a")
             try folder.link("link", to: folder("a"))
@@ -195,8 +196,8 @@ import Testing
         }
     }
 
-    @Test("A second path on another volume is a copy", .enabled(if: otherVolume != nil))
-    func linkingAcrossVolumes() async throws {
+    @Test(.enabled(if: otherVolume != nil))
+    func secondPathOnAnotherVolumeIsACopy() async throws {
         let other = try #require(FileManagerStorageAdapterTests.otherVolume)
         try await AttachmentsFolder.run { folder async throws in
             try await AttachmentsFolder.run(in: other) { there in
@@ -220,8 +221,8 @@ import Testing
         }
     }()
 
-    @Test("Moving to another volume copies, and then removes the source", .enabled(if: otherVolume != nil))
-    func movingAcrossVolumes() async throws {
+    @Test(.enabled(if: otherVolume != nil))
+    func movingToAnotherVolumeCopiesAndThenRemovesTheSource() async throws {
         let other = try #require(FileManagerStorageAdapterTests.otherVolume)
         try await AttachmentsFolder.run { folder async throws in
             try await AttachmentsFolder.run(in: other) { there in
@@ -234,8 +235,8 @@ import Testing
         }
     }
 
-    @Test("Moving or copying a missing file reports it, and leaves the target alone")
-    func movingMissingFile() async throws {
+    @Test
+    func movingOrCopyingAMissingFileReportsItAndLeavesTheTargetAlone() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.write(Data("kept".utf8), to: "target")
             for operation in [storage.moveFile, storage.copyFile] {
@@ -252,7 +253,8 @@ import Testing
         }
     }
 
-    @Test("Old unfinished files are removed, those of downloads a week later, and everything else stays")
+    /// Old unfinished files are removed, those of downloads a week later, and everything else stays.
+    @Test
     func sweep() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("in/sub")
@@ -276,8 +278,8 @@ import Testing
         }
     }
 
-    @Test("A file that has just got a name is young, however old its content is")
-    func youngName() async throws {
+    @Test
+    func fileThatHasJustGotANameIsYoungHoweverOldItsContentIs() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.makeDirectory("in")
             // As the links have that are about to get the names of attachments.
@@ -304,8 +306,8 @@ import Testing
         }
     }
 
-    @Test("Many files are written and read at the same time")
-    func parallel() async throws {
+    @Test
+    func manyFilesAreWrittenAndReadAtTheSameTime() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try await withThrowingTaskGroup { group in
                 for number in 0..<100 {

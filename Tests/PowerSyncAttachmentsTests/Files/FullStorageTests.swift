@@ -9,7 +9,7 @@ import Testing
 import Glibc
 
 /// What happens when the system refuses to write.
-@Suite("A disk that refuses", .serialized, .timeLimit(.minutes(1))) struct FullStorageTests {
+@Suite(.serialized, .timeLimit(.minutes(1))) struct FullStorageTests {
     private let storage = FileManagerStorageAdapter()
 
     /// Runs a test on a volume of one megabyte.
@@ -34,10 +34,9 @@ import Glibc
     }()
 
     @Test(
-        "because it is full gives an error that says so, and keeps old files whole",
         .enabled(if: canMakeVolumes)
     )
-    func full() async throws {
+    func becauseItIsFullGivesAnErrorThatSaysSoAndKeepsOldFilesWhole() async throws {
         let result: Void? = try await FullStorageTests.withSmallVolume { folder async throws in
             try await storage.saveFile(filePath: folder("a"), data: .pattern(100_000))
             let saves: [() async throws -> Void] = [
@@ -68,8 +67,8 @@ import Glibc
         #expect(result != nil)
     }
 
-    @Test("has the room of a file that was given up at once, whoever still refers to it", .enabled(if: canMakeVolumes))
-    func room() async throws {
+    @Test(.enabled(if: canMakeVolumes))
+    func hasTheRoomOfAFileThatWasGivenUpAtOnceWhoeverStillRefersToIt() async throws {
         let result: Void? = try await FullStorageTests.withSmallVolume { folder async throws in
             let file = try TemporaryFile(for: folder("a"))
             try file.write(.pattern(900_000))
@@ -80,8 +79,8 @@ import Glibc
         #expect(result != nil)
     }
 
-    @Test("a download that it has no room for keeps what there is, and writes nothing", .enabled(if: canMakeVolumes))
-    func download() async throws {
+    @Test(.enabled(if: canMakeVolumes))
+    func downloadThatItHasNoRoomForKeepsWhatThereIsAndWritesNothing() async throws {
         let result: Void? = try await FullStorageTests.withSmallVolume { folder async throws in
             try await StorageServer.run { request in
                 StorageServer.serve(.init(pattern: request.uri == "/large" ? 3_000_000 : 900_000), to: request)
@@ -130,8 +129,8 @@ import Glibc
         #expect(result != nil)
     }
 
-    @Test("half-way, as when a limit is reached, leaves nothing")
-    func limited() async throws {
+    @Test
+    func halfWayAsWhenALimitIsReachedLeavesNothing() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try folder.write(Data("old".utf8), to: "a")
             var before = rlimit()
@@ -160,10 +159,9 @@ import Glibc
     private static let closedDirectory = "/sys/kernel"
 
     @Test(
-        "because it must not be written gives an error that says so",
         .enabled(if: FileManager.default.fileExists(atPath: closedDirectory))
     )
-    func closed() async throws {
+    func becauseItMustNotBeWrittenGivesAnErrorThatSaysSo() async throws {
         let path = FullStorageTests.closedDirectory
         let writes: [() async throws -> Void] = [
             { try await storage.saveFile(filePath: "\(path)/a", data: Data("x".utf8)) },

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What every local storage does, for each that comes with the SDK.
-@Suite("Every local storage", .timeLimit(.minutes(1))) struct LocalStorageContractTests {
+@Suite(.timeLimit(.minutes(1))) struct LocalStorageContractTests {
     enum Storage: CaseIterable {
         case files, confinedFiles, memory
 
@@ -37,8 +37,8 @@ import Testing
         }
     }
 
-    @Test("gives back what was saved, also of an empty file", arguments: Storage.allCases, [0, 1, 300_000])
-    func roundTrip(storage: Storage, size: Int) async throws {
+    @Test(arguments: Storage.allCases, [0, 1, 300_000])
+    func givesBackWhatWasSavedAlsoOfAnEmptyFile(storage: Storage, size: Int) async throws {
         try await storage.run { storage, folder async throws in
             let path = folder("a/b/c.bin")
             #expect(try await !storage.fileExists(filePath: path))
@@ -50,8 +50,8 @@ import Testing
         }
     }
 
-    @Test("replaces files", arguments: Storage.allCases)
-    func replacing(storage: Storage) async throws {
+    @Test(arguments: Storage.allCases)
+    func replacesFiles(storage: Storage) async throws {
         try await storage.run { storage, folder async throws in
             _ = try await storage.saveFile(filePath: folder("a"), data: .pattern(1000))
             _ = try await storage.saveFile(filePath: folder("a"), data: Data("new".utf8))
@@ -59,8 +59,8 @@ import Testing
         }
     }
 
-    @Test("saves chunks, and nothing when they end with an error", arguments: Storage.allCases)
-    func chunks(storage: Storage) async throws {
+    @Test(arguments: Storage.allCases)
+    func savesChunksAndNothingWhenTheyEndWithAnError(storage: Storage) async throws {
         try await storage.run { storage, folder async throws in
             let sizes = [0, 1, 100_000, 256 * 1024, 700_000]
             let size = try await storage.saveFile(filePath: folder("a"), chunks: AttachmentChunks(Chunks(sizes: sizes)))
@@ -77,8 +77,8 @@ import Testing
         }
     }
 
-    @Test("reports missing files", arguments: Storage.allCases)
-    func missing(storage: Storage) async throws {
+    @Test(arguments: Storage.allCases)
+    func reportsMissingFiles(storage: Storage) async throws {
         try await storage.run { storage, folder async throws in
             let (path, target) = (folder("missing"), folder("target"))
             await expectFileNotFound(path) { _ = try await storage.readFile(filePath: path) }
@@ -92,8 +92,8 @@ import Testing
         }
     }
 
-    @Test("copies and moves over existing files, with the directories above", arguments: Storage.allCases)
-    func copyingAndMoving(storage: Storage) async throws {
+    @Test(arguments: Storage.allCases)
+    func copiesAndMovesOverExistingFilesWithTheDirectoriesAbove(storage: Storage) async throws {
         try await storage.runWithTwoFiles { storage, folder async throws in
             try await storage.copyFile(sourcePath: folder("a"), targetPath: folder("x/b"))
             #expect(try await storage.readFile(filePath: folder("x/b")) == .pattern(400_000))
@@ -109,8 +109,8 @@ import Testing
         }
     }
 
-    @Test("gives a file a second path, and removes the first one later", arguments: Storage.allCases)
-    func linking(storage: Storage) async throws {
+    @Test(arguments: Storage.allCases)
+    func givesAFileASecondPathAndRemovesTheFirstOneLater(storage: Storage) async throws {
         try await storage.runWithTwoFiles { storage, folder async throws in
             try await storage.linkFile(sourcePath: folder("a"), targetPath: folder("x/b"))
             #expect(try await storage.readFile(filePath: folder("a")) == .pattern(400_000))
@@ -147,8 +147,8 @@ import Testing
         }
     }
 
-    @Test("creates a file at the first free path", arguments: Storage.allCases, NewContent.allCases)
-    func creating(storage: Storage, new: NewContent) async throws {
+    @Test(arguments: Storage.allCases, NewContent.allCases)
+    func createsAFileAtTheFirstFreePath(storage: Storage, new: NewContent) async throws {
         try await storage.runWithTwoFiles { storage, folder async throws in
             let paths = ["x/b", "x/c", "x/d"].map { folder($0) }
             let created = try await storage.createFile(new.content(of: folder("a")), atFirstFreeOf: paths)
@@ -174,8 +174,8 @@ import Testing
         }
     }
 
-    @Test("creates no file when its content fails", arguments: Storage.allCases, NewContent.allCases)
-    func creatingFails(storage: Storage, new: NewContent) async throws {
+    @Test(arguments: Storage.allCases, NewContent.allCases)
+    func createsNoFileWhenItsContentFails(storage: Storage, new: NewContent) async throws {
         guard new != .data else { return }
         try await storage.runWithTwoFiles { storage, folder async throws in
             let broken = Chunks(sizes: [300_000], error: CocoaError(.fileReadCorruptFile))
@@ -188,8 +188,8 @@ import Testing
         }
     }
 
-    @Test("removes files and directories", arguments: Storage.allCases)
-    func removing(storage: Storage) async throws {
+    @Test(arguments: Storage.allCases)
+    func removesFilesAndDirectories(storage: Storage) async throws {
         try await storage.run { storage, folder async throws in
             for name in ["d/1", "d/e/2", "dx"] { _ = try await storage.saveFile(filePath: folder(name), data: Data()) }
             try await storage.makeDir(path: folder("d/f"))
@@ -210,10 +210,9 @@ import Testing
     }
 
     @Test(
-        "keeps names in any script apart, also when they differ in case only",
         arguments: Storage.allCases
     )
-    func names(storage: Storage) async throws {
+    func keepsNamesInAnyScriptApartAlsoWhenTheyDifferInCaseOnly(storage: Storage) async throws {
         let names = ["ein Bild ü.jpg", "😀/👩‍👩‍👧.jpg", "文件.txt", "a b+c%20&=.bin", "photo.JPG", "new\nline", "-rf"]
         try await storage.run { storage, folder async throws in
             for name in names { _ = try await storage.saveFile(filePath: folder(name), data: Data(name.utf8)) }

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct AttachmentQueueTests {
     @Test
-    func `A reference without a file is downloaded`() async throws {
+    func referenceWithoutAFileIsDownloaded() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -22,7 +22,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `A saved file is linked by the hook and uploaded`() async throws {
+    func savedFileIsLinkedByTheHookAndUploaded() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.startSync()
             let saved = try await queue.saveFile(data: Data("abc".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
@@ -38,7 +38,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `While its directory cannot be made, a queue takes no file for lost`() async throws {
+    func whileItsDirectoryCannotBeMadeAQueueTakesNoFileForLost() async throws {
         struct NoVolume: Error {}
         let harness = QueueHarness()
         let row = Attachment(id: "a", filename: "a.jpg", state: .queuedUpload, localUri: harness.path("a.jpg"))
@@ -56,7 +56,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `Clearing and then closing succeeds`() async throws {
+    func clearingAndThenClosingSucceeds() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.saveFile(data: Data("abc".utf8), mediaType: "image/jpeg", fileExtension: "jpg")
             try await queue.clearQueue()
@@ -67,7 +67,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `Unlinking archives, and linking again restores without a second download`() async throws {
+    func unlinkingArchivesAndLinkingAgainRestoresWithoutASecondDownload() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -81,7 +81,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `Without a cache the row and the file go when the reference does`() async throws {
+    func withoutACacheTheRowAndTheFileGoWhenTheReferenceDoes() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"], .test { $0.archivedCacheLimit = 0 }) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -94,7 +94,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `A deleted file goes from both storages, with its row`() async throws {
+    func deletedFileGoesFromBothStoragesWithItsRow() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -109,7 +109,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `Rows become synced one by one`() async throws {
+    func rowsBecomeSyncedOneByOne() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             let gate = harness.remote.hold(.download, id: "b")
             try await queue.startSync()
@@ -122,7 +122,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `Saving does not wait for a download that hangs`() async throws {
+    func savingDoesNotWaitForADownloadThatHangs() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a"]) { harness, queue in
             let gate = harness.remote.hold(.download)
             try await queue.startSync()
@@ -139,7 +139,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `A file that was saved offline is uploaded once after a restart`() async throws {
+    func fileThatWasSavedOfflineIsUploadedOnceAfterARestart() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -162,7 +162,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `Without a start a saved file waits for its upload`() async throws {
+    func withoutAStartASavedFileWaitsForItsUpload() async throws {
         try await QueueHarness.run { harness, queue in
             let saved = try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: nil)
             try await queue.waitForInit()
@@ -174,7 +174,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `The name and meta data of a watched item are kept`() async throws {
+    func nameAndMetaDataOfAWatchedItemAreKept() async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["docs/a.pdf": Data("pdf".utf8)]))
         let queue = harness.makeQueue(references: {
             AsyncThrowingStream {
@@ -199,7 +199,7 @@ struct AttachmentQueueTests {
     }
 
     @Test(arguments: ["../../x", "a/b", "a\\b", "a\0b"])
-    func `An extension that leads elsewhere is refused`(fileExtension: String) async throws {
+    func extensionThatLeadsElsewhereIsRefused(fileExtension: String) async throws {
         try await QueueHarness.run { harness, queue in
             await #expect(throws: PowerSyncAttachmentError.self) {
                 try await queue.saveFile(data: Data("a".utf8), mediaType: "image/jpeg", fileExtension: fileExtension)
@@ -211,7 +211,7 @@ struct AttachmentQueueTests {
     }
 
     @Test(arguments: ["", nil])
-    func `No extension gives the default one`(fileExtension: String?) async throws {
+    func noExtensionGivesTheDefaultOne(fileExtension: String?) async throws {
         try await QueueHarness.run { harness, queue in
             let saved = try await queue.saveFile(
                 data: Data("a".utf8),
@@ -223,7 +223,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `Watched names that lead elsewhere are skipped`() async throws {
+    func watchedNamesThatLeadElsewhereAreSkipped() async throws {
         let names = ["../../etc/passwd", "/etc/passwd", "a/../../b", "a\0b", String(repeating: "x", count: 300)]
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["good.jpg": Data("good".utf8)]))
         let queue = harness.makeQueue()
@@ -237,7 +237,7 @@ struct AttachmentQueueTests {
     }
 
     @Test
-    func `A row whose name leads elsewhere is never transferred, and its file never removed`() async throws {
+    func rowWhoseNameLeadsElsewhereIsNeverTransferredAndItsFileNeverRemoved() async throws {
         try await QueueHarness.run(.test { $0.errorHandler = DefaultSyncErrorHandler() }) { harness, queue in
             harness.local["/secret"] = Data("secret".utf8)
             try await harness.insert(

@@ -7,7 +7,7 @@ import Testing
 
 /// Asynchronous code of the app hangs and takes no notice of its cancellation: it holds up no call that ends something for more than a
 /// second, and what it returns afterwards has no effect.
-@Suite("Code of the app that hangs", .timeLimit(.minutes(1))) struct HungAppCodeTests {
+@Suite(.timeLimit(.minutes(1))) struct HungAppCodeTests {
     /// What hangs, and where it is called from.
     enum Closure: CaseIterable, Sendable {
         case makeDirectoryOfNewQueue, existsForNewQueue, existsForVerification, existsForSaving, deleteForExpiry
@@ -215,8 +215,8 @@ import Testing
         try await Task { try await call() }.value
     }
 
-    @Test("holds up the end of something for a second at most", arguments: Closure.allCases, End.allCases)
-    func hung(closure: Closure, end: End) async throws {
+    @Test(arguments: Closure.allCases, End.allCases)
+    func anEndIsHeldUpForASecondAtMost(closure: Closure, end: End) async throws {
         let scene = Scene(closure)
         let (queue, open) = try await scene.hang()
         let (harness, database) = (scene.harness, scene.harness.database)
@@ -259,8 +259,8 @@ import Testing
         try await database.close()
     }
 
-    @Test("a download that gets its name after the end leaves neither a file nor a result")
-    func lateName() async throws {
+    @Test
+    func aDownloadThatGetsItsNameAfterTheEndLeavesNeitherAFileNorAResult() async throws {
         let scene = Scene(.moveForDownload)
         let (queue, open) = try await scene.hang()
         let harness = scene.harness
@@ -273,8 +273,8 @@ import Testing
         try await harness.database.close()
     }
 
-    @Test("is not called again for the attachment before it has returned")
-    func restarted() async throws {
+    @Test
+    func whatHangsIsNotCalledAgainForTheAttachmentBeforeItHasReturned() async throws {
         let scene = Scene(.moveForDownload)
         let (queue, open) = try await scene.hang()
         let harness = scene.harness
@@ -291,8 +291,8 @@ import Testing
         try await harness.database.close()
     }
 
-    @Test("lets the transfers of other attachments go on")
-    func others() async throws {
+    @Test
+    func aStorageThatHangsForOneAttachmentLetsTheOthersGoOn() async throws {
         let files = ["a.jpg": Data("a".utf8), "b.jpg": Data("b".utf8)]
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: files))
         let queue = harness.makeQueue(.test { $0.maxConcurrentTransfers = 2 }) { AsyncThrowingStream { _ in } }

@@ -8,7 +8,7 @@ import Testing
 @testable import PowerSyncClient
 
 /// Saving, with a failure or a cancellation at every call to the storage.
-@Suite("A save that is interrupted at any point", .timeLimit(.minutes(1))) struct InterruptedSavingTests {
+@Suite(.timeLimit(.minutes(1))) struct InterruptedSavingTests {
     enum Source: CaseIterable, Sendable {
         case data, stream, copied, moved
 
@@ -119,8 +119,8 @@ import Testing
         }
     }
 
-    @Test("leaves the file where it was, or saved, and tells why", arguments: Source.allCases, [true, false])
-    func everyCall(source: Source, honoursCancellation: Bool) async throws {
+    @Test(arguments: Source.allCases, [true, false])
+    func leavesTheFileWhereItWasOrSavedAndTellsWhy(source: Source, honoursCancellation: Bool) async throws {
         try await withScene(honoursCancellation: honoursCancellation) { scene async throws in
             scene.storage.arm(nil)
             _ = try await scene.save(source)
@@ -155,8 +155,8 @@ import Testing
         }
     }
 
-    @Test("in the transaction of the row leaves the file where it was", arguments: Source.allCases, [true, false])
-    func transaction(source: Source, isCancelled: Bool) async throws {
+    @Test(arguments: Source.allCases, [true, false])
+    func inTheTransactionOfTheRowLeavesTheFileWhereItWas(source: Source, isCancelled: Bool) async throws {
         try await withScene { scene async throws in
             let saving = RunningTask()
             let task = saving.start {
@@ -170,8 +170,8 @@ import Testing
         }
     }
 
-    @Test("while it waits for the table leaves the file where it was", arguments: Source.allCases)
-    func waitingForTheTable(source: Source) async throws {
+    @Test(arguments: Source.allCases)
+    func whileItWaitsForTheTableLeavesTheFileWhereItWas(source: Source) async throws {
         try await withScene { scene async throws in
             let (entrance, hasEntered) = AsyncStream.makeStream(of: Void.self)
             let (exit, mayLeave) = AsyncStream.makeStream(of: Void.self)
@@ -192,8 +192,8 @@ import Testing
         }
     }
 
-    @Test("does not remove a file that is in its place under another name", arguments: [true, false])
-    func fileInPlace(move: Bool) async throws {
+    @Test(arguments: [true, false])
+    func doesNotRemoveAFileThatIsInItsPlaceUnderAnotherName(move: Bool) async throws {
         try await withScene { scene async throws in
             try scene.folder.makeDirectory("attachments")
             try scene.folder.write(Self.content, to: "attachments/a.mov")
@@ -216,8 +216,8 @@ import Testing
         }
     }
 
-    @Test("by an id whose file would be that of another attachment changes nothing")
-    func fileOfAnother() async throws {
+    @Test
+    func byAnIdWhoseFileWouldBeThatOfAnotherAttachmentChangesNothing() async throws {
         try await withScene { scene async throws in
             let first = try await scene.queue.saveFile(
                 data: Data("first".utf8),
@@ -233,8 +233,8 @@ import Testing
         }
     }
 
-    @Test("by clearing the queue leaves a file that is being moved where it was")
-    func clearedMeanwhile() async throws {
+    @Test
+    func byClearingTheQueueLeavesAFileThatIsBeingMovedWhereItWas() async throws {
         try await withScene { scene async throws in
             scene.storage.arm(.held, at: 2)
             let saving = Task { try await scene.save(.moved) }

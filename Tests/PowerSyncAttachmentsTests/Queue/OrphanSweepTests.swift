@@ -79,7 +79,7 @@ struct OrphanSweepTests {
     }
 
     @Test
-    func `Files of another queue in the same directory stay`() async throws {
+    func filesOfAnotherQueueInTheSameDirectoryStay() async throws {
         try await withScene { scene async throws in
             let other = scene.harness.makeQueue(
                 .test { $0.tableName = "document_files" },
@@ -95,7 +95,7 @@ struct OrphanSweepTests {
     }
 
     @Test(arguments: ["/files", "/files/"])
-    func `The path of the directory may end with a slash`(directory: String) async throws {
+    func pathOfTheDirectoryMayEndWithASlash(directory: String) async throws {
         try await withScene(directory: directory) { scene async throws in
             #expect(try await scene.sweep() == 1)
             #expect(try scene.names == Scene.used)
@@ -103,7 +103,7 @@ struct OrphanSweepTests {
     }
 
     @Test
-    func `A file that was linked just now is not old, whatever the age of its content`() async throws {
+    func fileThatWasLinkedJustNowIsNotOldWhateverTheAgeOfItsContent() async throws {
         try await withScene { scene async throws in
             scene.harness.date.withLockedValue { $0 = Date() }
             try scene.folder.write(Data("photo".utf8), to: "photo.jpg")
@@ -120,7 +120,7 @@ struct OrphanSweepTests {
     }
 
     @Test
-    func `Paths of the app may lead through a symbolic link`() async throws {
+    func pathsOfTheAppMayLeadThroughASymbolicLink() async throws {
         try await withScene(root: "~/alias") { scene async throws in
             #expect(try await scene.harness.rows()["saved"]?.localUri == scene.folder("alias/saved.txt"))
             #expect(try await scene.sweep() == 1)
@@ -130,7 +130,7 @@ struct OrphanSweepTests {
     }
 
     @Test
-    func `The file of a row that cannot be read is kept`() async throws {
+    func fileOfARowThatCannotBeReadIsKept() async throws {
         try await withScene { scene async throws in
             try await scene.harness.database.execute("UPDATE attachments SET state = 77 WHERE id = 'saved'")
             #expect(try await scene.sweep() == 1)
@@ -139,7 +139,7 @@ struct OrphanSweepTests {
     }
 
     @Test
-    func `Nothing is removed while a path cannot be examined`() async throws {
+    func nothingIsRemovedWhileAPathCannotBeExamined() async throws {
         try await withScene { scene async throws in
             try scene.folder.link("circle", to: "circle")
             try await scene.harness.insert(
@@ -157,7 +157,7 @@ struct OrphanSweepTests {
     }
 
     @Test
-    func `Nothing is removed when the storage names files otherwise than it lists them`() async throws {
+    func nothingIsRemovedWhenTheStorageNamesFilesOtherwiseThanItListsThem() async throws {
         try await withScene(localStorage: URLStorage(), root: "file://~/files") { scene async throws in
             await #expect(throws: PowerSyncAttachmentError.self) { try await scene.sweep() }
             #expect(try scene.names == Scene.all)

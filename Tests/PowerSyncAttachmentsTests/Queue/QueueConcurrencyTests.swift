@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct QueueConcurrencyTests {
     @Test
-    func `A file that is deleted while its upload runs goes everywhere`() async throws {
+    func fileThatIsDeletedWhileItsUploadRunsGoesEverywhere() async throws {
         try await QueueHarness.run { harness, queue in
             let gate = harness.remote.hold(.upload)
             try await queue.startSync()
@@ -23,7 +23,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `A deletion that a running upload hides begins when that has ended, without a timer`() async throws {
+    func deletionThatARunningUploadHidesBeginsWhenThatHasEndedWithoutATimer() async throws {
         let options = AttachmentQueueOptions.test {
             $0.maxConcurrentTransfers = 2
             $0.syncInterval = .zero
@@ -44,7 +44,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `A download does not replace the file of another attachment that is not uploaded yet`() async throws {
+    func downloadDoesNotReplaceTheFileOfAnotherAttachmentThatIsNotUploadedYet() async throws {
         let options = AttachmentQueueOptions.test { $0.maxConcurrentTransfers = 2 }
         try await QueueHarness.run(remote: ["x.jpg": "theirs"], options) { harness, queue in
             let gate = harness.remote.hold(.upload)
@@ -61,7 +61,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `A file that is unlinked while its download runs is archived, with the file`() async throws {
+    func fileThatIsUnlinkedWhileItsDownloadRunsIsArchivedWithTheFile() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let gate = harness.remote.hold(.download)
             try await queue.startSync()
@@ -78,7 +78,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `A file that is unlinked and linked again while its download runs is downloaded once`() async throws {
+    func fileThatIsUnlinkedAndLinkedAgainWhileItsDownloadRunsIsDownloadedOnce() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let gate = harness.remote.hold(.download)
             try await queue.startSync()
@@ -95,7 +95,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `Clearing while a download runs leaves neither a row nor a file`() async throws {
+    func clearingWhileADownloadRunsLeavesNeitherARowNorAFile() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let gate = harness.remote.hold(.download)
             try await queue.startSync()
@@ -111,7 +111,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `100 files that are saved at once are uploaded once each`() async throws {
+    func hundredFilesThatAreSavedAtOnceAreUploadedOnceEach() async throws {
         try await QueueHarness.run(.test { $0.maxConcurrentTransfers = 8 }) { harness, queue in
             try await queue.startSync()
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -141,7 +141,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `Ten starts at once leave one engine`() async throws {
+    func tenStartsAtOnceLeaveOneEngine() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             try await harness.link(["a", "b"])
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -155,8 +155,9 @@ struct QueueConcurrencyTests {
         }
     }
 
+    /// A transfer that ignores its cancellation is waited for half a second, and its result ignored.
     @Test
-    func `A transfer that ignores its cancellation is waited for half a second, and its result ignored`()
+    func transferThatIgnoresItsCancellationIsWaitedForHalfASecond()
         async throws
     {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
@@ -178,7 +179,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `Stopping ends 50 slow downloads, and none begins afterwards`() async throws {
+    func stoppingEnds50SlowDownloadsAndNoneBeginsAfterwards() async throws {
         let ids = (0..<50).map { "file\($0)" }
         try await QueueHarness.run(.test { $0.maxConcurrentTransfers = 50 }) { harness, queue in
             let gate = harness.remote.hold(.download)
@@ -194,7 +195,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `A closed queue records what the app wants, and starts no more`() async throws {
+    func closedQueueRecordsWhatTheAppWantsAndStartsNoMore() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.startSync()
             try await queue.close()
@@ -216,7 +217,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `A started queue that is dropped ends its tasks`() async throws {
+    func startedQueueThatIsDroppedEndsItsTasks() async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
         let gate = harness.remote.hold(.download)
         var queue: AttachmentQueue? = harness.makeQueue()
@@ -233,7 +234,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `Two queues of one table are reported, and transfer each row once`() async throws {
+    func twoQueuesOfOneTableAreReportedAndTransferEachRowOnce() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let second = harness.makeQueue()
             let gate = harness.remote.hold(.download)
@@ -250,7 +251,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `Two queues of two tables share a directory`() async throws {
+    func twoQueuesOfTwoTablesShareADirectory() async throws {
         let files = ["a.jpg": Data("a".utf8), "d.pdf": Data("d".utf8)]
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: files))
         let database = harness.database
@@ -274,7 +275,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `The queue cannot be called from inside its own context`() async throws {
+    func queueCannotBeCalledFromInsideItsOwnContext() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.attachmentsService.withContext { _ in
                 await #expect(throws: PowerSyncAttachmentError.self) { try await queue.startSync() }
@@ -289,7 +290,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `5 000 references are queued in one transaction, and stopping is prompt`() async throws {
+    func manyReferencesAreQueuedInOneTransactionAndStoppingIsPrompt() async throws {
         try await QueueHarness.run { harness, queue in
             let gate = harness.remote.hold(.download)
             try await harness.link((0..<5_000).map { "file\($0)" })
@@ -302,7 +303,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `Signing out while started empties the table, and new references are downloaded`() async throws {
+    func signingOutWhileStartedEmptiesTheTableAndNewReferencesAreDownloaded() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -315,7 +316,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `Rows that survive signing out are archived`() async throws {
+    func rowsThatSurviveSigningOutAreArchived() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -326,7 +327,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `Before the first sync nothing is archived if the app says so`() async throws {
+    func beforeTheFirstSyncNothingIsArchivedIfTheAppSaysSo() async throws {
         try await QueueHarness.run(.test { $0.archiveOnlyAfterFirstSync = true }) { harness, queue in
             try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .synced, hasSynced: true))
             try await queue.processWatchedAttachments(items: [])
@@ -335,7 +336,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `The queue goes on after the schema was replaced`() async throws {
+    func queueGoesOnAfterTheSchemaWasReplaced() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -348,7 +349,7 @@ struct QueueConcurrencyTests {
     }
 
     @Test
-    func `Closing the database ends the queue quietly`() async throws {
+    func closingTheDatabaseEndsTheQueueQuietly() async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]))
         let queue = harness.makeQueue()
         try await queue.startSync()

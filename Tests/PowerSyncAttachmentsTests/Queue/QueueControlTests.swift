@@ -11,7 +11,7 @@ struct QueueControlTests {
     private struct Refused: Error {}
 
     @Test
-    func `A pause interrupts transfers without a failure, and resuming begins them again`() async throws {
+    func pauseInterruptsTransfersWithoutAFailureAndResumingBeginsThemAgain() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         try await QueueHarness.run(remote: ["a.jpg": "abc"], .test { $0.errorHandler = handler }) { harness, queue in
             var progress = queue.attachmentProgress(of: "a").makeAsyncIterator()
@@ -31,7 +31,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `A pause outlives a stop`() async throws {
+    func pauseOutlivesAStop() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             await queue.pauseTransfers()
             try await queue.startSync()
@@ -45,7 +45,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `Prioritized files go first`() async throws {
+    func prioritizedFilesGoFirst() async throws {
         let files = ["a.jpg": "a", "b.jpg": "b", "c.jpg": "c"]
         try await QueueHarness.run(remote: files) { harness, queue in
             await queue.pauseTransfers()
@@ -60,7 +60,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `A transfer that the policy refuses waits, and is no failure`() async throws {
+    func transferThatThePolicyRefusesWaitsAndIsNoFailure() async throws {
         let isOnWiFi = NIOLockedValueBox(false)
         let asked = AsyncStream.makeStream(of: String.self)
         let options = AttachmentQueueOptions.test {
@@ -82,7 +82,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `A policy that changes its mind while it is asked is asked again`() async throws {
+    func policyThatChangesItsMindWhileItIsAskedIsAskedAgain() async throws {
         let asked = AsyncStream.makeStream(of: String.self)
         let (answers, answer) = AsyncStream.makeStream(of: Bool.self)
         let options = AttachmentQueueOptions.test {
@@ -110,7 +110,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `Progress is told per file and for all files`() async throws {
+    func progressIsToldPerFileAndForAllFiles() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             let gate = harness.remote.hold(.download)
             try await queue.startSync()
@@ -132,7 +132,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `Looks that changes cause are throttled, and the last change is not lost`() async throws {
+    func looksThatChangesCauseAreThrottledAndTheLastChangeIsNotLost() async throws {
         let files = ["a.jpg": "a", "b.jpg": "b"]
         try await QueueHarness.run(remote: files, .test { $0.syncThrottle = .seconds(5) }) { harness, queue in
             try await queue.startSync()
@@ -146,7 +146,7 @@ struct QueueControlTests {
     }
 
     @Test(arguments: [Duration.zero, .seconds(-1)])
-    func `Without an interval there is no timer`(interval: Duration) async throws {
+    func withoutAnIntervalThereIsNoTimer(interval: Duration) async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a"], .test { $0.syncInterval = interval }) { harness, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -156,7 +156,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `Without downloads rows that wait for one are left alone`() async throws {
+    func withoutDownloadsRowsThatWaitForOneAreLeftAlone() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a"], .test { $0.downloadAttachments = false }) { harness, queue in
             try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .queuedDownload))
             try await harness.link("a")
@@ -171,7 +171,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `Rows and bytes are counted by state`() async throws {
+    func rowsAndBytesAreCountedByState() async throws {
         try await QueueHarness.run { harness, queue in
             try await harness.insert(
                 Attachment(id: "a", filename: "a", state: .synced, size: 10),
@@ -187,7 +187,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `The cache is limited by bytes`() async throws {
+    func cacheIsLimitedByBytes() async throws {
         try await QueueHarness.run(.test { $0.archivedCacheByteLimit = 10 }) { harness, queue in
             for id in ["old", "new"] {
                 harness.local[harness.path(id)] = Data(count: 6)
@@ -211,7 +211,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `Sweeping removes files without a row alone`() async throws {
+    func sweepingRemovesFilesWithoutARowAlone() async throws {
         try await QueueHarness.run { harness, queue in
             let saved = try await queue.saveFile(data: Data("a".utf8), mediaType: "text/plain", fileExtension: "txt")
             harness.local[harness.path("orphan.txt")] = Data("b".utf8)
@@ -221,7 +221,7 @@ struct QueueControlTests {
     }
 
     @Test(arguments: ["", "/", "//", NSHomeDirectory()])
-    func `Clearing refuses directories that nobody wants to be emptied`(directory: String) async throws {
+    func clearingRefusesDirectoriesThatNobodyWantsToBeEmptied(directory: String) async throws {
         let harness = QueueHarness()
         let queue = harness.makeQueue(directory: directory)
         await #expect(throws: PowerSyncAttachmentError.self) { try await queue.clearQueue() }
@@ -231,7 +231,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `Saving under an id that has a row changes nothing`() async throws {
+    func savingUnderAnIdThatHasARowChangesNothing() async throws {
         try await QueueHarness.run { harness, queue in
             try await queue.saveFile(data: Data("first".utf8), mediaType: "text/plain", fileExtension: "txt", id: "a")
             let rows = try await harness.rows()
@@ -244,7 +244,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `A file is moved in, and stays when the hook fails`() async throws {
+    func fileIsMovedInAndStaysWhenTheHookFails() async throws {
         try await QueueHarness.run { harness, queue in
             harness.local["/camera/1.mov"] = Data("movie".utf8)
             await #expect(throws: Refused.self) {
@@ -268,7 +268,7 @@ struct QueueControlTests {
     }
 
     @Test(arguments: [true, false])
-    func `A file that is not there is not saved`(move: Bool) async throws {
+    func fileThatIsNotThereIsNotSaved(move: Bool) async throws {
         try await QueueHarness.run { harness, queue in
             await #expect(throws: PowerSyncAttachmentError.self) {
                 try await queue.saveFile(fromFile: "/nowhere", move: move, mediaType: "text/plain")
@@ -279,7 +279,7 @@ struct QueueControlTests {
     }
 
     @Test
-    func `A stream is saved with its size, and leaves nothing when it fails`() async throws {
+    func streamIsSavedWithItsSizeAndLeavesNothingWhenItFails() async throws {
         try await QueueHarness.run { harness, queue in
             let chunks = AsyncStream<Data> { continuation in
                 for text in ["ab", "", "c"] { continuation.yield(Data(text.utf8)) }

@@ -11,7 +11,7 @@ struct QueueFailureTests {
     private struct Offline: Error {}
 
     @Test
-    func `A handler that says no archives a failing download, and is asked once`() async throws {
+    func handlerThatSaysNoArchivesAFailingDownloadAndIsAskedOnce() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
             try await queue.startSync()
@@ -24,24 +24,25 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `Failures are repeated after waits that double, until one attempt is successful`() async throws {
+    func failuresAreRepeatedAfterWaitsThatDoubleUntilOneAttemptIsSuccessful() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             harness.remote.fail(.download, with: Offline(), times: 3)
             try await queue.startSync()
             try await harness.link("a")
             for (attempt, wait) in [1, 2, 4].enumerated() {
-                try await harness.log.wait(for: .warning, containing: "trying again in \(wait).0 seconds")
                 try await harness.clock.waitForTimer(of: .seconds(wait))
                 #expect(harness.remote.calls.count == attempt + 1)
                 harness.clock.advance(by: .seconds(wait))
             }
             try await harness.wait(for: "a", .synced)
             #expect(harness.remote.calls.count == 4)
+            let warnings = harness.log.messages(.warning)
+            for wait in [1, 2, 4] { #expect(warnings.contains { $0.contains("trying again in \(wait).0 seconds") }) }
         }
     }
 
     @Test(arguments: [86_400, -86_400])
-    func `A wall clock that jumps neither ends a wait nor makes it longer`(seconds: TimeInterval) async throws {
+    func wallClockThatJumpsNeitherEndsAWaitNorMakesItLonger(seconds: TimeInterval) async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc", "b.jpg": "abc"]) { harness, queue in
             harness.remote.fail(.download, with: Offline(), times: 1)
             try await queue.startSync()
@@ -58,7 +59,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `A file that waits for its upload is not lost while its volume is away`() async throws {
+    func fileThatWaitsForItsUploadIsNotLostWhileItsVolumeIsAway() async throws {
         let handler = ScriptedErrorHandler { _ in true }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
             let path = harness.path("a.jpg")
@@ -77,7 +78,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `A download does not take the place of a file that waits for its upload and is away`() async throws {
+    func downloadDoesNotTakeThePlaceOfAFileThatWaitsForItsUploadAndIsAway() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "theirs"]) { harness, queue in
             let path = harness.path("a.jpg")
             harness.remote.fail(.upload, with: Offline())
@@ -94,7 +95,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `A manual trigger ends all waits`() async throws {
+    func manualTriggerEndsAllWaits() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             harness.remote.fail(.download, with: Offline(), times: 1)
             try await queue.startSync()
@@ -106,7 +107,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `The queue tries again as soon as the database is connected`() async throws {
+    func queueTriesAgainAsSoonAsTheDatabaseIsConnected() async throws {
         let service = ScriptedTransport()
         let harness = QueueHarness(
             remote: InMemoryRemoteStorage(files: ["a.jpg": Data("abc".utf8)]),
@@ -125,7 +126,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `What was given up and is still referenced is tried once per interval`() async throws {
+    func whatWasGivenUpAndIsStillReferencedIsTriedOncePerInterval() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
             try await queue.startSync()
@@ -142,7 +143,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `Deleting what the remote storage does not have is a success`() async throws {
+    func deletingWhatTheRemoteStorageDoesNotHaveIsASuccess() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
             harness.local[harness.path("a.jpg")] = Data("abc".utf8)
@@ -157,7 +158,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `Uploading what the remote storage has already is a success`() async throws {
+    func uploadingWhatTheRemoteStorageHasAlreadyIsASuccess() async throws {
         try await QueueHarness.run { harness, queue in
             harness.remote.fail(.upload, with: AttachmentStorageError.alreadyExists)
             try await queue.startSync()
@@ -169,7 +170,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `One of 100 downloads fails, and the others are synced`() async throws {
+    func oneOf100DownloadsFailsAndTheOthersAreSynced() async throws {
         let ids = (0..<100).map { "file\($0)" }
         let files = Dictionary(uniqueKeysWithValues: ids.map { ("\($0).jpg", $0) })
         try await QueueHarness.run(remote: files, .test { $0.maxConcurrentTransfers = 4 }) { harness, queue in
@@ -184,7 +185,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `An upload that was given up keeps its file, and is queued again while it is referenced`() async throws {
+    func uploadThatWasGivenUpKeepsItsFileAndIsQueuedAgainWhileItIsReferenced() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         try await QueueHarness.run(.test { $0.errorHandler = handler }) { harness, queue in
             harness.remote.fail(.upload, with: Offline(), times: 1)
@@ -201,7 +202,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `The default handler archives after any error`() async throws {
+    func defaultHandlerArchivesAfterAnyError() async throws {
         try await QueueHarness.run(.test { $0.errorHandler = DefaultSyncErrorHandler() }) { harness, queue in
             harness.remote.fail(.download, with: URLError(.notConnectedToInternet))
             try await queue.startSync()
@@ -211,7 +212,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `An adapter's own cancellation is a failure that is repeated, and no question to the handler`()
+    func adaptersOwnCancellationIsAFailureThatIsRepeatedAndNoQuestionToTheHandler()
         async throws
     {
         let handler = ScriptedErrorHandler { _ in false }
@@ -227,7 +228,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `A full disk lets saving fail, and leaves nothing`() async throws {
+    func fullDiskLetsSavingFailAndLeavesNothing() async throws {
         try await QueueHarness.run { harness, queue in
             harness.local.fail(.save, with: PowerSyncAttachmentError.ioError(POSIXError(.ENOSPC)))
             await #expect(throws: PowerSyncAttachmentError.self) {
@@ -240,7 +241,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `A disk that cannot be written delays its download, and no other`() async throws {
+    func diskThatCannotBeWrittenDelaysItsDownloadAndNoOther() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             let temporary = AttachmentPath.downloadPath(for: harness.path("a.jpg"))
             harness.local.fail(
@@ -260,7 +261,7 @@ struct QueueFailureTests {
     }
 
     @Test
-    func `An upload whose file is gone is archived, and the handler is told`() async throws {
+    func uploadWhoseFileIsGoneIsArchivedAndTheHandlerIsTold() async throws {
         let handler = ScriptedErrorHandler {
             if case PowerSyncAttachmentError.fileNotFound = $0 { return true }
             return false

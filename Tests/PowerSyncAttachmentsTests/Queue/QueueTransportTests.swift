@@ -11,7 +11,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct QueueTransportTests {
     @Test
-    func `A transport does all remote work, and files are not read into memory`() async throws {
+    func transportDoesAllRemoteWorkAndFilesAreNotReadIntoMemory() async throws {
         try await run { harness, transport, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -52,7 +52,7 @@ struct QueueTransportTests {
     }
 
     @Test
-    func `What an interrupted download has left is there when it is resumed`() async throws {
+    func whatAnInterruptedDownloadHasLeftIsThereWhenItIsResumed() async throws {
         try await run(interruptions: 1) { harness, transport, queue in
             try await queue.startSync()
             try await harness.link("a")
@@ -71,7 +71,7 @@ struct QueueTransportTests {
     }
 
     @Test
-    func `A transport may write into a directory that is made for it, also when all were removed`() async throws {
+    func transportMayWriteIntoADirectoryThatIsMadeForItAlsoWhenAllWereRemoved() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try await StorageServer.run { _ in
                 .init(body: .init(bytes: PartialTransport.content))
@@ -110,7 +110,7 @@ struct QueueTransportTests {
     }
 
     @Test
-    func `Nobody is asked whether to wait for a download that another process is at`() async throws {
+    func nobodyIsAskedWhetherToWaitForADownloadThatAnotherProcessIsAt() async throws {
         let handler = ScriptedErrorHandler { _ in false }
         let harness = QueueHarness()
         let transport = PartialTransport(local: harness.local, refusals: 1)

@@ -75,7 +75,7 @@ struct ReferenceWatchTests {
     }
 
     @Test
-    func `A stream that throws is watched again after waits that double`() async throws {
+    func streamThatThrowsIsWatchedAgainAfterWaitsThatDouble() async throws {
         let (source, sink) = (Source(), Sink())
         let task = Task { await watch(source, sink).run() }
         for (number, wait) in [1, 2, 4, 8, 16, 32, 60, 60].enumerated() {
@@ -89,7 +89,7 @@ struct ReferenceWatchTests {
     }
 
     @Test
-    func `A processed element sets the wait back`() async throws {
+    func processedElementSetsTheWaitBack() async throws {
         let (source, sink) = (Source(), Sink())
         let task = Task { await watch(source, sink).run() }
         try await source.stream(1).finish(throwing: Broken())
@@ -106,7 +106,7 @@ struct ReferenceWatchTests {
     }
 
     @Test
-    func `While an element is processed only the newest one waits`() async throws {
+    func whileAnElementIsProcessedOnlyTheNewestOneWaits() async throws {
         let (source, sink) = (Source(), Sink(isHeld: true))
         let task = Task { await watch(source, sink).run() }
         let stream = try await source.stream(1)
@@ -122,7 +122,7 @@ struct ReferenceWatchTests {
     }
 
     @Test
-    func `A stream that ends normally ends the watch quietly`() async throws {
+    func streamThatEndsNormallyEndsTheWatchQuietly() async throws {
         let (source, sink) = (Source(), Sink())
         let task = Task { await watch(source, sink).run() }
         try await source.stream(1).finish()

@@ -7,9 +7,9 @@ import Testing
 @testable import PowerSyncClient
 
 /// Two queues, each with a table of its own, and files in one directory.
-@Suite("A path in a directory of two queues", .timeLimit(.minutes(1))) struct SharedDirectoryTests {
-    @Test("by a queue of another table in the same folder gets another path")
-    func otherQueue() async throws {
+@Suite(.timeLimit(.minutes(1))) struct SharedDirectoryTests {
+    @Test
+    func byAQueueOfAnotherTableInTheSameFolderGetsAnotherPath() async throws {
         try await AttachmentsFolder.run { folder async throws in
             let harness = QueueHarness()
             let storage = FileManagerStorageAdapter()
@@ -39,8 +39,8 @@ import Testing
         }
     }
 
-    @Test("by downloads of two queues at once gives each its own content")
-    func downloadsOfTwoQueues() async throws {
+    @Test
+    func byDownloadsOfTwoQueuesAtOnceGivesEachItsOwnContent() async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["x.jpg": Data("photo".utf8)]))
         let others = InMemoryRemoteStorage(files: ["x.jpg": Data("document".utf8)])
         let photos = harness.makeQueue { AsyncThrowingStream { _ in } }
@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    @Test("that two queues have from earlier keeps its file when it expires in one of them")
-    func expiredInOneQueue() async throws {
+    @Test
+    func thatTwoQueuesHaveFromEarlierKeepsItsFileWhenItExpiresInOneOfThem() async throws {
         try await QueueHarness.run(.test { $0.archivedCacheLimit = 0 }) { harness, queue in
             let other = harness.makeQueue(.test { $0.tableName = "document_files" }) { AsyncThrowingStream { _ in } }
             let path = harness.path("a.jpg")
@@ -87,8 +87,8 @@ import Testing
         }
     }
 
-    @Test("that two queues have from earlier keeps its file when one of them deletes it")
-    func sharedByQueues() async throws {
+    @Test
+    func thatTwoQueuesHaveFromEarlierKeepsItsFileWhenOneOfThemDeletesIt() async throws {
         try await QueueHarness.run { harness, queue in
             let other = harness.makeQueue(.test { $0.tableName = "document_files" }) { AsyncThrowingStream { _ in } }
             let path = harness.path("a.jpg")

@@ -8,7 +8,7 @@ import Testing
 @testable import PowerSyncClient
 
 /// Saving and downloading where something is already at the path of the file name.
-@Suite("A path that is taken", .timeLimit(.minutes(1))) struct TakenPathTests {
+@Suite(.timeLimit(.minutes(1))) struct TakenPathTests {
     /// What is at the path.
     enum Owner: CaseIterable, Sendable {
         /// The file of another attachment of the table, which is not uploaded yet.
@@ -142,8 +142,8 @@ import Testing
         }
     }
 
-    @Test("keeps what is there; a new file gets another path", arguments: Owner.allCases, Source.allCases)
-    func saving(owner: Owner, source: Source) async throws {
+    @Test(arguments: Owner.allCases, Source.allCases)
+    func keepsWhatIsThereANewFileGetsAnotherPath(owner: Owner, source: Source) async throws {
         try await Scene.run { scene async throws in
             for id in [nil, "a"] {
                 try await scene.prepare(owner)
@@ -162,8 +162,8 @@ import Testing
     }
 
     /// The failing step is each call to the storage, the hook, and a cancellation.
-    @Test("keeps what is there when the save fails", arguments: Owner.allCases, Source.allCases)
-    func failing(owner: Owner, source: Source) async throws {
+    @Test(arguments: Owner.allCases, Source.allCases)
+    func keepsWhatIsThereWhenTheSaveFails(owner: Owner, source: Source) async throws {
         try await Scene.run { scene async throws in
             try await scene.prepare(owner)
             _ = try await scene.save(source, id: "a")
@@ -190,8 +190,8 @@ import Testing
         }
     }
 
-    @Test("by the file name of another attachment is an error that names both", arguments: AttachmentState.allCases)
-    func sameName(state: AttachmentState) async throws {
+    @Test(arguments: AttachmentState.allCases)
+    func byTheFileNameOfAnotherAttachmentIsAnErrorThatNamesBoth(state: AttachmentState) async throws {
         try await QueueHarness.run { harness, _ in
             let queue = FixedNameQueue(harness: harness)
             try await harness.insert(Attachment(id: "first", filename: "photo.jpg", state: state))
@@ -204,8 +204,8 @@ import Testing
         }
     }
 
-    @Test("is saved to once by queue types of the app's that name all files alike")
-    func savesAtOnce() async throws {
+    @Test
+    func isSavedToOnceByQueueTypesOfTheAppsThatNameAllFilesAlike() async throws {
         try await QueueHarness.run { harness, _ in
             let saved = await withTaskGroup(of: Attachment?.self) { group in
                 for number in 0..<20 {
@@ -228,8 +228,8 @@ import Testing
         }
     }
 
-    @Test("keeps what is there when a download arrives", arguments: Owner.allCases)
-    func downloading(owner: Owner) async throws {
+    @Test(arguments: Owner.allCases)
+    func keepsWhatIsThereWhenADownloadArrives(owner: Owner) async throws {
         try await Scene.run { scene async throws in
             // The other attachment is uploaded already: downloads wait for those that are not.
             try await scene.prepare(owner)
@@ -246,8 +246,8 @@ import Testing
         }
     }
 
-    @Test("is given to the download whose process has ended before its row was written")
-    func leftOver() async throws {
+    @Test
+    func isGivenToTheDownloadWhoseProcessHasEndedBeforeItsRowWasWritten() async throws {
         try await Scene.run { scene async throws in
             try await scene.prepare(.fileWithoutRow)
             try scene.folder.write(Self.content, to: "attachments/taken.mov")
@@ -259,8 +259,8 @@ import Testing
         }
     }
 
-    @Test("by one of two references with one file name gives the other one a path of its own", arguments: [1, 2])
-    func twoReferences(limit: Int) async throws {
+    @Test(arguments: [1, 2])
+    func byOneOfTwoReferencesWithOneFileNameGivesTheOtherOneAPathOfItsOwn(limit: Int) async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["x.jpg": Data("x".utf8)]))
         let queue = harness.makeQueue(.test { $0.maxConcurrentTransfers = limit }) {
             AsyncThrowingStream { continuation in
@@ -294,8 +294,8 @@ import Testing
         }
     }
 
-    @Test("is found again after the directory has moved")
-    func movedDirectory() async throws {
+    @Test
+    func isFoundAgainAfterTheDirectoryHasMoved() async throws {
         try await AttachmentsFolder.run { folder async throws in
             let harness = QueueHarness()
             try folder.makeDirectory("old")
@@ -320,8 +320,8 @@ import Testing
         }
     }
 
-    @Test("leaves nine others, and then an error that names them")
-    func allTaken() async throws {
+    @Test
+    func leavesNineOthersAndThenAnErrorThatNamesThem() async throws {
         try await QueueHarness.run { harness, queue async throws in
             let candidates = AttachmentPath.candidates(for: harness.path("a.jpg"), id: "a")
             #expect(Set(candidates).count == 10)
@@ -336,13 +336,12 @@ import Testing
     }
 
     @Test(
-        "has others in the same directory that no file system refuses",
         arguments: [
             "/d/photo.jpg", "/d/.hidden", "/d/none", "/d/a.b.c", "/d/" + String(repeating: "ü", count: 127),
             "/d/" + String(repeating: "x", count: 250) + ".jpeg", "/d/." + String(repeating: "x", count: 254),
         ]
     )
-    func candidates(path: String) {
+    func hasOthersInTheSameDirectoryThatNoFileSystemRefuses(path: String) {
         let candidates = AttachmentPath.candidates(for: path, id: "id")
         #expect(candidates.first == path)
         #expect(Set(candidates).count == 10)

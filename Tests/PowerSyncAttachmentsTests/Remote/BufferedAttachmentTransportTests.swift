@@ -6,7 +6,8 @@ import Testing
 @testable import PowerSyncAttachments
 @testable import PowerSyncClient
 
-@Suite("A transport over a remote storage of whole files", .timeLimit(.minutes(1)))
+/// A transport over a remote storage of whole files.
+@Suite(.timeLimit(.minutes(1)))
 struct BufferedAttachmentTransportTests {
     private let remote = InMemoryRemoteStorage()
     private let local = InMemoryLocalStorage()
@@ -15,8 +16,8 @@ struct BufferedAttachmentTransportTests {
     private var transport: BufferedAttachmentTransport { BufferedAttachmentTransport(remote: remote, local: local) }
     private var located: LocatedAttachment { LocatedAttachment(attachment: attachment, localPath: "/d/1.jpg") }
 
-    @Test("brings files there and back, and says how large they are")
-    func roundTrip() async throws {
+    @Test
+    func bringsFilesThereAndBackAndSaysHowLargeTheyAre() async throws {
         local["/d/1.jpg"] = .pattern(1000)
         let steps = TransferSteps()
         try await transport.upload(located, progress: steps.add)
@@ -34,8 +35,8 @@ struct BufferedAttachmentTransportTests {
         #expect(remote.calls == [.init(.upload, id: "1"), .init(.download, id: "1"), .init(.delete, id: "1")])
     }
 
-    @Test("takes \"already exists\" for a complete upload")
-    func alreadyExists() async throws {
+    @Test
+    func takesAlreadyExistsForACompleteUpload() async throws {
         local["/d/1.jpg"] = .pattern(10)
         remote.fail(.upload, with: AttachmentStorageError.alreadyExists)
         let steps = TransferSteps()
@@ -43,14 +44,14 @@ struct BufferedAttachmentTransportTests {
         #expect(steps.all.last == .init(bytes: 10, total: 10))
     }
 
-    @Test("takes \"not found\" for a complete deletion")
-    func nothingToDelete() async throws {
+    @Test
+    func takesNotFoundForACompleteDeletion() async throws {
         try await transport.delete(attachment)
         #expect(remote.calls == [.init(.delete, id: "1")])
     }
 
-    @Test("passes the errors of both storages on as they are")
-    func errors() async throws {
+    @Test
+    func passesTheErrorsOfBothStoragesOnAsTheyAre() async throws {
         await #expect(throws: AttachmentStorageError.notFound) { try await transport.download(located) { _, _ in } }
         await #expect(throws: PowerSyncAttachmentError.self) { try await transport.upload(located) { _, _ in } }
         #expect(remote.calls == [.init(.download, id: "1")])
@@ -63,8 +64,8 @@ struct BufferedAttachmentTransportTests {
         await #expect(throws: CocoaError.self) { try await transport.delete(attachment) }
     }
 
-    @Test("A download that cannot be saved is an error")
-    func fullDisk() async throws {
+    @Test
+    func downloadThatCannotBeSavedIsAnError() async throws {
         remote["1.jpg"] = .pattern(10)
         local.fail(.save, with: PowerSyncAttachmentError.ioError(POSIXError(.ENOSPC)), times: 1)
         let error = await #expect(throws: PowerSyncAttachmentError.self) {
@@ -76,8 +77,8 @@ struct BufferedAttachmentTransportTests {
         #expect(local["/d/1.jpg"] == .pattern(10))
     }
 
-    @Test("A download that is cancelled when the bytes have come does not write them")
-    func cancellation() async throws {
+    @Test
+    func downloadThatIsCancelledWhenTheBytesHaveComeDoesNotWriteThem() async throws {
         remote["1.jpg"] = .pattern(10)
         let gate = remote.hold(.download, ignoringCancellation: true)
         let (transport, located) = (transport, located)

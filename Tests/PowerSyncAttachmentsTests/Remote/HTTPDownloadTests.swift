@@ -9,13 +9,13 @@ import Testing
 @testable import PowerSyncAttachments
 @testable import PowerSyncClient
 
-@Suite("A download over HTTP", .onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPDownloadTests {
+/// A download over HTTP.
+@Suite(.onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPDownloadTests {
     @Test(
-        "writes the exact bytes, announced or not",
         arguments: [0, 1, 1_000_000],
         [true, false]
     )
-    func exactBytes(size: Int, announcesLength: Bool) async throws {
+    func writesTheExactBytesAnnouncedOrNot(size: Int, announcesLength: Bool) async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(bytes: .pattern(size)), announcesLength: announcesLength)
         } target: {
@@ -35,8 +35,8 @@ import Testing
         }
     }
 
-    @Test("writes nothing before the status is known to be good", arguments: [301, 400, 401, 403, 416, 429, 500, 502])
-    func status(_ status: Int) async throws {
+    @Test(arguments: [301, 400, 401, 403, 416, 429, 500, 502])
+    func writesNothingBeforeTheStatusIsKnownToBeGood(_ status: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status), body: .init(bytes: Data("<html>sorry</html>".utf8)))
         } _: { harness async throws in
@@ -48,8 +48,8 @@ import Testing
         }
     }
 
-    @Test("of a file that is not there says so, and gives up what was there", arguments: [404, 410])
-    func notFound(status: Int) async throws {
+    @Test(arguments: [404, 410])
+    func ofAFileThatIsNotThereSaysSoAndGivesUpWhatWasThere(status: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status))
         } _: { harness async throws in
@@ -59,8 +59,8 @@ import Testing
         }
     }
 
-    @Test("that breaks off is a failure that may be tried again", arguments: [0, 1, 500_000, 999_999])
-    func brokenOff(count: Int) async throws {
+    @Test(arguments: [0, 1, 500_000, 999_999])
+    func thatBreaksOffIsAFailureThatMayBeTriedAgain(count: Int) async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(pattern: 1_000_000), end: .closed(after: count))
         } _: { harness async throws in
@@ -72,8 +72,8 @@ import Testing
         }
     }
 
-    @Test("that breaks off in a chunked body is a failure as well")
-    func brokenOffChunked() async throws {
+    @Test
+    func thatBreaksOffInAChunkedBodyIsAFailureAsWell() async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(pattern: 1_000_000), end: .closed(after: 1_000_000), announcesLength: false)
         } _: { harness async throws in
@@ -82,8 +82,8 @@ import Testing
         }
     }
 
-    @Test("on which nothing moves is given up")
-    func slow() async throws {
+    @Test
+    func onWhichNothingMovesIsGivenUp() async throws {
         // Made before, so that nothing moves for as long as the client waits only when the server falls silent.
         let body = StorageServer.Content(pattern: 1_000_000)
         try await TransferHarness.run(
@@ -99,8 +99,8 @@ import Testing
         }
     }
 
-    @Test("that is cancelled ends with that, and keeps what is there")
-    func cancellation() async throws {
+    @Test
+    func thatIsCancelledEndsWithThatAndKeepsWhatIsThere() async throws {
         try await TransferHarness.run { _ in
             .init(headers: ["ETag": "\"v1\""], body: .init(pattern: 1_000_000), end: .silent(after: 600_000))
         } _: { harness async throws in
@@ -130,11 +130,10 @@ import Testing
     }
 
     @Test(
-        "is checked against the digest, and deleted when that differs",
         arguments: Announcement.allCases,
         [true, false]
     )
-    func digest(announcement: Announcement, isRight: Bool) async throws {
+    func isCheckedAgainstTheDigestAndDeletedWhenThatDiffers(announcement: Announcement, isRight: Bool) async throws {
         let content = Data.pattern(400_000)
         let digest = isRight ? content.sha256 : Data("other".utf8).sha256
         try await TransferHarness.run(
@@ -155,8 +154,8 @@ import Testing
         }
     }
 
-    @Test("must have the size that the app knows", arguments: [999, 1001], [true, false])
-    func wrongSize(size: Int, announcesLength: Bool) async throws {
+    @Test(arguments: [999, 1001], [true, false])
+    func mustHaveTheSizeThatTheAppKnows(size: Int, announcesLength: Bool) async throws {
         try await TransferHarness.run(
             { _ in
                 .init(body: .init(bytes: .pattern(size)), announcesLength: announcesLength)
@@ -169,8 +168,8 @@ import Testing
         }
     }
 
-    @Test("follows redirects, and keeps the app's headers from another host", arguments: [301, 302, 303, 307, 308])
-    func redirect(status: Int) async throws {
+    @Test(arguments: [301, 302, 303, 307, 308])
+    func followsRedirectsAndKeepsTheAppsHeadersFromAnotherHost(status: Int) async throws {
         try await StorageServer.run { _ in
             .init(body: .init(bytes: .pattern(1000)))
         } _: { other in
@@ -197,8 +196,8 @@ import Testing
         }
     }
 
-    @Test("does not run in circles")
-    func circle() async throws {
+    @Test
+    func doesNotRunInCircles() async throws {
         try await TransferHarness.run { _ in
             .init(status: .found, headers: ["Location": "/files/1"])
         } _: { harness async throws in
@@ -208,10 +207,9 @@ import Testing
     }
 
     @Test(
-        "does not follow a redirect to something else than the web",
         arguments: ["file:///etc/passwd", "ftp://a/b", "unix:/run/x"]
     )
-    func strangeRedirect(location: String) async throws {
+    func doesNotFollowARedirectToSomethingElseThanTheWeb(location: String) async throws {
         try await TransferHarness.run { _ in
             .init(status: .found, headers: ["Location": location])
         } _: { harness async throws in
@@ -219,8 +217,8 @@ import Testing
         }
     }
 
-    @Test("A part that nobody asked for is an error")
-    func unaskedPart() async throws {
+    @Test
+    func partThatNobodyAskedForIsAnError() async throws {
         try await TransferHarness.run { _ in
             .init(
                 status: .partialContent,
@@ -249,10 +247,9 @@ import Testing
     }
 
     @Test(
-        "of a file that the storage compresses is the file as it was before",
         arguments: ["gzip", "GZip", "gzip,aws-chunked", "gzip, base64"]
     )
-    func compressedFile(coding: String) async throws {
+    func ofAFileThatTheStorageCompressesIsTheFileAsItWasBefore(coding: String) async throws {
         // libcurl takes nothing but the names of what it knows.
         guard HTTPStack.current == .nio || coding == "gzip" else { return }
         var headers = Compressed.headers
@@ -284,8 +281,8 @@ import Testing
         return data
     }
 
-    @Test("of a compressed file ends when it becomes longer than it should be")
-    func compressedFileThatBecomesTooLong() async throws {
+    @Test
+    func ofACompressedFileEndsWhenItBecomesLongerThanItShouldBe() async throws {
         // What ends too early is far behind what is too much.
         let body = Self.zeros(64 << 20)
         try await TransferHarness.run(
@@ -298,8 +295,8 @@ import Testing
         }
     }
 
-    @Test("of a compressed file whose size nobody knows ends at a limit, and of another file does not")
-    func limitOfDecompressedFiles() {
+    @Test
+    func ofACompressedFileWhoseSizeNobodyKnowsEndsAtALimitAndOfAnotherFileDoesNot() {
         let limit = DownloadExpectation.largestDecompressedFile
         for (isDecompressed, size, bytes, isTooMuch) in [
             (true, nil, limit, false), (true, nil, limit + 1, true), (false, nil, limit + 1, false),
@@ -322,8 +319,8 @@ import Testing
         }
     }
 
-    @Test("of a compressed file that breaks off starts over: a part of what is compressed is nothing")
-    func compressedFileThatBreaksOff() async throws {
+    @Test
+    func ofACompressedFileThatBreaksOffStartsOverAPartOfWhatIsCompressedIsNothing() async throws {
         let isFirst = NIOLockedValueBox(true)
         try await TransferHarness.run(
             { _ in
@@ -344,13 +341,12 @@ import Testing
     }
 
     @Test(
-        "of a file that is compressed in a way that nobody can restore is an error",
         arguments: [
             ("compress", .pattern(10)), ("gzip, br", Compressed.gzip), ("gzip", .pattern(10)),
             ("gzip", Compressed.gzip + Compressed.gzip),
         ] as [(String, Data)]
     )
-    func unreadableCompression(coding: String, body: Data) async throws {
+    func ofAFileThatIsCompressedInAWayThatNobodyCanRestoreIsAnError(coding: String, body: Data) async throws {
         try await TransferHarness.run { _ in
             .init(headers: ["Content-Encoding": coding], body: .init(bytes: body))
         } _: { harness async throws in
@@ -360,8 +356,8 @@ import Testing
         }
     }
 
-    @Test("takes no notice of a Content-Encoding that is none", arguments: ["identity", "base64", "UTF-8", ""])
-    func noCompression(coding: String) async throws {
+    @Test(arguments: ["identity", "base64", "UTF-8", ""])
+    func takesNoNoticeOfAContentEncodingThatIsNone(coding: String) async throws {
         // What libcurl does not know is an error for it.
         guard HTTPStack.current == .nio || coding == "identity" else { return }
         try await TransferHarness.run { _ in
@@ -372,8 +368,8 @@ import Testing
         }
     }
 
-    @Test("into a directory that is not there reports the local problem")
-    func missingDirectory() async throws {
+    @Test
+    func intoADirectoryThatIsNotThereReportsTheLocalProblem() async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(bytes: .pattern(10)))
         } _: { harness async throws in

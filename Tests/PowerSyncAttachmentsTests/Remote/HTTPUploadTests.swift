@@ -7,9 +7,10 @@ import Testing
 @testable import PowerSyncAttachments
 @testable import PowerSyncClient
 
-@Suite("An upload over HTTP", .onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPUploadTests {
-    @Test("sends the exact bytes, their number and type, and the app's headers", arguments: [0, 1, 1_000_000])
-    func exactBytes(size: Int) async throws {
+/// An upload over HTTP.
+@Suite(.onEachHTTPStack, .timeLimit(.minutes(1))) struct HTTPUploadTests {
+    @Test(arguments: [0, 1, 1_000_000])
+    func sendsTheExactBytesTheirNumberAndTypeAndTheAppsHeaders(size: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .created)
         } target: {
@@ -35,8 +36,8 @@ import Testing
         }
     }
 
-    @Test("uses the method, type and digest header that the request names")
-    func target() async throws {
+    @Test
+    func usesTheMethodTypeAndDigestHeaderThatTheRequestNames() async throws {
         let target: @Sendable (URL) -> AttachmentHTTPRequest = { url in
             AttachmentHTTPRequest(url: url, method: "POST", mediaType: "image/webp", digestHeader: .contentDigest)
         }
@@ -52,10 +53,9 @@ import Testing
     }
 
     @Test(
-        "A refusal is an error with the status, and no secret",
         arguments: [(400, false), (403, false), (404, false), (408, true), (429, true), (500, true), (503, true)]
     )
-    func refusal(status: Int, isRetriable: Bool) async throws {
+    func refusalIsAnErrorWithTheStatusAndNoSecret(status: Int, isRetriable: Bool) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status), body: .init(bytes: Data("<Code>AccessDenied</Code>".utf8)))
         } _: { harness async throws in
@@ -70,8 +70,8 @@ import Testing
         }
     }
 
-    @Test("is complete when the storage has the file already")
-    func alreadyThere() async throws {
+    @Test
+    func isCompleteWhenTheStorageHasTheFileAlready() async throws {
         try await TransferHarness.run(
             { _ in .init(status: .preconditionFailed) },
             target: {
@@ -92,8 +92,8 @@ import Testing
         }
     }
 
-    @Test("of a missing file is reported as that, and asks nobody")
-    func missingFile() async throws {
+    @Test
+    func ofAMissingFileIsReportedAsThatAndAsksNobody() async throws {
         try await TransferHarness.run { _ in
             .init()
         } _: { harness async throws in
@@ -106,8 +106,8 @@ import Testing
         }
     }
 
-    @Test("to nobody is a failed connection, which may be tried again")
-    func unreachable() async throws {
+    @Test
+    func toNobodyIsAFailedConnectionWhichMayBeTriedAgain() async throws {
         let target: @Sendable (URL) -> AttachmentHTTPRequest = { _ in
             AttachmentHTTPRequest(url: URL(string: "http://127.0.0.1:1/x?signature=secret") ?? URL(filePath: "/"))
         }
@@ -120,8 +120,8 @@ import Testing
         }
     }
 
-    @Test("is sent again where a redirect leads that keeps the method", arguments: [307, 308])
-    func redirect(status: Int) async throws {
+    @Test(arguments: [307, 308])
+    func isSentAgainWhereARedirectLeadsThatKeepsTheMethod(status: Int) async throws {
         try await TransferHarness.run { request in
             guard request.uri.hasPrefix("/files/") else { return .init() }
             return .init(status: .init(statusCode: status), headers: ["Location": "/moved/1"])
@@ -134,8 +134,8 @@ import Testing
         }
     }
 
-    @Test("is not turned into something else by other redirects", arguments: [301, 302, 303])
-    func otherRedirects(status: Int) async throws {
+    @Test(arguments: [301, 302, 303])
+    func isNotTurnedIntoSomethingElseByOtherRedirects(status: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status), headers: ["Location": "/moved/1"])
         } _: { harness async throws in
@@ -148,11 +148,13 @@ import Testing
 
     /// Where each request of a transport is redirected to, and what the error says.
     @Test(
-        "by a redirect to another host fails with that host and what it got",
         arguments: [AttachmentTransferProgress.Direction.upload, .download, .delete],
         [301, 302, 303, 307, 308]
     )
-    func redirectError(direction: AttachmentTransferProgress.Direction, status: Int) async throws {
+    func byARedirectToAnotherHostFailsWithThatHostAndWhatItGot(
+        direction: AttachmentTransferProgress.Direction,
+        status: Int
+    ) async throws {
         try await StorageServer.run { _ in
             .init(status: .forbidden)
         } _: { other in
@@ -186,8 +188,8 @@ import Testing
         }
     }
 
-    @Test("that is cancelled ends with that")
-    func cancellation() async throws {
+    @Test
+    func thatIsCancelledEndsWithThat() async throws {
         try await TransferHarness.run { _ in
             .init(body: .init(bytes: Data("x".utf8)), end: .silent(after: 0))
         } _: { harness async throws in
@@ -201,8 +203,8 @@ import Testing
         }
     }
 
-    @Test("A media type that cannot be a header is left out")
-    func strangeMediaType() async throws {
+    @Test
+    func mediaTypeThatCannotBeAHeaderIsLeftOut() async throws {
         try await TransferHarness.run { _ in
             .init()
         } _: { harness async throws in
@@ -220,8 +222,8 @@ import Testing
         }
     }
 
-    @Test("A deletion succeeds when there is nothing to delete", arguments: [200, 204, 404, 410, 403, 500])
-    func deletion(status: Int) async throws {
+    @Test(arguments: [200, 204, 404, 410, 403, 500])
+    func deletionSucceedsWhenThereIsNothingToDelete(status: Int) async throws {
         try await TransferHarness.run { _ in
             .init(status: .init(statusCode: status))
         } _: { harness async throws in

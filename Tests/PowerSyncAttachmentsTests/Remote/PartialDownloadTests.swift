@@ -7,7 +7,7 @@ import Testing
 @testable import PowerSyncClient
 
 /// The file of a download, which several may want to write.
-@Suite("The file of a download", .timeLimit(.minutes(1))) struct PartialDownloadTests {
+@Suite(.timeLimit(.minutes(1))) struct PartialDownloadTests {
     private static let content = Data.pattern(1000)
     private static let names = ["a.download.pstmp", "a.download.pstmp.state.pstmp"]
 
@@ -44,8 +44,8 @@ import Testing
         }
     }
 
-    @Test("is left alone when another one has completed it since the request was sent")
-    func completedMeanwhile() async throws {
+    @Test
+    func isLeftAloneWhenAnotherOneHasCompletedItSinceTheRequestWasSent() async throws {
         try await run { folder, path async throws in
             let before = try await DownloadRemains.find(at: path)
             try await download(1000, to: path)
@@ -61,8 +61,8 @@ import Testing
         }
     }
 
-    @Test("is not continued when it is another one by then")
-    func replacedMeanwhile() async throws {
+    @Test
+    func isNotContinuedWhenItIsAnotherOneByThen() async throws {
         try await run { folder, path async throws in
             try await download(400, to: path)
             let before = try await DownloadRemains.find(at: path)
@@ -77,8 +77,8 @@ import Testing
         }
     }
 
-    @Test("is not the one that was removed while it was written, and neither is what is beside it")
-    func removedMeanwhile() async throws {
+    @Test
+    func isNotTheOneThatWasRemovedWhileItWasWrittenAndNeitherIsWhatIsBesideIt() async throws {
         try await run { folder, path async throws in
             for ending in [Ending.finish, .interrupt, .discard] {
                 var removed = try await open(DownloadRemains.find(at: path))
@@ -105,8 +105,8 @@ import Testing
         case finish, interrupt, discard
     }
 
-    @Test("is free again as soon as the download is over")
-    func closing() async throws {
+    @Test
+    func isFreeAgainAsSoonAsTheDownloadIsOver() async throws {
         try await run { _, path async throws in
             for count in 1...20 { try await download(count, to: path) }
             try await download(1000, to: path)

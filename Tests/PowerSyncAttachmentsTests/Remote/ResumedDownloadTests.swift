@@ -10,7 +10,7 @@ import Testing
 @testable import PowerSyncClient
 
 /// Downloads that go on where an earlier attempt stopped.
-@Suite("A resumed download", .onEachHTTPStack, .timeLimit(.minutes(1))) struct ResumedDownloadTests {
+@Suite(.onEachHTTPStack, .timeLimit(.minutes(1))) struct ResumedDownloadTests {
     private static let size = 1_000_000
     private static let content = Data.pattern(size)
 
@@ -41,8 +41,8 @@ import Testing
         try harness.downloaded().count
     }
 
-    @Test("asks for the rest only, and only if the file is the same")
-    func rest() async throws {
+    @Test
+    func asksForTheRestOnlyAndOnlyIfTheFileIsTheSame() async throws {
         let storage = Storage()
         try await TransferHarness.run {
             storage.respond(to: $0)
@@ -64,8 +64,8 @@ import Testing
         }
     }
 
-    @Test("starts over when the file has changed")
-    func changedFile() async throws {
+    @Test
+    func startsOverWhenTheFileHasChanged() async throws {
         let storage = Storage()
         let later = Data.pattern(700_001)
         try await TransferHarness.run {
@@ -78,8 +78,8 @@ import Testing
         }
     }
 
-    @Test("starts over when the storage does not keep to the rules")
-    func carelessStorage() async throws {
+    @Test
+    func startsOverWhenTheStorageDoesNotKeepToTheRules() async throws {
         // Each answers a request for the rest wrongly; the third request, for the whole, is answered well.
         let answers: [@Sendable (Int) -> StorageServer.Response] = [
             { _ in .init(status: .rangeNotSatisfiable) },
@@ -110,8 +110,8 @@ import Testing
         }
     }
 
-    @Test("needs a strong tag, or a digest that tells whether the parts belong together", arguments: [nil, "W/\"v1\""])
-    func withoutTag(etag: String?) async throws {
+    @Test(arguments: [nil, "W/\"v1\""])
+    func needsAStrongTagOrADigestThatTellsWhetherThePartsBelongTogether(etag: String?) async throws {
         let storage = Storage()
         try await TransferHarness.run {
             storage.respond(to: $0, etag: etag)
@@ -138,7 +138,8 @@ import Testing
         }
     }
 
-    @Test("of parts that do not belong together is noticed by the digest, and starts over the next time")
+    /// Of parts that do not belong together is noticed by the digest, and starts over the next time.
+    @Test
     func mixedParts() async throws {
         let storage = Storage()
         let later = Data(repeating: 7, count: ResumedDownloadTests.size)
@@ -156,8 +157,8 @@ import Testing
         }
     }
 
-    @Test("trusts only the bytes that are known to be on the disk")
-    func unflushedBytes() async throws {
+    @Test
+    func trustsOnlyTheBytesThatAreKnownToBeOnTheDisk() async throws {
         try await TransferHarness.run {
             StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
         } _: { harness async throws in
@@ -176,8 +177,8 @@ import Testing
         }
     }
 
-    @Test("is not disturbed by another one to the same path")
-    func otherDownload() async throws {
+    @Test
+    func isNotDisturbedByAnotherOneToTheSamePath() async throws {
         let gate = StorageServer.Gate()
         let requests = NIOLockedValueBox(0)
         try await TransferHarness.run { request in
@@ -217,8 +218,8 @@ import Testing
         }
     }
 
-    @Test("goes on when its queue starts again a day later")
-    func laterStart() async throws {
+    @Test
+    func goesOnWhenItsQueueStartsAgainADayLater() async throws {
         try await TransferHarness.run {
             StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
         } _: { harness async throws in
@@ -248,8 +249,8 @@ import Testing
         }
     }
 
-    @Test("of a file that was complete already asks for its last byte")
-    func completeFile() async throws {
+    @Test
+    func ofAFileThatWasCompleteAlreadyAsksForItsLastByte() async throws {
         try await TransferHarness.run {
             StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
         } _: { harness async throws in
@@ -266,14 +267,13 @@ import Testing
     }
 
     @Test(
-        "without a readable record starts over",
         arguments: [
             "", "{", "[]", #"{"bytes":-1,"etag":"\"v1\""}"#, #"{"bytes":0,"etag":"\"v1\""}"#,
             #"{"bytes":500001,"etag":"\"v1\""}"#,
             #"{"bytes":500000}"#, #"{"bytes":"x","etag":"\"v1\""}"#,
         ]
     )
-    func unusableRecord(record: String) async throws {
+    func withoutAReadableRecordStartsOver(record: String) async throws {
         try await TransferHarness.run {
             StorageServer.serve(.init(bytes: ResumedDownloadTests.content), to: $0)
         } _: { harness async throws in
@@ -286,7 +286,8 @@ import Testing
         }
     }
 
-    @Test("A partial file without a record is replaced, and one that breaks off again goes on from the later place")
+    /// A partial file without a record is replaced, and one that breaks off again goes on from the later place.
+    @Test
     func severalInterruptions() async throws {
         let cuts = NIOLockedValueBox([300_000, 300_000, 300_000])
         try await TransferHarness.run { request in

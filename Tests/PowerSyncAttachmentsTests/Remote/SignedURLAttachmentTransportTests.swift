@@ -8,7 +8,8 @@ import Testing
 @testable import PowerSyncAttachments
 @testable import PowerSyncClient
 
-@Suite("A transport with signed URLs", .onEachHTTPStack, .timeLimit(.minutes(1)))
+/// A transport with signed URLs.
+@Suite(.onEachHTTPStack, .timeLimit(.minutes(1)))
 struct SignedURLAttachmentTransportTests {
     private let attachment = Attachment(
         id: "1",
@@ -62,8 +63,8 @@ struct SignedURLAttachmentTransportTests {
         LocatedAttachment(attachment: attachment, localPath: path)
     }
 
-    @Test("asks the backend before each transfer, and gives its credentials to nobody else")
-    func questions() async throws {
+    @Test
+    func asksTheBackendBeforeEachTransferAndGivesItsCredentialsToNobodyElse() async throws {
         let answer = #"{"url":"{base}/store/x%20y?s=1","headers":{"X-Signed":"7"}}"#
         try await run(sign: { _ in (200, answer) }, store: { _ in .init(body: .init(bytes: .pattern(1000))) }) {
             transport,
@@ -91,8 +92,8 @@ struct SignedURLAttachmentTransportTests {
         }
     }
 
-    @Test("uses the method, media type, size and digest of the answer", arguments: [true, false], [true, false])
-    func answerFields(isRight: Bool, isHexadecimal: Bool) async throws {
+    @Test(arguments: [true, false], [true, false])
+    func usesTheMethodMediaTypeSizeAndDigestOfTheAnswer(isRight: Bool, isHexadecimal: Bool) async throws {
         let digest = Data((isRight ? "test" : "other").utf8).sha256
         let text = isHexadecimal ? digest.map { String(format: "%02x", $0) }.joined() : digest.base64EncodedString()
         let answer = #"{"url":"{base}/store","method":"POST","mediaType":"a/b","size":4,"sha256":"\#(text)"}"#
@@ -116,8 +117,8 @@ struct SignedURLAttachmentTransportTests {
         }
     }
 
-    @Test("names the host that the backend redirects to, and that it got no credentials", arguments: [302, 307])
-    func redirectedBackend(status: Int) async throws {
+    @Test(arguments: [302, 307])
+    func namesTheHostThatTheBackendRedirectsToAndThatItGotNoCredentials(status: Int) async throws {
         try await StorageServer.run { _ in
             .init(body: .init(bytes: Data("<html>Sign in</html>".utf8)))
         } _: { other in
@@ -149,8 +150,8 @@ struct SignedURLAttachmentTransportTests {
         }
     }
 
-    @Test("asks once again when the storage refuses the URL", arguments: [400, 401, 403])
-    func expiredURL(status: Int) async throws {
+    @Test(arguments: [400, 401, 403])
+    func asksOnceAgainWhenTheStorageRefusesTheURL(status: Int) async throws {
         try await run(store: { request in
             request.uri == "/store/1"
                 ? .init(status: .init(statusCode: status)) : .init(body: .init(bytes: .pattern(10)))
@@ -161,8 +162,8 @@ struct SignedURLAttachmentTransportTests {
         }
     }
 
-    @Test("does not ask for ever, and not at all after other errors", arguments: [(403, 2), (500, 1), (405, 1)])
-    func refusals(status: Int, questions: Int) async throws {
+    @Test(arguments: [(403, 2), (500, 1), (405, 1)])
+    func doesNotAskForEverAndNotAtAllAfterOtherErrors(status: Int, questions: Int) async throws {
         try await run(store: { _ in .init(status: .init(statusCode: status)) }) {
             transport,
             server,
@@ -177,8 +178,8 @@ struct SignedURLAttachmentTransportTests {
         }
     }
 
-    @Test("reports what the backend refuses, and asks only once", arguments: [400, 401, 403, 500])
-    func backendRefuses(status: Int) async throws {
+    @Test(arguments: [400, 401, 403, 500])
+    func reportsWhatTheBackendRefusesAndAsksOnlyOnce(status: Int) async throws {
         try await run(sign: { _ in (status, "no") }, store: { _ in .init() }) {
             transport,
             server,
@@ -194,8 +195,8 @@ struct SignedURLAttachmentTransportTests {
         }
     }
 
-    @Test("knows from the backend that a file is there, or is not")
-    func backendKnows() async throws {
+    @Test
+    func knowsFromTheBackendThatAFileIsThereOrIsNot() async throws {
         try await run(sign: { _ in (404, "") }, store: { _ in .init() }) { transport, server, folder async throws in
             await #expect(throws: AttachmentStorageError.notFound) {
                 try await transport.download(located(folder("b"))) { _, _ in }
@@ -211,13 +212,12 @@ struct SignedURLAttachmentTransportTests {
     }
 
     @Test(
-        "reports an answer that is none",
         arguments: [
             "", "[]", "{}", #"{"url":5}"#, #"{"url":""}"#, #"{"url":"file:///etc/passwd"}"#, #"{"url":"/relative"}"#,
             #"{"url":"http:///nohost"}"#, #"{"url":"http://a/b","sha256":"zz"}"#, #"{"url":"http://a/b","headers":[]}"#,
         ]
     )
-    func malformedAnswer(answer: String) async throws {
+    func reportsAnAnswerThatIsNone(answer: String) async throws {
         try await run(sign: { _ in (200, answer) }, store: { _ in .init() }) { transport, server, folder async throws in
             let error = await #expect(throws: AttachmentTransferError.self) {
                 try await transport.download(located(folder("b"))) { _, _ in }
@@ -228,8 +228,8 @@ struct SignedURLAttachmentTransportTests {
         }
     }
 
-    @Test("works with a closure in the place of the backend")
-    func closure() async throws {
+    @Test
+    func worksWithAClosureInThePlaceOfTheBackend() async throws {
         try await run(store: { _ in .init(body: .init(bytes: .pattern(10))) }) { _, server, folder async throws in
             let base = server.url
             let transport = SignedURLAttachmentTransport { request in
@@ -242,8 +242,8 @@ struct SignedURLAttachmentTransportTests {
         }
     }
 
-    @Test("Headers of a request that could smuggle others in are refused")
-    func smuggledHeaders() async throws {
+    @Test
+    func headersOfARequestThatCouldSmuggleOthersInAreRefused() async throws {
         let answer = #"{"url":"{base}/store","headers":{"X-A":"1\r\nX-Evil: 1"}}"#
         try await run(sign: { _ in (200, answer) }, store: { _ in .init() }) { transport, server, folder async throws in
             await #expect(throws: AttachmentTransferError.self) {

@@ -11,7 +11,7 @@ import Testing
 @testable import PowerSyncClient
 
 /// Every connection of the attachments, with a peer that falls silent.
-@Suite("A silent peer of attachments", .onEachHTTPStack, .timeLimit(.minutes(2))) struct SilentConnectionTests {
+@Suite(.onEachHTTPStack, .timeLimit(.minutes(2))) struct SilentConnectionTests {
     /// What a connection is for.
     enum Request: CaseIterable, Sendable {
         case upload, download, deletion, signing
@@ -37,8 +37,8 @@ import Testing
         }
     }
 
-    @Test("is given up after the limit", arguments: Request.allCases, Place.allCases)
-    func givenUp(request: Request, place: Place) async throws {
+    @Test(arguments: Request.allCases, Place.allCases)
+    func isGivenUpAfterTheLimit(request: Request, place: Place) async throws {
         try await SilentServer.run(place) { url in
             try await AttachmentsFolder.run { folder async throws in
                 // More than the sockets of both sides hold.
@@ -95,8 +95,8 @@ import Testing
         }
     }
 
-    @Test("while a connection is opened is given up after 30 seconds")
-    func connecting() {
+    @Test
+    func whileAConnectionIsOpenedIsGivenUpAfter30Seconds() {
         #expect(NIOExchange.fileConfiguration().timeout.connect == .seconds(30))
     }
 }

@@ -15,7 +15,6 @@ enum ObjectStorage {
 
 /// Against a storage that speaks S3: `scripts/with-s3` starts one.
 @Suite(
-    "A transport to S3",
     .enabled(if: ObjectStorage.endpoint != nil, "run through scripts/with-s3"),
     .timeLimit(.minutes(2))
 )
@@ -65,8 +64,8 @@ struct S3AttachmentTransportTests {
         return LocatedAttachment(attachment: attachment, localPath: path)
     }
 
-    @Test("brings files of all sizes there and back, and deletes them", arguments: [0, 1, 3_000_001], [true, false])
-    func roundTrip(size: Int, usesChecksums: Bool) async throws {
+    @Test(arguments: [0, 1, 3_000_001], [true, false])
+    func bringsFilesOfAllSizesThereAndBackAndDeletesThem(size: Int, usesChecksums: Bool) async throws {
         try await run(usesChecksums: usesChecksums) { signer, transport, folder async throws in
             try folder.write(.pattern(size), to: "a")
             let steps = TransferSteps()
@@ -93,12 +92,11 @@ struct S3AttachmentTransportTests {
     }
 
     @Test(
-        "keeps all file names apart",
         arguments: [
             ["a b/c.jpg", "a+b/c.jpg", "a%20b/c.jpg", "A b/c.jpg", "😀/ü.jpg", "文件", "x&y=z?#", "'()*!,:@$;~", "a\\b"]
         ]
     )
-    func names(names: [String]) async throws {
+    func keepsAllFileNamesApart(names: [String]) async throws {
         try await run { signer, transport, folder async throws in
             for name in names {
                 try folder.write(Data(name.utf8), to: "a")
@@ -113,8 +111,8 @@ struct S3AttachmentTransportTests {
         }
     }
 
-    @Test("continues an interrupted download, and starts over when the object has changed", arguments: [false, true])
-    func resume(hasChanged: Bool) async throws {
+    @Test(arguments: [false, true])
+    func continuesAnInterruptedDownloadAndStartsOverWhenTheObjectHasChanged(hasChanged: Bool) async throws {
         try await run { signer, transport, folder async throws in
             let content = Data.pattern(3_000_000)
             #expect(try await request(signer, "PUT", "files/1", body: content).0 == .ok)
@@ -133,8 +131,8 @@ struct S3AttachmentTransportTests {
         }
     }
 
-    @Test("reports a refusal with its status")
-    func forbidden() async throws {
+    @Test
+    func reportsARefusalWithItsStatus() async throws {
         try await run { signer, transport, folder async throws in
             #expect(try await request(signer, "PUT", "files/1", body: .pattern(10)).0 == .ok)
             let policy = """
@@ -158,8 +156,8 @@ struct S3AttachmentTransportTests {
         }
     }
 
-    @Test("to a bucket that is not there reports its absence")
-    func missingBucket() async throws {
+    @Test
+    func toABucketThatIsNotThereReportsItsAbsence() async throws {
         let endpoint = try #require(ObjectStorage.endpoint)
         let bucket = S3Bucket(name: "no-such-bucket", region: "us-east-1", endpoint: endpoint, addressing: .path)
         let transport = S3AttachmentTransport(bucket: bucket, credentials: credentials)

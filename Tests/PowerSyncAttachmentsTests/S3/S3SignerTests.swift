@@ -4,7 +4,7 @@ import Testing
 @testable import PowerSyncS3
 
 @Suite struct S3SignerTests {
-    @Test func `An endpoint may be an address of IPv6`() throws {
+    @Test func endpointMayBeAnAddressOfIPv6() throws {
         let endpoint = try #require(URL(string: "http://[::1]:9000/base"))
         let bucket = S3Bucket(name: "photos", region: "us-east-1", endpoint: endpoint, addressing: .path)
         #expect(bucket.host == "[::1]:9000")
@@ -14,7 +14,7 @@ import Testing
     }
 
     /// The examples of "Authenticating Requests (AWS Signature Version 4)" in the Amazon S3 API Reference.
-    @Suite("The published examples of AWS") struct PublishedExamples {
+    @Suite struct PublishedExamples {
         private let signer: S3Signer
 
         init() throws {
@@ -38,7 +38,7 @@ import Testing
             #expect(headers["x-amz-date"] == "20130524T000000Z")
         }
 
-        @Test func `GET of an object`() {
+        @Test func getOfAnObject() {
             expect(
                 signer.signedHeaders(
                     method: "GET",
@@ -51,7 +51,7 @@ import Testing
             )
         }
 
-        @Test func `PUT of an object`() {
+        @Test func putOfAnObject() {
             expect(
                 signer.signedHeaders(
                     method: "PUT",
@@ -64,7 +64,7 @@ import Testing
             )
         }
 
-        @Test func `GET of the lifecycle of a bucket`() {
+        @Test func getOfTheLifecycleOfABucket() {
             expect(
                 signer.signedHeaders(method: "GET", key: "", query: ["lifecycle": ""], payloadSHA256: Data().sha256),
                 names: "host;x-amz-content-sha256;x-amz-date",
@@ -72,7 +72,7 @@ import Testing
             )
         }
 
-        @Test func `GET of the list of a bucket`() {
+        @Test func getOfTheListOfABucket() {
             expect(
                 signer.signedHeaders(
                     method: "GET",
@@ -85,7 +85,7 @@ import Testing
             )
         }
 
-        @Test func `Presigned URL`() throws {
+        @Test func presignedURLOfAnObject() throws {
             let url = try signer.presignedURL(method: "GET", key: "test.txt", validFor: .seconds(86400))
             #expect(
                 url.absoluteString
@@ -172,8 +172,8 @@ import Testing
         ]
     }
 
-    @Test("Presigned URLs are those of botocore", arguments: Example.all)
-    func presignedURL(example: Example) throws {
+    @Test(arguments: Example.all)
+    func presignedURLsAreThoseOfBotocore(example: Example) throws {
         let date = try Date("2026-11-21T07:08:09Z", strategy: .iso8601)
         let bucket = S3Bucket(
             name: example.bucket,
@@ -201,10 +201,9 @@ import Testing
     }
 
     @Test(
-        "A validity beyond what S3 allows becomes what it allows",
         arguments: [(0, 1), (-5, 1), (604_801, 604_800), (60, 60)]
     )
-    func validity(seconds: Int, expected: Int) throws {
+    func validityBeyondWhatS3AllowsBecomesWhatItAllows(seconds: Int, expected: Int) throws {
         let signer = S3Signer(
             bucket: S3Bucket(name: "b", region: "r"),
             credentials: S3Credentials(accessKeyID: "a", secretAccessKey: "s")
@@ -213,8 +212,8 @@ import Testing
         #expect(url.absoluteString.contains("X-Amz-Expires=\(expected)&"))
     }
 
-    @Test("An endpoint that makes no URL is an error", arguments: ["ftp://a", "file:///a", "nothing"])
-    func endpoint(text: String) throws {
+    @Test(arguments: ["ftp://a", "file:///a", "nothing"])
+    func endpointThatMakesNoURLIsAnError(text: String) throws {
         let endpoint = try #require(URL(string: text))
         let signer = S3Signer(
             bucket: S3Bucket(name: "b", region: "r", endpoint: endpoint, addressing: .path),
@@ -223,8 +222,8 @@ import Testing
         #expect(throws: S3Error.self) { try signer.presignedURL(method: "GET", key: "k") }
     }
 
-    @Test("An endpoint may have a path")
-    func endpointWithPath() throws {
+    @Test
+    func endpointMayHaveAPath() throws {
         let endpoint = try #require(URL(string: "https://project.example.com/storage/v1/s3/"))
         let signer = S3Signer(
             bucket: S3Bucket(name: "b", region: "r", endpoint: endpoint, addressing: .path),
@@ -233,8 +232,8 @@ import Testing
         #expect(try signer.url(key: "x y").absoluteString == "https://project.example.com/storage/v1/s3/b/x%20y")
     }
 
-    @Test("Credentials do not show their secrets")
-    func description() {
+    @Test
+    func credentialsDoNotShowTheirSecrets() {
         let credentials = S3Credentials(accessKeyID: "id", secretAccessKey: "hidden", sessionToken: "token")
         #expect(!"\(credentials)".contains("hidden") && !"\(credentials)".contains("token"))
     }

@@ -7,7 +7,7 @@ import Testing
 @Suite
 struct AttachmentContextTests {
     @Test
-    func `a saved row has all its values, and the present time`() async throws {
+    func savedRowHasAllItsValuesAndThePresentTime() async throws {
         try await AttachmentRows.with { rows async throws in
             rows.time = 77
             let row = Attachment.row(.synced, hasSynced: true, localUri: "/files/a.jpg", timestamp: 1)
@@ -26,7 +26,7 @@ struct AttachmentContextTests {
     }
 
     @Test
-    func `Rows come oldest first, active ones by themselves`() async throws {
+    func rowsComeOldestFirstActiveOnesByThemselves() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(
                 .row("e", .queuedDelete, timestamp: 5),
@@ -43,7 +43,7 @@ struct AttachmentContextTests {
     }
 
     @Test
-    func `Rows are ignored, removed and cleared`() async throws {
+    func rowsAreIgnoredRemovedAndCleared() async throws {
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .queuedUpload, localUri: "/files/a.jpg"),
@@ -66,10 +66,9 @@ struct AttachmentContextTests {
     }
 
     @Test(
-        "Names of tables that SQL would take for something else",
         arguments: ["order", "my files", "a\"b", "a;b--", "日本"]
     )
-    func quotedTableName(name: String) async throws {
+    func namesOfTablesThatSQLWouldTakeForSomethingElse(name: String) async throws {
         try await AttachmentRows.with(table: createAttachmentTable(name: name), limit: 0) { rows async throws in
             _ = try await rows.context.saveAttachment(attachment: .row(.queuedUpload))
             _ = try await rows.context.markDeleted(id: "a") { _, _ in }
@@ -86,7 +85,7 @@ struct AttachmentContextTests {
     }
 
     @Test
-    func `columns of the app survive every change`() async throws {
+    func columnsOfTheAppSurviveEveryChange() async throws {
         let base = createAttachmentTable(name: "attachments")
         let table = Table(name: base.name, columns: base.columns + [.text("album")], localOnly: true)
         try await AttachmentRows.with(table: table, files: ["/files/a.jpg"]) { rows async throws in
@@ -115,7 +114,7 @@ struct AttachmentContextTests {
     }
 
     @Test
-    func `a row that is no attachment is logged, and stops no other`() async throws {
+    func rowThatIsNoAttachmentIsLoggedAndStopsNoOther() async throws {
         try await AttachmentRows.with(limit: 0, files: ["/files/ok.jpg"]) { rows async throws in
             try await rows.db.execute(
                 """
@@ -142,7 +141,7 @@ struct AttachmentContextTests {
     }
 
     @Test
-    func `A row that was written by hand with odd values is an attachment`() async throws {
+    func rowThatWasWrittenByHandWithOddValuesIsAnAttachment() async throws {
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.db.execute(
                 """
@@ -170,7 +169,7 @@ struct AttachmentContextTests {
     }
 
     @Test
-    func `A row is written in a transaction of the caller`() async throws {
+    func rowIsWrittenInATransactionOfTheCaller() async throws {
         try await AttachmentRows.with { rows async throws in
             let context = rows.context
             let stored = try await rows.db.writeTransaction { transaction in
@@ -182,7 +181,7 @@ struct AttachmentContextTests {
     }
 
     @Test
-    func `A type of the app's own gets everything from the protocol`() async throws {
+    func typeOfTheAppsOwnGetsEverythingFromTheProtocol() async throws {
         struct OwnContext: AttachmentContextProtocol {
             let db: any PowerSyncDatabaseProtocol
             let tableName = "attachments"

@@ -12,7 +12,7 @@ struct AttachmentServiceTests {
     }
 
     @Test
-    func `Callbacks run one at a time`() async throws {
+    func callbacksRunOneAtATime() async throws {
         try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let log = CallLog()
@@ -37,7 +37,7 @@ struct AttachmentServiceTests {
     }
 
     @Test
-    func `a call from inside a callback is an error, and no deadlock`() async throws {
+    func callFromInsideACallbackIsAnErrorAndNoDeadlock() async throws {
         try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let other = AttachmentService(context: rows.context)
@@ -63,7 +63,7 @@ struct AttachmentServiceTests {
     }
 
     @Test
-    func `Services that share a lock take turns`() async throws {
+    func servicesThatShareALockTakeTurns() async throws {
         try await AttachmentRows.with { rows async throws in
             let lock = AttachmentService.newLock()
             let first = AttachmentService(context: rows.context, lock: lock)
@@ -77,7 +77,7 @@ struct AttachmentServiceTests {
     }
 
     @Test
-    func `A task that outlives its callback has turns of its own`() async throws {
+    func taskThatOutlivesItsCallbackHasTurnsOfItsOwn() async throws {
         try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let over = Signal()
@@ -95,7 +95,7 @@ struct AttachmentServiceTests {
     }
 
     @Test
-    func `A task that is cancelled while it waits does not run its callback`() async throws {
+    func taskThatIsCancelledWhileItWaitsDoesNotRunItsCallback() async throws {
         try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             let holds = Signal()
@@ -121,7 +121,7 @@ struct AttachmentServiceTests {
     }
 
     @Test
-    func `The watch of active rows tells of ids and states, and of nothing else`() async throws {
+    func watchOfActiveRowsTellsOfIdsAndStatesAndOfNothingElse() async throws {
         try await AttachmentRows.with { rows async throws in
             let service = AttachmentService(context: rows.context)
             var active = try await service.watchActiveAttachments().makeAsyncIterator()

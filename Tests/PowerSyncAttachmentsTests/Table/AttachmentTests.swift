@@ -6,14 +6,14 @@ import Testing
 @Suite
 struct AttachmentTests {
     @Test
-    func `The states keep the numbers of the established SDK`() throws {
+    func statesKeepTheNumbersOfTheEstablishedSDK() throws {
         #expect(AttachmentState.allCases.map(\.rawValue) == [0, 1, 2, 3, 4])
         #expect(try AttachmentState.from(3) == .synced)
         #expect(throws: PowerSyncAttachmentError.self) { try AttachmentState.from(5) }
     }
 
     @Test
-    func `Rows of others are read with SQLite's conversions`() async throws {
+    func rowsOfOthersAreReadWithSQLitesConversions() async throws {
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -6,20 +6,20 @@ import Testing
 @testable import PowerSyncAttachments
 @testable import PowerSyncClient
 
-@Suite("The times of attachments") struct AttachmentTimeTests {
+/// The times of attachments.
+@Suite struct AttachmentTimeTests {
     @Test(
-        "are the nearest ones that the table can hold",
         arguments: [
             (1_700_000_000.0009, 1_700_000_000_000), (-0.0019, -1), (0, 0), (.nan, 0), (.infinity, .max),
             (-.infinity, .min), (1e300, .max), (-1e300, .min), (9.3e15, .max),
         ] as [(Double, Int64)]
     )
-    func conversion(seconds: Double, milliseconds: Int64) {
+    func areTheNearestOnesThatTheTableCanHold(seconds: Double, milliseconds: Int64) {
         #expect(Date(timeIntervalSince1970: seconds).millisecondsSince1970 == milliseconds)
     }
 
-    @Test("survive a round trip at the ends of their range", arguments: [.min, -1, 0, 1 << 40, .max] as [Int64])
-    func roundTrip(time: Int64) async throws {
+    @Test(arguments: [.min, -1, 0, 1 << 40, .max] as [Int64])
+    func surviveARoundTripAtTheEndsOfTheirRange(time: Int64) async throws {
         try await AttachmentRows.with { rows in
             let row = Attachment.row("a", .synced, hasSynced: true).with(timestamp: time)
             try await rows.insert(row)
@@ -28,8 +28,8 @@ import Testing
         }
     }
 
-    @Test("may come from a clock that tells nonsense", arguments: [Double.nan, .infinity, -.infinity])
-    func brokenClock(seconds: Double) async throws {
+    @Test(arguments: [Double.nan, .infinity, -.infinity])
+    func mayComeFromAClockThatTellsNonsense(seconds: Double) async throws {
         try await QueueHarness.run(remote: ["a.jpg": "abc"]) { harness, queue in
             harness.date.withLockedValue { $0 = Date(timeIntervalSince1970: seconds) }
             try await queue.startSync()

@@ -35,7 +35,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `the newest stay`() async throws {
+    func newestStay() async throws {
         try await AttachmentRows.with(limit: 2, files: paths("a", "b", "c", "d", "e")) { rows async throws in
             for id in ["e", "d", "c", "b", "a"] {
                 try await rows.insert(.row(id, .synced, hasSynced: true, localUri: "/files/\(id).jpg", timestamp: 1))
@@ -51,10 +51,9 @@ struct ExpiryTests {
     }
 
     @Test(
-        "a clock that jumps by a day loses nothing but what the cache has no room for",
         arguments: [86_400_000, -86_400_000]
     )
-    func clockThatJumps(milliseconds: Int64) async throws {
+    func clockThatJumpsByADayLosesNothingButWhatTheCacheHasNoRoomFor(milliseconds: Int64) async throws {
         try await AttachmentRows.with(limit: 1, files: paths("a", "b", "c")) { rows async throws in
             rows.time = 100_000_000
             try await rows.insert(
@@ -75,7 +74,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `with nothing archived nothing happens`() async throws {
+    func withNothingArchivedNothingHappens() async throws {
         try await AttachmentRows.with(limit: 0) { rows async throws in
             try await rows.insert(.row(.synced))
             #expect(try await expireAll(rows) == 1)
@@ -84,8 +83,8 @@ struct ExpiryTests {
         }
     }
 
-    @Test("many expire in rounds", arguments: [(2500, 3), (1000, 2), (999, 1)])
-    func rounds(count: Int, expectedRounds: Int) async throws {
+    @Test(arguments: [(2500, 3), (1000, 2), (999, 1)])
+    func manyExpireInRounds(count: Int, expectedRounds: Int) async throws {
         let files = (0..<count).map { "/files/\($0).jpg" }
         try await AttachmentRows.with(limit: 0, files: files) { rows async throws in
             try await rows.context.saveAttachments(attachments: (0..<count).map { archived("\($0)", 1) })
@@ -96,7 +95,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `a row that is restored during an expiry keeps its file`() async throws {
+    func rowThatIsRestoredDuringAnExpiryKeepsItsFile() async throws {
         try await AttachmentRows.with(limit: 0, files: paths("a", "b")) { rows async throws in
             try await rows.insert(archived("a", 1), archived("b", 2))
             let (db, storage) = (rows.db, rows.storage)
@@ -113,7 +112,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `a file that cannot be removed keeps its row, until it can`() async throws {
+    func fileThatCannotBeRemovedKeepsItsRowUntilItCan() async throws {
         struct Denied: Error {}
         try await AttachmentRows.with(limit: 0, files: paths("a", "b", "c")) { rows async throws in
             try await rows.insert(archived("a", 1), archived("b", 2), archived("c", 3))
@@ -129,7 +128,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `A thousand files that cannot be removed do not keep the others`() async throws {
+    func thousandFilesThatCannotBeRemovedDoNotKeepTheOthers() async throws {
         struct Denied: Error {}
         try await AttachmentRows.with(limit: 0) { rows async throws in
             try await rows.context.saveAttachments(attachments: (0..<1000).map { archived("new-\($0)", 0) })
@@ -151,7 +150,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `a file that exists nowhere else expires with a warning`() async throws {
+    func fileThatExistsNowhereElseExpiresWithAWarning() async throws {
         try await AttachmentRows.with(limit: 0, files: paths("a", "b")) { rows async throws in
             try await rows.insert(archived("a", 1, hasSynced: false), archived("b", 2), .row("c", .archived))
             try await expireAll(rows)
@@ -163,7 +162,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `The cache is limited by bytes as well`() async throws {
+    func cacheIsLimitedByBytesAsWell() async throws {
         try await AttachmentRows.with(limit: 3, files: paths("a", "b", "c", "d", "e")) { rows async throws in
             try await rows.insert(
                 archived("a", 1, size: 1),
@@ -180,7 +179,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `A file that several rows refer to goes with the last of them`() async throws {
+    func fileThatSeveralRowsReferToGoesWithTheLastOfThem() async throws {
         try await AttachmentRows.with(limit: 0, files: paths("x")) { rows async throws in
             let path = "/files/x.jpg"
             try await rows.insert(
@@ -198,7 +197,7 @@ struct ExpiryTests {
     }
 
     @Test
-    func `A callback of the app that fails keeps all rows`() async throws {
+    func callbackOfTheAppThatFailsKeepsAllRows() async throws {
         struct Denied: Error {}
         try await AttachmentRows.with(limit: 1) { rows async throws in
             try await rows.insert(archived("a", 1), archived("b", 2), archived("c", 3))

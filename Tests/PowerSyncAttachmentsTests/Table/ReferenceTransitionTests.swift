@@ -85,15 +85,15 @@ struct ReferenceTransitionTests {
         Case(state: .archived, hasSynced: false, file: .missing, downloads: false, expected: nil),
     ]
 
-    @Test("an element has the id", arguments: referenced)
-    func reference(_ example: Case) {
+    @Test(arguments: referenced)
+    func elementHasTheId(_ example: Case) {
         let machine = AttachmentStateMachine(row: before(example))
         let change = machine.referenced(file: example.file, deliveredAt: 50, downloads: example.downloads)
         #expect(change == example.change)
     }
 
     @Test
-    func `6.1: a new reference is downloaded, with what its item says`() {
+    func newReferenceIsDownloadedWithWhatItsItemSays() {
         let item = WatchedAttachmentItem(id: "a", filename: "docs/a.pdf", metaData: "m", mediaType: "application/pdf")
         let change = AttachmentStateMachine.newReference(item, filename: "docs/a.pdf", deliveredAt: 50, downloads: true)
         #expect(
@@ -113,7 +113,7 @@ struct ReferenceTransitionTests {
     }
 
     @Test
-    func `6.1: without downloads a new reference is nothing`() {
+    func withoutDownloadsANewReferenceIsNothing() {
         let item = WatchedAttachmentItem(id: "a", fileExtension: "jpg")
         let change = AttachmentStateMachine.newReference(item, filename: "a.jpg", deliveredAt: 50, downloads: false)
         #expect(change == .none)
@@ -152,14 +152,14 @@ struct ReferenceTransitionTests {
         Case(state: .archived, hasSynced: false, expected: nil),
     ]
 
-    @Test("an element does not have the id", arguments: unreferenced)
-    func noReference(_ example: Case) {
+    @Test(arguments: unreferenced)
+    func elementDoesNotHaveTheId(_ example: Case) {
         let change = AttachmentStateMachine(row: before(example)).unreferenced(deliveredAt: 50, now: 60)
         #expect(change == example.change)
     }
 
+    /// 6.2: an element says nothing about a row that is newer.
     @Test(
-        "6.2: an element says nothing about a row that is newer",
         arguments: [(49, true), (50, true), (51, false), (60, false), (61, true)]
     )
     func staleElement(timestamp: Int, isArchived: Bool) {
@@ -171,7 +171,7 @@ struct ReferenceTransitionTests {
         )
     }
 
-    @Test("deleteFile", arguments: AttachmentState.allCases)
+    @Test(arguments: AttachmentState.allCases)
     func deleteFile(_ state: AttachmentState) {
         let row = Attachment.row(state, hasSynced: true, localUri: "/old/a.jpg")
         #expect(
@@ -180,8 +180,8 @@ struct ReferenceTransitionTests {
         )
     }
 
-    @Test("ignoreAttachment", arguments: AttachmentState.allCases)
-    func ignore(_ state: AttachmentState) {
+    @Test(arguments: AttachmentState.allCases)
+    func ignoreAttachment(_ state: AttachmentState) {
         let row = Attachment.row(state, hasSynced: true, localUri: "/old/a.jpg")
         let archived = Attachment.row(.archived, hasSynced: true, localUri: "/old/a.jpg", timestamp: 60)
         let change = AttachmentStateMachine(row: row).ignored(now: 60)

@@ -16,7 +16,7 @@ struct SavedRowTests {
     }
 
     @Test
-    func `The hook and the row are one transaction`() async throws {
+    func hookAndTheRowAreOneTransaction() async throws {
         try await AttachmentRows.with { rows async throws in
             let saved = try await rows.context.insertSaved(Self.new) { transaction, attachment in
                 try transaction.execute(
@@ -31,7 +31,7 @@ struct SavedRowTests {
     }
 
     @Test
-    func `when the hook throws there is no row, and nothing that the hook wrote`() async throws {
+    func whenTheHookThrowsThereIsNoRowAndNothingThatTheHookWrote() async throws {
         try await AttachmentRows.with { rows async throws in
             await #expect(throws: HookFailed.self) {
                 try await rows.context.insertSaved(Self.new) { transaction, _ in
@@ -45,7 +45,7 @@ struct SavedRowTests {
     }
 
     @Test
-    func `the hook sees the other rows, and not its own`() async throws {
+    func hookSeesTheOtherRowsAndNotItsOwn() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row("b", .synced))
             let seen = NIOLockedValueBox<[String]>([])
@@ -60,8 +60,8 @@ struct SavedRowTests {
         }
     }
 
-    @Test("an id that has a row", arguments: AttachmentState.allCases)
-    func existingID(_ state: AttachmentState) async throws {
+    @Test(arguments: AttachmentState.allCases)
+    func idThatHasARow(_ state: AttachmentState) async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -77,8 +77,8 @@ struct SavedRowTests {
         }
     }
 
-    @Test("A row is marked for deletion", arguments: AttachmentState.allCases)
-    func markDeleted(_ state: AttachmentState) async throws {
+    @Test(arguments: AttachmentState.allCases)
+    func rowIsMarkedForDeletion(_ state: AttachmentState) async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(state, hasSynced: true, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -97,7 +97,7 @@ struct SavedRowTests {
     }
 
     @Test
-    func `When the hook of a deletion throws, nothing has changed`() async throws {
+    func whenTheHookOfADeletionThrowsNothingHasChanged() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true))
             await #expect(throws: HookFailed.self) {
@@ -112,7 +112,7 @@ struct SavedRowTests {
     }
 
     @Test
-    func `The deletion of an unknown id does not run the hook`() async throws {
+    func deletionOfAnUnknownIdDoesNotRunTheHook() async throws {
         try await AttachmentRows.with { rows async throws in
             let hookRan = NIOLockedValueBox(false)
             await #expect {

@@ -8,7 +8,7 @@ import Testing
 @Suite
 struct SharedAttachmentTableTests {
     @Test
-    func `Members hear of a release that somebody waited for`() {
+    func membersHearOfAReleaseThatSomebodyWaitedFor() {
         let table = SharedAttachmentTable()
         let calls = NIOLockedValueBox(0)
         let member = table.join { calls.withLockedValue { $0 += 1 } }
@@ -24,7 +24,7 @@ struct SharedAttachmentTableTests {
     }
 
     @Test
-    func `A second member knows that it is not alone, and leaves with its last reference`() {
+    func secondMemberKnowsThatItIsNotAloneAndLeavesWithItsLastReference() {
         let table = SharedAttachmentTable()
         var first: SharedAttachmentTable.Member? = table.join {}
         #expect(first?.isFirst == true)
@@ -34,7 +34,7 @@ struct SharedAttachmentTableTests {
     }
 
     @Test
-    func `Queues of one database and table share it, whatever the case of its name`() async throws {
+    func queuesOfOneDatabaseAndTableShareItWhateverTheCaseOfItsName() async throws {
         let tables = SharedAttachmentTables()
         let database = ScriptedTransport().makeDatabase(schema: QueueHarness.schema)
         let other = ScriptedTransport().makeDatabase(schema: QueueHarness.schema)

@@ -9,7 +9,7 @@ import Testing
 @Suite
 struct TransferCommitTests {
     @Test
-    func `an upload without its file is archived`() async throws {
+    func uploadWithoutItsFileIsArchived() async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -20,7 +20,7 @@ struct TransferCommitTests {
     }
 
     @Test
-    func `a deletion that came during an upload stays`() async throws {
+    func deletionThatCameDuringAnUploadStays() async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -33,7 +33,7 @@ struct TransferCommitTests {
     }
 
     @Test
-    func `a file that was unlinked during its download stays as a cache`() async throws {
+    func fileThatWasUnlinkedDuringItsDownloadStaysAsACache() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.process(["a"], at: 1)
             let started = try #require(try await rows.context.getAttachment(id: "a"))
@@ -46,7 +46,7 @@ struct TransferCommitTests {
     }
 
     @Test
-    func `a download whose row was cleared leaves no file`() async throws {
+    func downloadWhoseRowWasClearedLeavesNoFile() async throws {
         try await AttachmentRows.with { rows async throws in
             let started = Attachment.row(.queuedDownload)
             let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
@@ -57,7 +57,7 @@ struct TransferCommitTests {
     }
 
     @Test
-    func `A file that another row refers to is not removed`() async throws {
+    func fileThatAnotherRowRefersToIsNotRemoved() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row("b", .synced, hasSynced: true, localUri: "/files/a.jpg"))
             let started = Attachment.row(.queuedDownload)
@@ -69,7 +69,7 @@ struct TransferCommitTests {
     }
 
     @Test
-    func `Names that differ by case are one file where the volume says so`() async throws {
+    func namesThatDifferByCaseAreOneFileWhereTheVolumeSaysSo() async throws {
         try await AttachmentsFolder.run { folder async throws in
             try await AttachmentRows.with { rows async throws in
                 try await rows.insert(.row("b", .queuedUpload, localUri: folder("Ab.jpg")))
@@ -83,7 +83,7 @@ struct TransferCommitTests {
     }
 
     @Test
-    func `An upload whose row was removed is told`() async throws {
+    func uploadWhoseRowWasRemovedIsTold() async throws {
         try await AttachmentRows.with { rows async throws in
             _ = try await rows.context.commit(TransferOutcome(started: .row(.queuedUpload), result: .uploaded))
             #expect(rows.messages(.warning).count == 1)

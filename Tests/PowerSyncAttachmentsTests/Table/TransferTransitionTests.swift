@@ -156,7 +156,7 @@ struct TransferTransitionTests {
         Case(result: .givenUp, started: delete, now: nil),
     ]
 
-    @Test("A transfer ends", arguments: uploads + downloads + deletions)
+    @Test(arguments: uploads + downloads + deletions)
     func transferEnds(_ example: Case) {
         let outcome = TransferOutcome(started: example.started, result: example.result)
         #expect(
@@ -166,7 +166,7 @@ struct TransferTransitionTests {
     }
 
     @Test
-    func `An upload under another name is not the upload of the row`() {
+    func uploadUnderAnotherNameIsNotTheUploadOfTheRow() {
         let outcome = TransferOutcome(started: Self.upload, result: .uploaded)
         let renamed = Attachment(id: "a", filename: "other.jpg", state: .queuedUpload, localUri: Self.old)
         #expect(AttachmentStateMachine.finish(outcome, row: renamed, now: 60) == TransferCommit())

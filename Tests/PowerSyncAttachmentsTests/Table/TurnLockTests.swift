@@ -4,7 +4,7 @@ import Testing
 @testable import PowerSyncAttachments
 @testable import PowerSyncClient
 
-@Suite("turns of an attachments table", .timeLimit(.minutes(1))) struct TurnLockTests {
+@Suite(.timeLimit(.minutes(1))) struct TurnLockTests {
     private struct Left: Error {}
 
     private let lock = TurnLock(error: Left())
@@ -42,7 +42,7 @@ import Testing
         held.open()
         #expect(held.wasCancelled)
         turn.end()
-        // Its end has given the lock to nobody a second time.
+        // Its end has not given the lock away a second time.
         #expect(try await lock.withTurn { 1 } == 1)
     }
 

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1)))
 struct VerificationTests {
     @Test
-    func `a wrong path is corrected, whatever the timestamp is`() async throws {
+    func wrongPathIsCorrectedWhateverTheTimestampIs() async throws {
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.db.execute(
                 """
@@ -25,7 +25,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `a lost file is downloaded again`() async throws {
+    func lostFileIsDownloadedAgain() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             try await rows.verify()
@@ -34,7 +34,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `without downloads a lost file leaves its row synced, without a path`() async throws {
+    func withoutDownloadsALostFileLeavesItsRowSyncedWithoutAPath() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             try await rows.verify(downloads: false)
@@ -43,7 +43,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `a file that was lost before its upload is told, and archived`() async throws {
+    func fileThatWasLostBeforeItsUploadIsToldAndArchived() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.queuedUpload, localUri: "/files/a.jpg"))
             try await rows.verify()
@@ -53,7 +53,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `a file that is to be deleted may be gone`() async throws {
+    func fileThatIsToBeDeletedMayBeGone() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.queuedDelete, localUri: "/files/a.jpg"))
             try await rows.verify()
@@ -63,7 +63,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `paths follow a directory that was moved`() async throws {
+    func pathsFollowADirectoryThatWasMoved() async throws {
         let ids = AttachmentState.allCases.map { "\($0)" }
         try await AttachmentRows.with(files: ids.map { "/files/\($0).jpg" }) { rows async throws in
             for state in AttachmentState.allCases {
@@ -77,8 +77,8 @@ struct VerificationTests {
         }
     }
 
+    /// Paths follow a directory that was moved, also when the storage will not hear of the old one.
     @Test(
-        "paths follow a directory that was moved, also when the storage will not hear of the old one",
         arguments: [
             PowerSyncAttachmentError.invalidPath("/old"), PowerSyncAttachmentError.ioError(POSIXError(.EACCES)),
             CancellationError(),
@@ -98,7 +98,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `a file at a path that the storage refuses is lost when it is nowhere else`() async throws {
+    func fileAtAPathThatTheStorageRefusesIsLostWhenItIsNowhereElse() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/old/a.jpg"))
             rows.storage.fail(.exists, path: "/old/a.jpg", with: PowerSyncAttachmentError.invalidPath("/old/a.jpg"))
@@ -108,7 +108,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `a second run changes nothing`() async throws {
+    func secondRunChangesNothing() async throws {
         try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .queuedUpload, localUri: "/files/a.jpg"),
@@ -125,7 +125,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `A file that the storage cannot tell anything about leaves its row alone`() async throws {
+    func fileThatTheStorageCannotTellAnythingAboutLeavesItsRowAlone() async throws {
         struct Broken: Error {}
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(
@@ -141,10 +141,9 @@ struct VerificationTests {
     }
 
     @Test(
-        "A name that leads out of the directory takes nothing over",
         arguments: ["../secret", "/secret", "a/../../secret"]
     )
-    func forbiddenName(_ filename: String) async throws {
+    func nameThatLeadsOutOfTheDirectoryTakesNothingOver(_ filename: String) async throws {
         try await AttachmentRows.with(files: ["/secret", "/files/../secret"]) { rows async throws in
             let row = Attachment(id: "a", filename: filename, state: .queuedUpload)
             try await rows.insert(row)
@@ -154,8 +153,8 @@ struct VerificationTests {
         }
     }
 
-    @Test("no row takes over the file of another", arguments: ["/files/photo.jpg", "/files/Photo.jpg"])
-    func claimedFile(path: String) async throws {
+    @Test(arguments: ["/files/photo.jpg", "/files/Photo.jpg"])
+    func noRowTakesOverTheFileOfAnother(path: String) async throws {
         try await AttachmentRows.with(files: ["/files/photo.jpg", "/files/Photo.jpg"]) { rows async throws in
             try await rows.insert(
                 Attachment(id: "1", filename: "photo.jpg", state: .synced, hasSynced: true, localUri: path),
@@ -168,7 +167,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `A row that changes while files are looked for is left to the next run`() async throws {
+    func rowThatChangesWhileFilesAreLookedForIsLeftToTheNextRun() async throws {
         try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .synced, hasSynced: true, localUri: "/old/a.jpg"),
@@ -187,7 +186,7 @@ struct VerificationTests {
     }
 
     @Test
-    func `A closed database is an error of the whole verification`() async throws {
+    func closedDatabaseIsAnErrorOfTheWholeVerification() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.db.close()
             await #expect(throws: PowerSyncError.self) { try await rows.verify() }

@@ -98,8 +98,8 @@ struct VerificationTransitionTests {
         Case(row: .row(.archived, hasSynced: true), file: .missing, expected: nil),
     ]
 
-    @Test("a file was looked for", arguments: inPlace + moved + missing + withoutPath)
-    func verification(_ example: Case) {
+    @Test(arguments: inPlace + moved + missing + withoutPath)
+    func fileWasLookedFor(_ example: Case) {
         let machine = AttachmentStateMachine(row: example.row)
         let change = machine.verified(file: example.file, downloads: example.downloads, now: 60)
         #expect(change == example.change)

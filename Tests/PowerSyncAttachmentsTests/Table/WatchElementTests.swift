@@ -8,7 +8,7 @@ import Testing
 @Suite
 struct WatchElementTests {
     @Test
-    func `without downloads a new reference gets no row`() async throws {
+    func withoutDownloadsANewReferenceGetsNoRow() async throws {
         try await AttachmentRows.with { rows async throws in
             #expect(try await rows.process(["a"], at: 1, downloads: false) == WatchElementSummary())
             #expect(try await rows.all().isEmpty)
@@ -16,7 +16,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `a new row has what its item says`() async throws {
+    func newRowHasWhatItsItemSays() async throws {
         try await AttachmentRows.with { rows async throws in
             let item = WatchedAttachmentItem(
                 id: "a",
@@ -42,7 +42,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `unlinking archives, linking again restores without a download`() async throws {
+    func unlinkingArchivesLinkingAgainRestoresWithoutADownload() async throws {
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true, localUri: "/files/a.jpg"))
             #expect(try await rows.process([], at: 20) == WatchElementSummary(archived: 1))
@@ -56,7 +56,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `a file that waits for its upload is archived by the element after it`() async throws {
+    func fileThatWaitsForItsUploadIsArchivedByTheElementAfterIt() async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -70,7 +70,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `an archived file that is gone is downloaded, not restored`() async throws {
+    func archivedFileThatIsGoneIsDownloadedNotRestored() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.archived, hasSynced: true, localUri: "/files/a.jpg"))
             try await rows.process(["a"], at: 20)
@@ -79,7 +79,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `a file that was lost before its upload is looked for in the remote storage`() async throws {
+    func fileThatWasLostBeforeItsUploadIsLookedForInTheRemoteStorage() async throws {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
@@ -92,7 +92,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `an archived file is found where the directory is now`() async throws {
+    func archivedFileIsFoundWhereTheDirectoryIsNow() async throws {
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             try await rows.insert(.row(.archived, hasSynced: true, localUri: "/old/a.jpg"))
             try await rows.process(["a"], at: 20)
@@ -103,7 +103,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `When the storage cannot tell, an archived row waits for the next element`() async throws {
+    func whenTheStorageCannotTellAnArchivedRowWaitsForTheNextElement() async throws {
         struct Broken: Error {}
         try await AttachmentRows.with(files: ["/files/a.jpg"]) { rows async throws in
             let row = Attachment.row(.archived, hasSynced: true, localUri: "/files/a.jpg")
@@ -119,7 +119,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `an id that comes twice gets one row, with the first name`() async throws {
+    func idThatComesTwiceGetsOneRowWithTheFirstName() async throws {
         try await AttachmentRows.with { rows async throws in
             let items = ["1.jpg", "2.jpg", "1.jpg"].map { WatchedAttachmentItem(id: "a", filename: $0) }
             #expect(try await rows.process(items: items, at: 1) == WatchElementSummary(inserted: 1))
@@ -129,7 +129,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `a later element does not change the name of a file`() async throws {
+    func laterElementDoesNotChangeTheNameOfAFile() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.process(items: [WatchedAttachmentItem(id: "a", filename: "1.jpg")], at: 1)
             try await rows.process(items: [WatchedAttachmentItem(id: "a", filename: "2.jpg")], at: 2)
@@ -138,10 +138,9 @@ struct WatchElementTests {
     }
 
     @Test(
-        "a reference whose name may not be is skipped",
         arguments: ["../../etc/passwd", "/etc/passwd", "a/../../b", "a\0b", String(repeating: "x", count: 300), ""]
     )
-    func forbiddenName(_ filename: String) async throws {
+    func referenceWhoseNameMayNotBeIsSkipped(_ filename: String) async throws {
         try await AttachmentRows.with { rows async throws in
             let items = [filename, "good.jpg"].map { WatchedAttachmentItem(id: "id of " + $0, filename: $0) }
             #expect(try await rows.process(items: items, at: 1) == WatchElementSummary(inserted: 1))
@@ -151,7 +150,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `Ids that only look the same are different`() async throws {
+    func idsThatOnlyLookTheSameAreDifferent() async throws {
         try await AttachmentRows.with { rows async throws in
             let ids = ["é", "e\u{301}", "A", "a", "👩‍👩‍👧", String(repeating: "i", count: 4096), "'; DROP TABLE x; --"]
             let items =
@@ -167,7 +166,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `an element that says the same again writes nothing`() async throws {
+    func elementThatSaysTheSameAgainWritesNothing() async throws {
         try await AttachmentRows.with(files: ["/files/b.jpg"]) { rows async throws in
             try await rows.insert(
                 .row("a", .archived, timestamp: 3),
@@ -189,7 +188,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `an old element does not archive what was saved and uploaded since`() async throws {
+    func oldElementDoesNotArchiveWhatWasSavedAndUploadedSince() async throws {
         try await AttachmentRows.with(limit: 0, files: ["/files/a.jpg"]) { rows async throws in
             rows.time = 101
             let saved = try await rows.context.insertSaved(.row(.queuedUpload, localUri: "/files/a.jpg")) { _, _ in }
@@ -205,7 +204,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `An element that waited while a download was finished still archives its row`() async throws {
+    func elementThatWaitedWhileADownloadWasFinishedStillArchivesItsRow() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.process(["a"], at: 100)
             let started = try #require(try await rows.context.getAttachment(id: "a"))
@@ -219,7 +218,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `An element that waited while another was processed sees what that one did`() async throws {
+    func elementThatWaitedWhileAnotherWasProcessedSeesWhatThatOneDid() async throws {
         try await AttachmentRows.with { rows async throws in
             rows.time = 120
             try await rows.process(["a"], at: 100)
@@ -229,7 +228,7 @@ struct WatchElementTests {
     }
 
     @Test
-    func `Nothing is archived as long as the app says so`() async throws {
+    func nothingIsArchivedAsLongAsTheAppSaysSo() async throws {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row(.synced, hasSynced: true))
             #expect(try await rows.process(["b"], at: 20, archives: false) == WatchElementSummary(inserted: 1))
@@ -237,8 +236,8 @@ struct WatchElementTests {
         }
     }
 
-    @Test("five thousand references", .timeLimit(.minutes(1)))
-    func manyReferences() async throws {
+    @Test(.timeLimit(.minutes(1)))
+    func fiveThousandReferences() async throws {
         try await AttachmentRows.with { rows async throws in
             let ids = (0..<5_000).map { "file-\($0)" }
             #expect(try await rows.process(ids, at: 100) == WatchElementSummary(inserted: 5_000))

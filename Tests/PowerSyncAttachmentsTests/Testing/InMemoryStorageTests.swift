@@ -3,15 +3,16 @@ import PowerSync
 import PowerSyncTesting
 import Testing
 
-@Suite("The storages in memory", .timeLimit(.minutes(1))) struct InMemoryStorageTests {
+/// The storages in memory.
+@Suite(.timeLimit(.minutes(1))) struct InMemoryStorageTests {
     private let remote = InMemoryRemoteStorage(files: ["1": Data("one".utf8), "2": Data("two".utf8)])
 
     private func attachment(_ id: String) -> Attachment {
         Attachment(id: id, filename: id, state: .queuedDownload)
     }
 
-    @Test("fail as often as they are told, for the files that are named")
-    func failures() async throws {
+    @Test
+    func failAsOftenAsTheyAreToldForTheFilesThatAreNamed() async throws {
         remote.fail(.download, id: "1", with: CocoaError(.fileReadUnknown), times: 2)
         for _ in 0..<2 {
             await #expect(throws: CocoaError.self) { try await remote.downloadFile(attachment: attachment("1")) }
@@ -33,8 +34,8 @@ import Testing
         }
     }
 
-    @Test("hold what they are told, and let it go one by one or all at once")
-    func gates() async throws {
+    @Test
+    func holdWhatTheyAreToldAndLetItGoOneByOneOrAllAtOnce() async throws {
         let gate = remote.hold(.download)
         let downloads = (1...2).map { id in
             Task { [remote] in
@@ -54,8 +55,8 @@ import Testing
         try await remote.waitForCalls(3, of: .download)
     }
 
-    @Test("end what is held when its task is cancelled, if they are not told to ignore that")
-    func cancellation() async throws {
+    @Test
+    func endWhatIsHeldWhenItsTaskIsCancelledIfTheyAreNotToldToIgnoreThat() async throws {
         let gate = remote.hold(.upload)
         let upload = Task { [remote] in
             try await remote.uploadFile(
@@ -78,8 +79,8 @@ import Testing
         #expect(try await download.value == Data("one".utf8))
     }
 
-    @Test("take different spellings of a path for one")
-    func paths() async throws {
+    @Test
+    func takeDifferentSpellingsOfAPathForOne() async throws {
         let local = InMemoryLocalStorage(files: ["/a//b/./c": Data("x".utf8)])
         #expect(local["/a/b/d/../c"] == Data("x".utf8))
         local.fail(.read, path: "/a/b//c", with: CocoaError(.fileReadUnknown), times: 1)

@@ -9,9 +9,9 @@ import Testing
 @testable import PowerSyncClient
 
 /// What happens to transfers, and to what they have written, when somebody does not want them any more.
-@Suite("When transfers are ended", .timeLimit(.minutes(1))) struct EndOfTransfersTests {
-    @Test("a look at the table that is running then begins no other attempt")
-    func lookDuringTheEnd() async throws {
+@Suite(.timeLimit(.minutes(1))) struct EndOfTransfersTests {
+    @Test
+    func lookAtTheTableThatIsRunningThenBeginsNoOtherAttempt() async throws {
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("a".utf8), "b.jpg": Data()]))
         let table = SharedAttachmentTable()
         let service = DelayedService(database: harness.database)
@@ -44,10 +44,9 @@ import Testing
     }
 
     @Test(
-        "an attempt whose successor is due before it has ended gets one all the same",
         arguments: [SyncReason.routine, .hope]
     )
-    func lateEnd(reason: SyncReason) async throws {
+    func attemptWhoseSuccessorIsDueBeforeItHasEndedGetsOneAllTheSame(reason: SyncReason) async throws {
         struct Offline: Error {}
         let (failures, hasFailed) = AsyncStream.makeStream(of: Void.self)
         let resume = DispatchSemaphore(value: 0)
@@ -104,8 +103,8 @@ import Testing
         }
     }
 
-    @Test("a cancelled download leaves no part of a file")
-    func cancelledDownload() async throws {
+    @Test
+    func cancelledDownloadLeavesNoPartOfAFile() async throws {
         try await withDownload(.held, after: 0, honoursCancellation: false) { harness, queue, storage, folder in
             try await storage.wait(for: "saveFile")
             let stop = Task { try await queue.stopSyncing() }
@@ -119,8 +118,8 @@ import Testing
         }
     }
 
-    @Test("a download that is cancelled once it has its name gets its row")
-    func cancelledCommit() async throws {
+    @Test
+    func downloadThatIsCancelledOnceItHasItsNameGetsItsRow() async throws {
         // Saved, measured, looked for what it would replace, for what has its path, measured, moved.
         try await withDownload(.cancelledAfter, after: 5) { harness, _, storage, folder async throws in
             try await harness.wait(for: "a", .synced)
@@ -130,8 +129,8 @@ import Testing
         }
     }
 
-    @Test("a clearing that is cancelled leaves the queue running")
-    func cancelledClearing() async throws {
+    @Test
+    func clearingThatIsCancelledLeavesTheQueueRunning() async throws {
         try await QueueHarness.run(remote: ["a.jpg": "a", "b.jpg": "b"]) { harness, queue in
             let gate = harness.remote.hold(.download, id: "a")
             try await queue.startSync()

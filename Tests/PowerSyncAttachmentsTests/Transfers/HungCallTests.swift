@@ -8,7 +8,7 @@ import Testing
 @testable import PowerSyncClient
 
 /// Calls into the app's code for one attachment that do not return.
-@Suite("A call into the app's code that hangs", .timeLimit(.minutes(1))) struct HungCallTests {
+@Suite(.timeLimit(.minutes(1))) struct HungCallTests {
     /// A method or closure of the app.
     enum Call: String, CaseIterable, Sendable {
         case uploadFile, downloadFile, deleteFile, upload, download, delete, resolveUpload, resolveDownload,
@@ -240,11 +240,10 @@ import Testing
     }
 
     @Test(
-        "is named, occupies no slot any more, and is not made again before it returns",
         arguments: Call.allCases,
         End.allCases
     )
-    func hung(call: Call, end: End) async throws {
+    func isNamedOccupiesNoSlotAnyMoreAndIsNotMadeAgainBeforeItReturns(call: Call, end: End) async throws {
         guard call.throwsErrors || end != .throwing else { return }
         try await run(call) { harness, app, queue async throws in
             let begun = harness.date.withLockedValue { $0 }
@@ -313,8 +312,8 @@ import Testing
         }
     }
 
-    @Test("is not overdue as long as bytes move")
-    func progress() async throws {
+    @Test
+    func isNotOverdueAsLongAsBytesMove() async throws {
         let harness = QueueHarness()
         let transport = ReportingTransport()
         let queue = harness.makeQueue(storage: .transport(transport)) { AsyncThrowingStream { _ in } }
@@ -338,8 +337,8 @@ import Testing
         }
     }
 
-    @Test("leaves its slot to others up to a bound")
-    func bound() {
+    @Test
+    func leavesItsSlotToOthersUpToABound() {
         var schedule = TransferSchedule(limit: 2)
         let ids = (0..<40).map { "\($0)" }
         schedule.offer(ids.map { Attachment(id: $0, filename: $0, state: .queuedUpload) })
@@ -363,8 +362,8 @@ import Testing
         #expect(!schedule.isDrained)
     }
 
-    @Test("has no limit when the app wants none", arguments: [Duration.zero, .seconds(-1)])
-    func noLimit(limit: Duration) {
+    @Test(arguments: [Duration.zero, .seconds(-1)])
+    func hasNoLimitWhenTheAppWantsNone(limit: Duration) {
         #expect(TransferOptions.callLimit(limit).duration > .seconds(86_400))
     }
 }

@@ -16,7 +16,7 @@ struct TransferProgressHubTests {
     }
 
     @Test
-    func `A late subscriber sees what runs, then changes`() async {
+    func lateSubscriberSeesWhatRunsThenChanges() async {
         let hub = TransferProgressHub()
         hub.began(progress("a"))
         hub.moved("a", transferred: 40, total: nil)
@@ -29,7 +29,7 @@ struct TransferProgressHubTests {
     }
 
     @Test
-    func `A slow subscriber gets the newest state of each attachment`() async {
+    func slowSubscriberGetsTheNewestStateOfEachAttachment() async {
         let hub = TransferProgressHub()
         var updates = hub.transfers().makeAsyncIterator()
         hub.began(progress("a"))
@@ -41,7 +41,7 @@ struct TransferProgressHubTests {
     }
 
     @Test
-    func `News keep their order, however much is taken while more comes`() async {
+    func newsKeepTheirOrderHoweverMuchIsTakenWhileMoreComes() async {
         let hub = TransferProgressHub()
         var updates = hub.transfers().makeAsyncIterator()
         var taken: [String] = []
@@ -57,7 +57,7 @@ struct TransferProgressHubTests {
     }
 
     @Test
-    func `A subscriber of one attachment hears of it alone`() async {
+    func subscriberOfOneAttachmentHearsOfItAlone() async {
         let hub = TransferProgressHub()
         var updates = hub.transfers(of: "b").makeAsyncIterator()
         hub.began(progress("a"))
@@ -66,7 +66,7 @@ struct TransferProgressHubTests {
     }
 
     @Test
-    func `Bytes that arrive after the end of a transfer are ignored`() async {
+    func bytesThatArriveAfterTheEndOfATransferAreIgnored() async {
         let hub = TransferProgressHub()
         hub.began(progress("a"))
         hub.finished("a")
@@ -75,7 +75,7 @@ struct TransferProgressHubTests {
     }
 
     @Test
-    func `The overall progress counts files, and parts of running ones`() async {
+    func overallProgressCountsFilesAndPartsOfRunningOnes() async {
         let hub = TransferProgressHub()
         #expect(hub.overall.fraction == nil)
         hub.looked(active: 4)
@@ -90,7 +90,7 @@ struct TransferProgressHubTests {
     }
 
     @Test
-    func `Counting begins anew after everything was done`() async {
+    func countingBeginsAnewAfterEverythingWasDone() async {
         let hub = TransferProgressHub()
         hub.looked(active: 1)
         hub.began(progress("a"))
@@ -104,7 +104,7 @@ struct TransferProgressHubTests {
     }
 
     @Test
-    func `Overall changes begin with the present state`() async {
+    func overallChangesBeginWithThePresentState() async {
         let hub = TransferProgressHub()
         hub.looked(active: 2)
         var updates = hub.overallChanges().makeAsyncIterator()
@@ -114,7 +114,7 @@ struct TransferProgressHubTests {
     }
 
     @Test
-    func `Finishing ends all streams, later ones too`() async {
+    func finishingEndsAllStreamsLaterOnesToo() async {
         let hub = TransferProgressHub()
         var updates = hub.transfers().makeAsyncIterator()
         var overall = hub.overallChanges().makeAsyncIterator()

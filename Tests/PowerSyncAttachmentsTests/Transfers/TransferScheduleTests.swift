@@ -16,7 +16,7 @@ struct TransferScheduleTests {
     }
 
     @Test
-    func `The oldest goes first, as many as the limit allows`() {
+    func oldestGoesFirstAsManyAsTheLimitAllows() {
         var schedule = TransferSchedule(limit: 2)
         schedule.offer(rows("a", "b", "c"))
         #expect(begun(&schedule) == ["a", "b"])
@@ -29,7 +29,7 @@ struct TransferScheduleTests {
     }
 
     @Test
-    func `What runs is not begun a second time`() {
+    func whatRunsIsNotBegunASecondTime() {
         var schedule = TransferSchedule(limit: 4)
         schedule.offer(rows("a"))
         #expect(begun(&schedule) == ["a"])
@@ -38,7 +38,7 @@ struct TransferScheduleTests {
     }
 
     @Test
-    func `What runs, and is wanted in another way by now, is offered again`() {
+    func whatRunsAndIsWantedInAnotherWayByNowIsOfferedAgain() {
         var schedule = TransferSchedule(limit: 4)
         schedule.offer(rows("a", "b"))
         #expect(begun(&schedule) == ["a", "b"])
@@ -47,7 +47,7 @@ struct TransferScheduleTests {
     }
 
     @Test
-    func `What runs, and is to be repeated, is offered again once`() {
+    func whatRunsAndIsToBeRepeatedIsOfferedAgainOnce() {
         var schedule = TransferSchedule(limit: 4)
         schedule.offer(rows("a", "b"))
         #expect(begun(&schedule) == ["a", "b"])
@@ -57,14 +57,14 @@ struct TransferScheduleTests {
     }
 
     @Test
-    func `Ids that Swift takes for equal and SQLite does not are two attachments`() {
+    func idsThatSwiftTakesForEqualAndSQLiteDoesNotAreTwoAttachments() {
         var schedule = TransferSchedule(limit: 4)
         schedule.offer(rows("\u{e9}", "e\u{301}"))
         #expect(begun(&schedule).map { Array($0.utf8) } == [[0xC3, 0xA9], [0x65, 0xCC, 0x81]])
     }
 
     @Test
-    func `An offer replaces what has not begun`() {
+    func offerReplacesWhatHasNotBegun() {
         var schedule = TransferSchedule(limit: 1)
         schedule.offer(rows("a", "b"))
         #expect(schedule.next()?.id == "a")
@@ -74,7 +74,7 @@ struct TransferScheduleTests {
     }
 
     @Test
-    func `Prioritized ids go first, in the order of the list, and the rest by age`() {
+    func prioritizedIdsGoFirstInTheOrderOfTheListAndTheRestByAge() {
         var schedule = TransferSchedule(limit: 10)
         schedule.prioritize(["d", "unknown", "b", "d"])
         schedule.offer(rows("a", "b", "c", "d"))
@@ -82,7 +82,7 @@ struct TransferScheduleTests {
     }
 
     @Test
-    func `New priorities hold for what is waiting already`() {
+    func newPrioritiesHoldForWhatIsWaitingAlready() {
         var schedule = TransferSchedule(limit: 1)
         schedule.offer(rows("a", "b", "c"))
         #expect(schedule.next()?.id == "a")
@@ -92,7 +92,7 @@ struct TransferScheduleTests {
     }
 
     @Test
-    func `Nothing begins while paused`() {
+    func nothingBeginsWhilePaused() {
         var schedule = TransferSchedule(limit: 1)
         schedule.isPaused = true
         schedule.offer(rows("a"))
@@ -102,14 +102,14 @@ struct TransferScheduleTests {
     }
 
     @Test(arguments: [0, -3])
-    func `A limit that makes no sense is one`(limit: Int) {
+    func limitThatMakesNoSenseIsOne(limit: Int) {
         var schedule = TransferSchedule(limit: limit)
         schedule.offer(rows("a", "b"))
         #expect(begun(&schedule) == ["a"])
     }
 
     @Test
-    func `20 000 attachments are begun in linear time`() {
+    func manyAttachmentsAreBegunInLinearTime() {
         var schedule = TransferSchedule(limit: .max)
         schedule.offer((0..<20_000).map { Attachment(id: "\($0)", filename: "f", state: .queuedDownload) })
         #expect(begun(&schedule).count == 20_000)

@@ -11,8 +11,8 @@ import Testing
         .ops("a", .put(opID, id, data: "{\"col\":\"\(text)\"}"))
     }
 
-    @Test("A full text index that three triggers keep has what the table has")
-    func fullText() throws {
+    @Test
+    func fullTextIndexThatThreeTriggersKeepHasWhatTheTableHas() throws {
         let scenario = try SyncScenario()
         try scenario.database.run(
             """
@@ -30,7 +30,12 @@ import Testing
         )
         try scenario.start()
         func found() throws -> [String] { try scenario.database.rows("SELECT id, col FROM search ORDER BY id") }
-        try scenario.receive(.cp(2, [.bucket("a")]), Self.put(1, "x", "alpha"), Self.put(2, "y", "alpha"), .done)
+        try scenario.receive(
+            .checkpoint(2, [.bucket("a")]),
+            Self.put(1, "x", "alpha"),
+            Self.put(2, "y", "alpha"),
+            .done
+        )
         #expect(try found() == ["x|alpha", "y|alpha"])
         try scenario.receive(.diff(3), Self.put(3, "x", "beta"), .done)
         #expect(try found() == ["x|beta", "y|alpha"])
@@ -41,8 +46,8 @@ import Testing
         #expect(try found() == ["y|gamma"])
     }
 
-    @Test("Triggers keep their own conflict clauses", arguments: ["OR REPLACE", "OR IGNORE"])
-    func conflictClauses(_ clause: String) throws {
+    @Test(arguments: ["OR REPLACE", "OR IGNORE"])
+    func triggersKeepTheirOwnConflictClauses(_ clause: String) throws {
         let scenario = try SyncScenario()
         try scenario.database.run(
             """
@@ -56,14 +61,19 @@ import Testing
             """
         )
         try scenario.start()
-        try scenario.receive(.cp(2, [.bucket("a")]), Self.put(1, "x", "alpha"), Self.put(2, "y", "alpha"), .done)
+        try scenario.receive(
+            .checkpoint(2, [.bucket("a")]),
+            Self.put(1, "x", "alpha"),
+            Self.put(2, "y", "alpha"),
+            .done
+        )
         try scenario.receive(.diff(4), Self.put(3, "x", "beta"), Self.put(4, "y", "beta"), .done)
         #expect(try scenario.database.rows("SELECT word FROM words ORDER BY word") == ["alpha", "beta"])
         #expect(scenario.status.setAside.isEmpty)
     }
 
-    @Test("Triggers of raw tables keep them, too", arguments: ["OR REPLACE", "OR IGNORE"])
-    func conflictClausesOfRawTables(_ clause: String) throws {
+    @Test(arguments: ["OR REPLACE", "OR IGNORE"])
+    func triggersOfRawTablesKeepThemToo(_ clause: String) throws {
         let users = ClientRawTable(name: "users", structure: .init(tableName: "local_users"))
         let scenario = try SyncScenario(rawTables: [users])
         try scenario.database.run(
@@ -82,15 +92,15 @@ import Testing
         func put(_ opID: Int64, _ id: String, _ name: String) -> SyncLine {
             .ops("a", .put(opID, id, type: "users", data: "{\"name\":\"\(name)\"}"))
         }
-        try scenario.receive(.cp(2, [.bucket("a")]), put(1, "x", "alpha"), put(2, "y", "alpha"), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), put(1, "x", "alpha"), put(2, "y", "alpha"), .done)
         try scenario.receive(.diff(4), put(3, "x", "beta"), put(4, "y", "beta"), .done)
         #expect(try scenario.database.rows("SELECT * FROM local_users ORDER BY id") == ["x|beta", "y|beta"])
         #expect(try scenario.database.rows("SELECT word FROM words ORDER BY word") == ["alpha", "beta"])
         #expect(scenario.status.setAside.isEmpty)
     }
 
-    @Test("With triggers for insertions only, an update is an insertion", arguments: [false, true])
-    func insertions(hasUniqueIndex: Bool) throws {
+    @Test(arguments: [false, true])
+    func withTriggersForInsertionsOnlyAnUpdateIsAnInsertion(hasUniqueIndex: Bool) throws {
         let scenario = try SyncScenario()
         try scenario.database.run(
             """
@@ -103,7 +113,7 @@ import Testing
         )
         if hasUniqueIndex { try scenario.database.run("CREATE UNIQUE INDEX one ON ps_data__items (data ->> 'col')") }
         try scenario.start()
-        try scenario.receive(.cp(2, [.bucket("a")]), Self.put(1, "x", "alpha"), Self.put(2, "y", "beta"), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), Self.put(1, "x", "alpha"), Self.put(2, "y", "beta"), .done)
         try scenario.receive(.diff(3), Self.put(3, "x", "gamma"), .done)
         #expect(try scenario.database.rows("SELECT col FROM log") == ["alpha", "beta", "gamma"])
         guard hasUniqueIndex else { return }

@@ -148,7 +148,7 @@ struct ConstraintModel {
         let isFirst = things.isEmpty && parents.isEmpty
         (things, parents) = (state, newParents)
         let checkpoint: SyncLine =
-            scenario.status.lastSyncedAt == nil && isFirst ? .cp(opID, [.bucket("a")]) : .diff(opID)
+            scenario.status.lastSyncedAt == nil && isFirst ? .checkpoint(opID, [.bucket("a")]) : .diff(opID)
         return try scenario.send(([checkpoint] + lines + [.done]).map { .line($0) })
     }
 

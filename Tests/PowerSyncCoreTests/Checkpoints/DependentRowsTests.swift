@@ -45,15 +45,17 @@ import Testing
     }
 
     @Test(
-        "A statement that deletes a row to put it anew takes no other synced rows with it",
         arguments: [("a_parents", "b_children"), ("b_parents", "a_children")],
         ["CASCADE", "SET NULL"]
     )
-    func replacedParents(_ names: (String, String), action: String) throws {
+    func statementThatDeletesARowToPutItAnewTakesNoOtherSyncedRowsWithIt(
+        _ names: (String, String),
+        action: String
+    ) throws {
         let (parents, children) = names
         let scenario = try scenario(parents: parents, children: children, action: action)
         try scenario.receive(
-            .cp(5, [.bucket("a")]),
+            .checkpoint(5, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "c1", type: children, data: #"{"parent":"p"}"#),
@@ -84,13 +86,12 @@ import Testing
     }
 
     @Test(
-        "Rows that go with their parent come back with it",
         arguments: ["CASCADE", "SET NULL", "NO ACTION", "RESTRICT"]
     )
-    func deletedParents(action: String) throws {
+    func rowsThatGoWithTheirParentComeBackWithIt(action: String) throws {
         let scenario = try scenario(parents: "a_parents", children: "b_children", action: action)
         try scenario.receive(
-            .cp(3, [.bucket("a")]),
+            .checkpoint(3, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#),
@@ -117,11 +118,11 @@ import Testing
         #expect(try scenario.updatedRows.isEmpty)
     }
 
-    @Test("A row moved to a parent that is not there stays where it was; a new one is not shown")
-    func missingParents() throws {
+    @Test
+    func rowMovedToAParentThatIsNotThereStaysWhereItWasANewOneIsNotShown() throws {
         let scenario = try scenario(parents: "a_parents", children: "b_children", action: "NO ACTION")
         try scenario.receive(
-            .cp(3, [.bucket("a")]),
+            .checkpoint(3, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#),
@@ -139,12 +140,12 @@ import Testing
         #expect(setAside(scenario).isEmpty)
     }
 
-    @Test("A row that rows of the app refer to is not deleted as long as they do")
-    func parentsOfLocalRows() throws {
+    @Test
+    func rowThatRowsOfTheAppReferToIsNotDeletedAsLongAsTheyDo() throws {
         let scenario = try scenario(parents: "a_parents", children: "b_children")
         try scenario.database.run("CREATE TABLE notes (parent TEXT REFERENCES local_parents (id))")
         try scenario.receive(
-            .cp(1, [.bucket("a")]),
+            .checkpoint(1, [.bucket("a")]),
             .ops("a", .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#)),
             .done
         )
@@ -164,7 +165,6 @@ import Testing
     }
 
     @Test(
-        "A row that a row of the app needs is not deleted, whatever the app's row refers to",
         arguments: [
             // Another column than the id.
             "CREATE TABLE notes (id TEXT, name TEXT REFERENCES local_parents (name)); INSERT INTO notes VALUES ('n', 'a')",
@@ -188,11 +188,11 @@ import Testing
             """,
         ]
     )
-    func neededRows(_ ddl: String) throws {
+    func rowThatARowOfTheAppNeedsIsNotDeletedWhateverTheAppsRowRefersTo(_ ddl: String) throws {
         let scenario = try scenario(parents: "a_parents", children: "b_children")
         try scenario.database.run("CREATE UNIQUE INDEX one_name ON local_parents (name)")
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "p", type: "a_parents", data: #"{"name":"a"}"#),

@@ -19,11 +19,11 @@ import Testing
         try scenario.database.rows("SELECT id FROM ps_data__lists ORDER BY id")
     }
 
-    @Test("Rows follow tables that appear and vanish while an iteration runs")
-    func tablesChange() throws {
+    @Test
+    func rowsFollowTablesThatAppearAndVanishWhileAnIterationRuns() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), Self.row(1, "x"), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), Self.row(1, "x"), .done)
         #expect(try untyped(scenario) == ["x"])
         try scenario.database.apply(.items(), ClientTable(name: "lists", columns: []))
         #expect(try lists(scenario) == ["x"])
@@ -35,12 +35,13 @@ import Testing
         #expect(try untyped(scenario) == ["x", "y", "z"])
     }
 
-    @Test("What a transaction that is rolled back has seen is forgotten, though SQLite gives its version number again")
+    /// What a transaction that is rolled back has seen is forgotten, though SQLite gives its version number again.
+    @Test
     func rollback() throws {
         struct Failure: Error {}
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), Self.row(1, "x"), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), Self.row(1, "x"), .done)
         let lines = [SyncLine.diff(2), Self.row(2, "y"), .done].map { SyncEvent.line($0) }
         var version: Int64?
         #expect(throws: Failure.self) {
@@ -60,15 +61,15 @@ import Testing
         #expect(try untyped(scenario) == ["x", "y"])
     }
 
+    /// Triggers that are created while an iteration runs are noticed: what they write is announced.
     @Test(
-        "Triggers that are created while an iteration runs are noticed: what they write is announced",
         arguments: ["TRIGGER", "TEMP TRIGGER"],
         ["ps_data__items", "PS_DATA__Items"]
     )
     func triggers(kind: String, table: String) throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.run("CREATE TABLE mirror (id TEXT)")
         let observer = ChangeCounter(tables: ["mirror"])
         scenario.database.queue.add(transactionObserver: observer)

@@ -40,8 +40,8 @@ import Testing
     }
 
     /// A column that only the app writes is not given up, as nothing would write it again.
-    @Test("An exchange leaves the columns of the app as they are", arguments: ["lower(title)", "title, note", "title"])
-    func localColumns(_ key: String) throws {
+    @Test(arguments: ["lower(title)", "title, note", "title"])
+    func exchangeLeavesTheColumnsOfTheAppAsTheyAre(_ key: String) throws {
         let table = ClientRawTable(
             name: "things",
             structure: .init(tableName: "local_things", syncedColumns: ["title"])
@@ -52,7 +52,7 @@ import Testing
         )
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "1", type: "things", data: #"{"title":"x"}"#),
@@ -74,11 +74,10 @@ import Testing
     }
 
     @Test(
-        "A state that the constraints allow is stored, whatever the order of its rows",
         arguments: Kind.allCases,
         seeds(12)
     )
-    func allowedStates(_ kind: Kind, seed: UInt64) throws {
+    func stateThatTheConstraintsAllowIsStoredWhateverTheOrderOfItsRows(_ kind: Kind, seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var model = try ConstraintModel(kind, isDeferred: seed % 2 == 0)
         for step in 0..<12 {
@@ -110,8 +109,8 @@ import Testing
         return things
     }
 
+    /// Only rows that the others refuse are set aside, and they are stored when nothing refuses them any more.
     @Test(
-        "Only rows that the others refuse are set aside, and they are stored when nothing refuses them any more",
         arguments: [Kind.view, .referencedView, .inferred, .ownUpsert],
         seeds(16)
     )

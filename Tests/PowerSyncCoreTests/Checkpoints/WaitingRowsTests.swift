@@ -35,7 +35,7 @@ private enum UsersTable: CaseIterable {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(
-            .cp(3, [.bucket("a")]),
+            .checkpoint(3, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "1", type: "users", data: #"{"name":"Ada"}"#),
@@ -56,8 +56,8 @@ private enum UsersTable: CaseIterable {
         try scenario.database.rows("SELECT * FROM local_users ORDER BY id")
     }
 
-    @Test("They move when the table is declared", arguments: UsersTable.allCases)
-    fileprivate func declared(_ table: UsersTable) throws {
+    @Test(arguments: UsersTable.allCases)
+    fileprivate func theyMoveWhenTheTableIsDeclared(_ table: UsersTable) throws {
         let scenario = try scenario()
         try scenario.database.run("CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT)")
         try scenario.database.apply(table.schema)
@@ -65,12 +65,12 @@ private enum UsersTable: CaseIterable {
         #expect(try untyped(scenario) == ["others|3"])
         #expect(try scenario.updatedRows.isEmpty)
         try scenario.start()
-        try scenario.receive(.cp(4, [.bucket("a")]), .ops("a", .remove(4, "1", type: "users")), .done)
+        try scenario.receive(.checkpoint(4, [.bucket("a")]), .ops("a", .remove(4, "1", type: "users")), .done)
         #expect(try users(scenario) == ["2|Bob"])
     }
 
-    @Test("They move when an iteration starts, if the table was made after it was declared")
-    func made() throws {
+    @Test
+    func theyMoveWhenAnIterationStartsIfTheTableWasMadeAfterItWasDeclared() throws {
         let scenario = try scenario()
         try scenario.database.apply(UsersTable.inferred.schema)
         #expect(try untyped(scenario).count == 3)
@@ -81,8 +81,8 @@ private enum UsersTable: CaseIterable {
     }
 
     /// An app mends its tables after opening.
-    @Test("A table that cannot be written yet keeps nobody from opening the database")
-    func unfinished() throws {
+    @Test
+    func tableThatCannotBeWrittenYetKeepsNobodyFromOpeningTheDatabase() throws {
         let scenario = try scenario()
         try scenario.database.run(
             """
@@ -97,8 +97,8 @@ private enum UsersTable: CaseIterable {
         #expect(try users(scenario) == ["1|Ada|", "2|Bob|"])
     }
 
-    @Test("What a constraint refuses is set aside, and the others move")
-    func refused() throws {
+    @Test
+    func whatAConstraintRefusesIsSetAsideAndTheOthersMove() throws {
         let scenario = try scenario()
         try scenario.database.apply(UsersTable.inferred.schema)
         try scenario.database.run("CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT CHECK (name < 'B'))")
@@ -108,7 +108,7 @@ private enum UsersTable: CaseIterable {
         #expect(scenario.status.setAside.rows.map(\.id) == ["2"])
         #expect(try scenario.updatedRows == ["users|2"])
         try scenario.receive(
-            .cp(4, [.bucket("a")]),
+            .checkpoint(4, [.bucket("a")]),
             .ops("a", .put(4, "2", type: "users", data: #"{"name":"Abe"}"#)),
             .done
         )
@@ -116,8 +116,8 @@ private enum UsersTable: CaseIterable {
         #expect(scenario.status.setAside.isEmpty)
     }
 
-    @Test("Rows that are older than those of the table do not replace them")
-    func outdated() throws {
+    @Test
+    func rowsThatAreOlderThanThoseOfTheTableDoNotReplaceThem() throws {
         let scenario = try scenario()
         // As a version left them that did not move rows.
         try scenario.database.run("CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT)")
@@ -136,7 +136,7 @@ private enum UsersTable: CaseIterable {
         try scenario.start()
         #expect(try users(scenario) == ["1|Ada", "2|changed", "4|mine", "5|old"])
         #expect(try untyped(scenario) == ["others|3"])
-        try scenario.receive(.cp(3, [.bucket("a")]), .done)
+        try scenario.receive(.checkpoint(3, [.bucket("a")]), .done)
         #expect(try users(scenario) == ["1|Ada", "2|Bob", "4|mine"])
     }
 }

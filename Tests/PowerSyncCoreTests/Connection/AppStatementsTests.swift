@@ -35,8 +35,8 @@ import Testing
 
     @Test func aStatementIsPreparedOnce() throws {
         try withStatements { statements, db in
-            let first = try statements.statement(sql: Self.sql, db)
-            let second = try statements.statement(sql: Self.sql, db)
+            let first = try statements.statement(db, sql: Self.sql)
+            let second = try statements.statement(db, sql: Self.sql)
             #expect(first === second)
         }
     }
@@ -45,9 +45,9 @@ import Testing
     @Test func aStatementThatDeletesIsPreparedAnewForAnObserver() throws {
         let observer = ChangeCounter(tables: ["own"])
         try withStatements { statements, db in
-            let before = try statements.statement(sql: Self.sql, db)
+            let before = try statements.statement(db, sql: Self.sql)
             db.add(transactionObserver: observer)
-            let after = try statements.statement(sql: Self.sql, db)
+            let after = try statements.statement(db, sql: Self.sql)
             #expect(after !== before)
             try after.execute()
         }
@@ -58,9 +58,9 @@ import Testing
         try withStatements { statements, db in
             let before = preparedTexts(db).count
             for number in 0..<10 * AppStatements.limit {
-                _ = try statements.statement(sql: "SELECT \(number)", db)
-                let often = try statements.statement(sql: "SELECT 'often used'", db)
-                let again = try statements.statement(sql: "SELECT 'often used'", db)
+                _ = try statements.statement(db, sql: "SELECT \(number)")
+                let often = try statements.statement(db, sql: "SELECT 'often used'")
+                let again = try statements.statement(db, sql: "SELECT 'often used'")
                 #expect(often === again)
             }
             #expect(preparedTexts(db).count <= before + AppStatements.limit)
@@ -71,22 +71,22 @@ import Testing
         try database.run("CREATE UNIQUE INDEX only ON own (a)")
         try withStatements { statements, db in
             let sql = "INSERT INTO own VALUES (1)"
-            let first = try statements.statement(sql: sql, db)
+            let first = try statements.statement(db, sql: sql)
             #expect(throws: DatabaseError.self) { try first.execute() }
-            let second = try statements.statement(sql: sql, db)
+            let second = try statements.statement(db, sql: sql)
             #expect(second !== first)
         }
     }
 
     @Test func aStatementThatRunsIsNotHandedOutAgain() throws {
         try withStatements { statements, db in
-            let first = try statements.statement(sql: "SELECT 1", db)
+            let first = try statements.statement(db, sql: "SELECT 1")
             let running = PreparedStatement(borrowing: first.sqliteStatement)
             #expect(try running.step())
-            let other = try statements.statement(sql: "SELECT 1", db)
+            let other = try statements.statement(db, sql: "SELECT 1")
             #expect(other !== first)
             running.reset()
-            let again = try statements.statement(sql: "SELECT 1", db)
+            let again = try statements.statement(db, sql: "SELECT 1")
             #expect(again === first)
         }
     }
@@ -96,8 +96,8 @@ import Testing
             let start = "SELECT 1 --"
             let sql = start + String(repeating: "-", count: AppStatements.longestText - start.utf8.count)
             for (sql, isKept) in [(sql, true), (sql + "-", false)] {
-                let first = try statements.statement(sql: sql, db)
-                let second = try statements.statement(sql: sql, db)
+                let first = try statements.statement(db, sql: sql)
+                let second = try statements.statement(db, sql: sql)
                 #expect((first === second) == isKept)
             }
         }
@@ -108,7 +108,7 @@ import Testing
             // One letter, and a letter with an accent after it: equal as Swift strings.
             for sql in ["SELECT 'caf\u{e9}'", "SELECT 'cafe\u{301}'"] {
                 for _ in 0..<2 {
-                    let statement = try statements.statement(sql: sql, db)
+                    let statement = try statements.statement(db, sql: sql)
                     #expect(String(cString: sqlite3_sql(statement.sqliteStatement)).utf8.elementsEqual(sql.utf8))
                 }
             }
@@ -117,7 +117,7 @@ import Testing
 
     @Test func aConnectionWithKeptStatementsCanBeClosed() throws {
         try withStatements { statements, db in
-            _ = try statements.statement(sql: Self.sql, db)
+            _ = try statements.statement(db, sql: Self.sql)
         }
         try database.queue.close()
     }

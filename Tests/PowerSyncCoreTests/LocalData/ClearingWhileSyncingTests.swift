@@ -14,7 +14,7 @@ import Testing
     private func synced(_ database: LocalTestDatabase? = nil) throws -> SyncScenario {
         let scenario = try database.map { SyncScenario(database: $0) } ?? SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         try receiveOperations(scenario)
         try scenario.receive(.done)
         #expect(try scenario.itemIDs == ["x", "y"])
@@ -31,7 +31,7 @@ import Testing
         #expect(try scenario.write { try SyncActivity.isActive($0) } == false)
         #expect(try scenario.start().buckets.isEmpty)
         #expect(scenario.status.hasSynced == false)
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         // Other ids than before, so that operations of dead buckets would show.
         try scenario.receive(.ops("b", .put(3, "x", 4)), .ops("a", .put(1, "x", 1), .put(2, "y", 2)))
         try scenario.receive(.done)
@@ -48,17 +48,16 @@ import Testing
     }
 
     private static let events: [SyncEvent] = [
-        .line(.ops("a", .put(4, "z"))), .line(.done), .line(.part(0)), .line(.diff(4)), .line(.cp(4, [])),
+        .line(.ops("a", .put(4, "z"))), .line(.done), .line(.done(0)), .line(.diff(4)), .line(.checkpoint(4, [])),
         .line(.tokenExpires(in: 4000)), .uploadCompleted, .keepaliveAnswered, .subscriptionsChanged(live: []),
         .streamEnded,
     ]
 
     @Test(
-        "the iteration ends before its next event, and the one after it downloads everything",
         arguments: ["powersync_clear(0)", "powersync_clear(1)"],
         events.indices
     )
-    func iterationStartsOver(_ call: String, _ index: Int) throws {
+    func iterationEndsBeforeItsNextEventAndTheOneAfterItDownloadsEverything(_ call: String, _ index: Int) throws {
         let scenario = try synced()
         try scenario.database.write("SELECT \(call)")
         let actions = try scenario.send(Self.events[index], .line(.done))
@@ -68,8 +67,8 @@ import Testing
         try expectNewDownload(scenario)
     }
 
-    @Test("the same when another connection clears", arguments: [ClearOptions(), .localTables])
-    func anotherConnection(_ options: ClearOptions) throws {
+    @Test(arguments: [ClearOptions(), .localTables])
+    func sameWhenAnotherConnectionClears(_ options: ClearOptions) throws {
         let folder = try TemporaryFolder()
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
@@ -79,8 +78,8 @@ import Testing
         try expectNewDownload(scenario)
     }
 
-    @Test("what another connection has cleared softly is published by the next iteration")
-    func softClearByAnotherConnection() throws {
+    @Test
+    func whatAnotherConnectionHasClearedSoftlyIsPublishedByTheNextIteration() throws {
         let folder = try TemporaryFolder()
         let scenario = try synced(LocalTestDatabase(itemsIn: folder.path("shared.db")))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
@@ -88,13 +87,13 @@ import Testing
         #expect(try scenario.receive(.tokenExpires(in: 4000)).kinds == ["log info", "close(true)"])
         #expect(try scenario.start().buckets.count == 2)
         #expect(scenario.status.hasSynced == false)
-        try scenario.receive(.cp(3, buckets), .done)
+        try scenario.receive(.checkpoint(3, buckets), .done)
         #expect(try scenario.itemIDs == ["x", "y"])
         #expect(scenario.status.hasSynced == true)
     }
 
-    @Test("what another connection writes beside the sync state does not end the iteration")
-    func otherWrites() throws {
+    @Test
+    func whatAnotherConnectionWritesBesideTheSyncStateDoesNotEndTheIteration() throws {
         let folder = try TemporaryFolder()
         let scenario = try synced(LocalTestDatabase(itemsIn: folder.path("shared.db")))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
@@ -103,46 +102,48 @@ import Testing
         #expect(scenario.engine.isActive)
     }
 
-    @Test("what another connection writes before there is any data does not end it either")
-    func otherWritesBeforeTheFirstData() throws {
+    @Test
+    func whatAnotherConnectionWritesBeforeThereIsAnyDataDoesNotEndItEither() throws {
         let folder = try TemporaryFolder()
         let scenario = SyncScenario(database: try LocalTestDatabase(itemsIn: folder.path("shared.db")))
         let other = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         try scenario.start()
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         try other.write("CREATE TABLE own (x)")
         try receiveOperations(scenario)
         try scenario.receive(.done)
         #expect(try scenario.itemIDs == ["x", "y"])
     }
 
-    @Test("a download that has just begun starts over")
-    func beforeTheFirstCheckpoint() throws {
+    @Test
+    func downloadThatHasJustBegunStartsOver() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(3, [.bucket("a", checksum: 3, count: 2), .bucket("b", checksum: 4, count: 1)]))
+        try scenario.receive(
+            .checkpoint(3, [.bucket("a", checksum: 3, count: 2), .bucket("b", checksum: 4, count: 1)])
+        )
         try scenario.receive(.ops("a", .put(1, "x", 1)))
         try scenario.database.write("SELECT powersync_clear(0)")
         #expect(try scenario.receive(.ops("a", .put(2, "y", 2))).kinds == ["log info", "close(true)"])
         try expectNewDownload(scenario)
     }
 
-    @Test("a download of which nothing is stored yet starts over, too")
-    func beforeTheFirstData() throws {
+    @Test
+    func downloadOfWhichNothingIsStoredYetStartsOverToo() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         try scenario.database.write("SELECT powersync_clear(0)")
         #expect(try scenario.receive(.ops("a", .put(1, "x", 1))).kinds == ["log info", "close(true)"])
         try expectNewDownload(scenario)
     }
 
-    @Test("a new iteration, or the end of one, is not an iteration to be ended")
-    func startAndStop() throws {
+    @Test
+    func newIterationOrTheEndOfOneIsNotAnIterationToBeEnded() throws {
         let scenario = try synced()
         try scenario.database.write("SELECT powersync_clear(0)")
         #expect(try scenario.start().buckets.isEmpty)
-        try scenario.receive(.cp(3, buckets))
+        try scenario.receive(.checkpoint(3, buckets))
         #expect(scenario.engine.isActive)
         try scenario.database.write("SELECT powersync_clear(0)")
         #expect(try scenario.send(.stop).last == .closeStream(hideDisconnect: false))
@@ -150,8 +151,8 @@ import Testing
         try expectNewDownload(scenario)
     }
 
-    @Test("clearing that is rolled back changes nothing")
-    func rollback() throws {
+    @Test
+    func clearingThatIsRolledBackChangesNothing() throws {
         struct Refusal: Error {}
         let scenario = try synced()
         #expect(throws: Refusal.self) {

@@ -97,13 +97,13 @@ import Testing
     }
 
     @Test func softClearAndResyncNeedAnIdleClient() throws {
-        try database.queue.write { try SyncActivity.setActive(true, $0) }
+        try database.queue.write { try SyncActivity.setActive($0, true) }
         let words = "Cannot clear or trigger resync while a sync iteration is active."
         for call in ["powersync_clear(2)", "powersync_trigger_resync(0)"] {
             expectDatabaseError(3091, words) { try database.write("SELECT \(call)") }
         }
         #expect(try count("items") == 2)
-        try database.queue.write { try SyncActivity.setActive(false, $0) }
+        try database.queue.write { try SyncActivity.setActive($0, false) }
         try database.write("SELECT powersync_clear(2)")
     }
 

@@ -114,7 +114,7 @@ extension ConflictClauseTests {
                 rows == (try texts(plain, self.rows)),
                 "device and plain SQLite, \(kind.testDescription): \(history)"
             )
-            let writes = try local.queue.read { try UploadQueue.batch(limit: 10_000, $0) }?.writes ?? []
+            let writes = try local.queue.read { try UploadQueue.batch($0, limit: 10_000) }?.writes ?? []
             do {
                 try server.write { db in for write in writes { try apply(write, db) } }
             } catch {

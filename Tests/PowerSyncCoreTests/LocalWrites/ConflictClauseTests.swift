@@ -190,8 +190,8 @@ import Testing
         #expect(try database.texts("SELECT data ->> 'op' || (data ->> 'id') FROM ps_crud") == ["PUTe"])
     }
 
-    @Test("A REPLACE by another case is no empty update, whatever the collation")
-    func replaceByAnotherCase() throws {
+    @Test
+    func replaceByAnotherCaseIsNoEmptyUpdateWhateverTheCollation() throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
         try database.write(
             "CREATE TABLE items (id TEXT COLLATE NOCASE PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE, n INTEGER)"
@@ -202,8 +202,8 @@ import Testing
         #expect(try database.texts("SELECT data ->> '$.data.name' FROM ps_crud") == ["BOB"])
     }
 
-    @Test("An identical REPLACE is an empty update", arguments: [false, true])
-    func identicalReplace(isRaw: Bool) throws {
+    @Test(arguments: [false, true])
+    func identicalREPLACEIsAnEmptyUpdate(isRaw: Bool) throws {
         let columns = [ClientColumn(name: "name", type: .text), ClientColumn(name: "n", type: .integer)]
         let database: LocalTestDatabase
         if isRaw {

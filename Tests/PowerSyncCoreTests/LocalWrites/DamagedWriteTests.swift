@@ -110,7 +110,7 @@ import Testing
     @Test(arguments: cases) func whatCanBeReadIsRead(_ test: Case) throws {
         try database.write("INSERT INTO ps_crud(tx_id, data) VALUES (7, \(test.testDescription))")
         let write = try #require(try database.queue.read { try UploadQueue.batch($0) }?.writes.first)
-        let transaction = try database.queue.read { try UploadQueue.nextTransaction(after: nil, $0) }
+        let transaction = try database.queue.read { try UploadQueue.nextTransaction($0, after: nil) }
         #expect(transaction == [write])
         #expect(write.id == 1)
         #expect(write.transactionID == 7)
@@ -145,14 +145,14 @@ import Testing
         let stored = try database.rows("SELECT typeof(data), hex(data) FROM ps_crud WHERE id = 1")
         let now = SyncInstant(microseconds: 1)
         let aside = try database.queue.write { db in
-            try RejectedWrites.setAside(.head(reason: "damaged"), treatment, at: now, db)
+            try RejectedWrites.setAside(db, .head(reason: "damaged"), treatment, at: now)
         }
         #expect(aside.rejected.map(\.id) == [1])
         let left = try #require(try database.queue.read { try UploadQueue.batch($0) }?.writes)
         #expect(left.map(\.rowID) == ["good"])
         let rejected = try database.queue.read { try RejectedWrites.all($0) }
         #expect(rejected.map(\.write) == aside.rejected)
-        try database.queue.write { try RejectedWrites.restore([1], $0) }
+        try database.queue.write { try RejectedWrites.restore($0, [1]) }
         #expect(try database.rows("SELECT typeof(data), hex(data) FROM ps_crud ORDER BY id DESC LIMIT 1") == stored)
     }
 
@@ -163,7 +163,7 @@ import Testing
         )
         try database.write("INSERT INTO items(id, col) VALUES ('x', '1'), ('y', '2')")
         let aside = try database.queue.write { db in
-            try RejectedWrites.setAside(.head(reason: "damaged"), .park, at: SyncInstant(microseconds: 1), db)
+            try RejectedWrites.setAside(db, .head(reason: "damaged"), .park, at: SyncInstant(microseconds: 1))
         }
         #expect(aside.waiting == 1)
         #expect(try database.queue.read { try UploadQueue.batch($0) }?.writes.map(\.rowID) == ["y"])

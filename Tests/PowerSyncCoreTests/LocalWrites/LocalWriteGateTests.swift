@@ -17,7 +17,7 @@ import Testing
 
     private func acknowledge(_ checkpoint: Int64, ifSequenceIs sequence: Int64) throws -> Bool {
         try database.queue.write {
-            try LocalWriteGate.acknowledge(WriteCheckpoint(checkpoint), ifSequenceIs: sequence, $0)
+            try LocalWriteGate.acknowledge($0, WriteCheckpoint(checkpoint), ifSequenceIs: sequence)
         }
     }
 
@@ -32,7 +32,7 @@ import Testing
             try database.write("INSERT INTO ps_kv VALUES ('target_checkpoint_request_id', ?)", [target])
         }
         if let seen {
-            try database.queue.write { try LocalWriteGate.setLastSeen(WriteCheckpoint(seen), $0) }
+            try database.queue.write { try LocalWriteGate.setLastSeen($0, WriteCheckpoint(seen)) }
         }
         #expect(try isOpen() == expected)
         try database.write("INSERT INTO ps_crud(data) VALUES ('{}')")
@@ -46,25 +46,25 @@ import Testing
         #expect(try !isOpen())
         #expect(try database.queue.read { try LocalWriteGate.sequenceAwaitingCheckpoint($0) } == nil)
         #expect(try !acknowledge(3, ifSequenceIs: 1), "the queue is not empty")
-        try database.queue.write { try UploadQueue.complete(through: 1, writeCheckpoint: nil, $0) }
+        try database.queue.write { try UploadQueue.complete($0, through: 1, writeCheckpoint: nil) }
 
         let sequence = try #require(try database.queue.read { try LocalWriteGate.sequenceAwaitingCheckpoint($0) })
         try database.write("INSERT INTO items(id) VALUES ('b')")
-        try database.queue.write { try UploadQueue.complete(through: 2, writeCheckpoint: nil, $0) }
+        try database.queue.write { try UploadQueue.complete($0, through: 2, writeCheckpoint: nil) }
         #expect(try !acknowledge(3, ifSequenceIs: sequence), "something was written and uploaded in between")
         #expect(try acknowledge(4, ifSequenceIs: 2))
         #expect(try database.queue.read { try LocalWriteGate.sequenceAwaitingCheckpoint($0) } == nil)
         #expect(try !acknowledge(5, ifSequenceIs: 2), "the target is known")
 
         #expect(try !isOpen())
-        try database.queue.write { try LocalWriteGate.setLastSeen(WriteCheckpoint(4), $0) }
+        try database.queue.write { try LocalWriteGate.setLastSeen($0, WriteCheckpoint(4)) }
         #expect(try isOpen())
     }
 
     @Test func writesForgetWhatWasSeen() throws {
         try database.queue.write { db in
-            try LocalWriteGate.setLastSeen(WriteCheckpoint(9), db)
-            try LocalWriteGate.setLastApplied(WriteCheckpoint(8), db)
+            try LocalWriteGate.setLastSeen(db, WriteCheckpoint(9))
+            try LocalWriteGate.setLastApplied(db, WriteCheckpoint(8))
         }
         try database.write("INSERT INTO items(id) VALUES ('a')")
         let state = try database.queue.read { db in
@@ -78,8 +78,8 @@ import Testing
     func writesForgetWhatWasSeenWhileTheyWaited(seen: Int64?, applied: Int64?) throws {
         try database.queue.write { db in
             try LocalWriteGate.close(db)
-            if let seen { try LocalWriteGate.setLastSeen(WriteCheckpoint(seen), db) }
-            if let applied { try LocalWriteGate.setLastApplied(WriteCheckpoint(applied), db) }
+            if let seen { try LocalWriteGate.setLastSeen(db, WriteCheckpoint(seen)) }
+            if let applied { try LocalWriteGate.setLastApplied(db, WriteCheckpoint(applied)) }
         }
         try database.write("INSERT INTO items(id) VALUES ('a')")
         let state = try database.queue.read { db in
@@ -96,24 +96,24 @@ import Testing
     )
     func aKnownTargetIsAwaitedUntilItWasSeen(target: Int64?, seen: Int64?, awaited: Int64?) throws {
         try database.queue.write { db in
-            if let target { try LocalWriteGate.setTarget(WriteCheckpoint(target), db) }
-            if let seen { try LocalWriteGate.setLastSeen(WriteCheckpoint(seen), db) }
+            if let target { try LocalWriteGate.setTarget(db, WriteCheckpoint(target)) }
+            if let seen { try LocalWriteGate.setLastSeen(db, WriteCheckpoint(seen)) }
             #expect(try LocalWriteGate.awaited(db)?.rawValue == awaited)
         }
     }
 
     @Test func aTargetIsReplacedByWhatTheServiceSaysLater() throws {
         try database.write("INSERT INTO items(id) VALUES ('a')")
-        try database.queue.write { try UploadQueue.complete(through: 1, writeCheckpoint: nil, $0) }
+        try database.queue.write { try UploadQueue.complete($0, through: 1, writeCheckpoint: nil) }
         #expect(try acknowledge(9, ifSequenceIs: 1))
         try database.queue.write { db throws in
             #expect(try LocalWriteGate.awaitedOfService(db)?.rawValue == 9)
-            #expect(try !LocalWriteGate.replace(WriteCheckpoint(9), by: WriteCheckpoint(10), db))
-            #expect(try LocalWriteGate.replace(WriteCheckpoint(9), by: WriteCheckpoint(3), db))
+            #expect(try !LocalWriteGate.replace(db, WriteCheckpoint(9), by: WriteCheckpoint(10)))
+            #expect(try LocalWriteGate.replace(db, WriteCheckpoint(9), by: WriteCheckpoint(3)))
             #expect(try LocalWriteGate.awaitedOfService(db)?.rawValue == 3)
-            #expect(try LocalWriteGate.replace(WriteCheckpoint(3), by: WriteCheckpoint(3), db))
+            #expect(try LocalWriteGate.replace(db, WriteCheckpoint(3), by: WriteCheckpoint(3)))
             #expect(
-                try !LocalWriteGate.replace(WriteCheckpoint(9), by: WriteCheckpoint(2), db),
+                try !LocalWriteGate.replace(db, WriteCheckpoint(9), by: WriteCheckpoint(2)),
                 "it is not awaited any more"
             )
         }
@@ -122,11 +122,11 @@ import Testing
     /// What was seen before was counted in the old way, in which it is more than enough.
     @Test func aTargetThatReplacesAnotherWasNotSeen() throws {
         try database.write("INSERT INTO items(id) VALUES ('a')")
-        try database.queue.write { try UploadQueue.complete(through: 1, writeCheckpoint: nil, $0) }
+        try database.queue.write { try UploadQueue.complete($0, through: 1, writeCheckpoint: nil) }
         #expect(try acknowledge(9, ifSequenceIs: 1))
         try database.queue.write { db in
-            try LocalWriteGate.setLastSeen(WriteCheckpoint(8), db)
-            #expect(try LocalWriteGate.replace(WriteCheckpoint(9), by: WriteCheckpoint(3), db))
+            try LocalWriteGate.setLastSeen(db, WriteCheckpoint(8))
+            #expect(try LocalWriteGate.replace(db, WriteCheckpoint(9), by: WriteCheckpoint(3)))
             #expect(try LocalWriteGate.awaited(db)?.rawValue == 3)
         }
         #expect(try !isOpen())
@@ -137,14 +137,14 @@ import Testing
             try database.queue.read { try LocalWriteGate.awaitedOfService($0)?.rawValue }
         }
         try database.write("INSERT INTO items(id) VALUES ('a')")
-        try database.queue.write { try UploadQueue.complete(through: 1, writeCheckpoint: nil, $0) }
+        try database.queue.write { try UploadQueue.complete($0, through: 1, writeCheckpoint: nil) }
         #expect(try acknowledge(9, ifSequenceIs: 1))
         #expect(try awaitedOfService() == 9)
         // As an insert-only write, which leaves the target as it is.
         try database.write("INSERT INTO ps_crud(data) VALUES ('{}')")
         #expect(try awaitedOfService() == nil)
         // A number of the app, of which the service knows nothing.
-        try database.queue.write { try UploadQueue.complete(through: 2, writeCheckpoint: WriteCheckpoint(12), $0) }
+        try database.queue.write { try UploadQueue.complete($0, through: 2, writeCheckpoint: WriteCheckpoint(12)) }
         #expect(try database.queue.read { try LocalWriteGate.awaited($0)?.rawValue } == 12)
         #expect(try awaitedOfService() == nil)
     }
@@ -152,10 +152,10 @@ import Testing
     @Test func zeroRemovesTheTargetAndNegativeOnesAreRefused() throws {
         try database.queue.write { db in
             try LocalWriteGate.close(db)
-            try LocalWriteGate.setTarget(WriteCheckpoint(0), db)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(0))
             #expect(try LocalWriteGate.target(db) == nil)
             #expect {
-                try LocalWriteGate.setTarget(WriteCheckpoint(-1), db)
+                try LocalWriteGate.setTarget(db, WriteCheckpoint(-1))
             } throws: {
                 ($0 as? LocalDatabaseError)?.resultCode == 3091
             }

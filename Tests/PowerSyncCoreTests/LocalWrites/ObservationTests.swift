@@ -102,7 +102,7 @@ import Testing
                 },
                 Step(value: 3) { db in
                     try db.inTransaction {
-                        try UploadQueue.complete(through: 2, writeCheckpoint: nil, db)
+                        try UploadQueue.complete(db, through: 2, writeCheckpoint: nil)
                         return .commit
                     }
                 },

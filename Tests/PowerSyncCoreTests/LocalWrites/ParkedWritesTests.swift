@@ -28,7 +28,7 @@ import Testing
 
     @discardableResult
     private func park(_ rejection: RejectedWrites.Rejection) throws -> RejectedWrites.SetAside {
-        try database.queue.write { try RejectedWrites.setAside(rejection, .park, at: now, $0) }
+        try database.queue.write { try RejectedWrites.setAside($0, rejection, .park, at: now) }
     }
 
     /// `id of the entry: id of the row` of what is in the queue.
@@ -83,7 +83,7 @@ import Testing
         #expect(try queue() == ["2: a", "3: a"])
         #expect(try park(.writes(reasons: [2: "no"])).waiting == 1)
         #expect(try queue().isEmpty)
-        try database.queue.write { try RejectedWrites.restore([4], $0) }
+        try database.queue.write { try RejectedWrites.restore($0, [4]) }
         #expect(try database.rows("SELECT data ->> 'type' FROM ps_crud ORDER BY id") == ["items", "items"])
         #expect(try rejected() == ["2: a parked", "3: a waiting"])
     }
@@ -105,11 +105,11 @@ import Testing
         try addTransactions()
         try park(.writes(reasons: [1: "no"]))
         try database.queue.write { db in
-            try RejectedWrites.record(2, reason: "skipped", at: now, db)
-            try LocalWriteGate.setTarget(WriteCheckpoint(7), db)
-            #expect(try RejectedWrites.remove([2], db) == 1)
+            try RejectedWrites.record(db, 2, reason: "skipped", at: now)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(7))
+            #expect(try RejectedWrites.remove(db, [2]) == 1)
             #expect(try LocalWriteGate.target(db) == WriteCheckpoint(7))
-            #expect(try RejectedWrites.remove([1], db) == 1)
+            #expect(try RejectedWrites.remove(db, [1]) == 1)
             #expect(try LocalWriteGate.target(db) == LocalWriteGate.pendingTarget)
         }
     }
@@ -171,7 +171,7 @@ import Testing
         try park(.head(reason: "no"))
         try database.write("INSERT INTO items(id, col) VALUES ('d', '4')")
         try database.queue.write { db in
-            try LocalWriteGate.setTarget(WriteCheckpoint(7), db)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(7))
             try RejectedWrites.restoreParked(db)
         }
         #expect(try rejected().isEmpty)
@@ -189,7 +189,7 @@ import Testing
     @Test func parkedRowIsPutBackAsAWhole() throws {
         try addTransactions()
         try park(.head(reason: "no"))
-        try database.queue.write { try RejectedWrites.restore([6], $0) }
+        try database.queue.write { try RejectedWrites.restore($0, [6]) }
         #expect(try queue() == ["5: c", "7: a", "8: a", "9: a"])
         #expect(try rejected() == ["2: b parked", "3: b waiting"])
         try database.write("UPDATE items SET col = '3' WHERE id = 'b'")
@@ -199,12 +199,12 @@ import Testing
     @Test func rowStaysParkedUntilItsLastWriteIsRemoved() throws {
         try addTransactions()
         try park(.writes(reasons: [1: "no"]))
-        try database.queue.write { _ = try RejectedWrites.remove([1], $0) }
+        try database.queue.write { _ = try RejectedWrites.remove($0, [1]) }
         try database.write("INSERT INTO items(id, col) VALUES ('a', '3')")
         #expect(try rejected() == ["4: a waiting", "6: a waiting", "7: a waiting"])
         try database.queue.write { db in
-            try UploadQueue.complete(through: 7, writeCheckpoint: WriteCheckpoint(1), db)
-            _ = try RejectedWrites.remove([4, 6, 7], db)
+            try UploadQueue.complete(db, through: 7, writeCheckpoint: WriteCheckpoint(1))
+            _ = try RejectedWrites.remove(db, [4, 6, 7])
             // The row is to be published, for which a checkpoint is needed.
             #expect(try LocalWriteGate.target(db) == LocalWriteGate.pendingTarget)
         }
@@ -218,14 +218,14 @@ import Testing
         try addTransactions()
         try park(.head(reason: "no"))
         try database.write("DELETE FROM ps_updated_rows")
-        try database.queue.write { _ = try RejectedWrites.remove([1, 4, 6], $0) }
+        try database.queue.write { _ = try RejectedWrites.remove($0, [1, 4, 6]) }
         #expect(try database.rows("SELECT row_type, row_id FROM ps_updated_rows WHERE row_id = 'a'") == ["items|a"])
     }
 
     @Test func skippedWriteLeavesTheOthersAlone() throws {
         try addTransactions()
         let setAside = try database.queue.write {
-            try RejectedWrites.setAside(.head(reason: "no"), .skip, at: now, $0)
+            try RejectedWrites.setAside($0, .head(reason: "no"), .skip, at: now)
         }
         #expect(setAside.rejected.map(\.id) == [1, 2])
         #expect(try queue() == ["3: b", "4: a", "5: c", "6: a"])
@@ -296,7 +296,7 @@ import Testing
         try addTransactions()
         #expect(throws: Failure.self) {
             try database.queue.write { db in
-                _ = try RejectedWrites.setAside(.head(reason: "no"), .park, at: now, db)
+                _ = try RejectedWrites.setAside(db, .head(reason: "no"), .park, at: now)
                 throw Failure()
             }
         }

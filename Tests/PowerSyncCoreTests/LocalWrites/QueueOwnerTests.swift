@@ -11,11 +11,11 @@ struct QueueOwnerTests {
     }
 
     private func claim(_ user: String) throws -> Int {
-        try database.queue.write { try QueueOwner.claim(for: user, $0) }
+        try database.queue.write { try QueueOwner.claim($0, for: user) }
     }
 
     private func owner() throws -> String? {
-        try database.queue.read { try KeyValueStore.text(.queueOwner, $0) }
+        try database.queue.read { try KeyValueStore.text($0, .queueOwner) }
     }
 
     private func write() throws {
@@ -26,8 +26,8 @@ struct QueueOwnerTests {
         try write()
         #expect(try claim("a") == 0)
         #expect(try owner() == "a")
-        #expect(try database.queue.read { try QueueOwner.isOwned(by: "a", $0) })
-        #expect(try !database.queue.read { try QueueOwner.isOwned(by: "b", $0) })
+        #expect(try database.queue.read { try QueueOwner.isOwned($0, by: "a") })
+        #expect(try !database.queue.read { try QueueOwner.isOwned($0, by: "b") })
     }
 
     @Test func anotherUserOwnsTheQueueWhenItIsEmptyAndNotBefore() throws {

@@ -21,8 +21,8 @@ import Testing
     /// Rejects a write and completes it, and all before it.
     private func reject(_ id: Int64) throws {
         try database.queue.write { db in
-            try RejectedWrites.record(id, reason: "no", at: now, db)
-            try UploadQueue.complete(through: id, writeCheckpoint: nil, db)
+            try RejectedWrites.record(db, id, reason: "no", at: now)
+            try UploadQueue.complete(db, through: id, writeCheckpoint: nil)
         }
     }
 
@@ -33,15 +33,15 @@ import Testing
     @Test func databaseWithoutRejectionsHasNoTable() throws {
         #expect(try rejected().isEmpty)
         try database.queue.write { db in
-            try RejectedWrites.restore([1], db)
-            #expect(try RejectedWrites.remove([1], db) == 0)
+            try RejectedWrites.restore(db, [1])
+            #expect(try RejectedWrites.remove(db, [1]) == 0)
             #expect(try !db.tableExists(RejectedWrites.table))
         }
     }
 
     @Test func rejectedWriteIsKeptAsItWas() throws {
         try addTransaction()
-        let queued = try database.queue.read { try UploadQueue.nextTransaction(after: nil, $0) }
+        let queued = try database.queue.read { try UploadQueue.nextTransaction($0, after: nil) }
         try reject(2)
         #expect(try rejected() == [RejectedWrites.Entry(write: queued[1], reason: "no", rejectedAt: now)])
         #expect(try database.queue.read { try UploadQueue.firstID($0) } == nil)
@@ -49,7 +49,7 @@ import Testing
 
     @Test func writeThatHasLeftTheQueueIsNotKept() throws {
         try addTransaction()
-        try database.queue.write { try UploadQueue.complete(through: 2, writeCheckpoint: nil, $0) }
+        try database.queue.write { try UploadQueue.complete($0, through: 2, writeCheckpoint: nil) }
         try reject(2)
         #expect(try rejected().isEmpty)
     }
@@ -61,12 +61,12 @@ import Testing
         try reject(1)
         try reject(3)
         try database.queue.write { db in
-            try LocalWriteGate.setTarget(WriteCheckpoint(7), db)
-            try RejectedWrites.restore([3, 1, 99], db)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(7))
+            try RejectedWrites.restore(db, [3, 1, 99])
         }
         #expect(try rejected().isEmpty)
         let restored = try database.queue.read { db in
-            [try UploadQueue.nextTransaction(after: 3, db), try UploadQueue.nextTransaction(after: 4, db)]
+            [try UploadQueue.nextTransaction(db, after: 3), try UploadQueue.nextTransaction(db, after: 4)]
         }
         #expect(restored.map { $0.map(\.id) } == [[4], [5]])
         #expect(
@@ -88,9 +88,9 @@ import Testing
             """
         )
         try database.queue.write { db in
-            for id in 1...5 as ClosedRange<Int64> { try RejectedWrites.record(id, reason: "no", at: now, db) }
-            try UploadQueue.complete(through: 5, writeCheckpoint: nil, db)
-            try RejectedWrites.restore([1, 2, 3, 4, 5], db)
+            for id in 1...5 as ClosedRange<Int64> { try RejectedWrites.record(db, id, reason: "no", at: now) }
+            try UploadQueue.complete(db, through: 5, writeCheckpoint: nil)
+            try RejectedWrites.restore(db, [1, 2, 3, 4, 5])
         }
         #expect(try database.transactionIDs() == [1, 2, 3, 3, 4])
         try database.write("INSERT INTO items(id) VALUES ('a')")
@@ -102,10 +102,10 @@ import Testing
         try addTransaction()
         try reject(2)
         try database.queue.write { db in
-            try LocalWriteGate.setTarget(WriteCheckpoint(7), db)
-            try LocalWriteGate.setLastSeen(WriteCheckpoint(9), db)
-            try LocalWriteGate.setLastApplied(WriteCheckpoint(8), db)
-            try RejectedWrites.restore([2], db)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(7))
+            try LocalWriteGate.setLastSeen(db, WriteCheckpoint(9))
+            try LocalWriteGate.setLastApplied(db, WriteCheckpoint(8))
+            try RejectedWrites.restore(db, [2])
             #expect(try LocalWriteGate.lastSeen(db) == nil)
             #expect(try LocalWriteGate.lastApplied(db) == nil)
             #expect(try LocalWriteGate.target(db) == LocalWriteGate.pendingTarget)
@@ -116,7 +116,7 @@ import Testing
         try addTransaction()
         try reject(1)
         try reject(2)
-        #expect(try database.queue.write { try RejectedWrites.remove([1], $0) } == 1)
+        #expect(try database.queue.write { try RejectedWrites.remove($0, [1]) } == 1)
         #expect(try rejected().map(\.write.id) == [2])
     }
 
@@ -128,8 +128,8 @@ import Testing
         try addTransaction()
         try reject(2)
         try database.queue.write { db in
-            try LocalWriteGate.setTarget(WriteCheckpoint(0), db)
-            try RejectedWrites.restore([99], db)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(0))
+            try RejectedWrites.restore(db, [99])
             #expect(try LocalWriteGate.target(db) == nil)
         }
         #expect(try rejected().count == 1)
@@ -138,7 +138,7 @@ import Testing
     @Test func removedWriteIsGone() throws {
         try addTransaction()
         try reject(2)
-        #expect(try database.queue.write { try RejectedWrites.remove([2, 99], $0) } == 1)
+        #expect(try database.queue.write { try RejectedWrites.remove($0, [2, 99]) } == 1)
         #expect(try rejected().isEmpty)
     }
 

@@ -29,7 +29,7 @@ import Testing
 
     private func complete(through id: Int64, _ checkpoint: Int64? = nil) throws {
         try database.queue.write { db in
-            try UploadQueue.complete(through: id, writeCheckpoint: checkpoint.map { WriteCheckpoint($0) }, db)
+            try UploadQueue.complete(db, through: id, writeCheckpoint: checkpoint.map { WriteCheckpoint($0) })
         }
     }
 
@@ -42,7 +42,7 @@ import Testing
             try add(count)
         }
         var groups: [[QueuedWrite]] = []
-        while case let group = try read({ try UploadQueue.nextTransaction(after: groups.last?.last?.id, $0) }),
+        while case let group = try read({ try UploadQueue.nextTransaction($0, after: groups.last?.last?.id) }),
             !group.isEmpty
         {
             groups.append(group)
@@ -50,14 +50,14 @@ import Testing
         #expect(groups.map(\.count) == [5, 10, 15])
         #expect(groups.map { Set($0.map(\.transactionID)) } == [[1], [2], [3]])
         try complete(through: try #require(groups[1].last).id)
-        #expect(try read { try UploadQueue.nextTransaction(after: nil, $0) } == groups[2])
+        #expect(try read { try UploadQueue.nextTransaction($0, after: nil) } == groups[2])
     }
 
     @Test func removedEntrySplitsATransaction() throws {
         try add(5)
         try database.write("DELETE FROM ps_crud WHERE id = 3")
-        #expect(try read { try UploadQueue.nextTransaction(after: nil, $0) }.map(\.id) == [1, 2])
-        #expect(try read { try UploadQueue.nextTransaction(after: 2, $0) }.map(\.id) == [4, 5])
+        #expect(try read { try UploadQueue.nextTransaction($0, after: nil) }.map(\.id) == [1, 2])
+        #expect(try read { try UploadQueue.nextTransaction($0, after: 2) }.map(\.id) == [4, 5])
     }
 
     @Test func entriesWithoutTransactionStandAlone() throws {
@@ -68,12 +68,12 @@ import Testing
             """
         )
         #expect(
-            try read { try UploadQueue.nextTransaction(after: nil, $0) } == [
+            try read { try UploadQueue.nextTransaction($0, after: nil) } == [
                 QueuedWrite(id: 1, transactionID: nil, kind: .put, table: "a", rowID: "1", data: [:])
             ]
         )
         #expect(
-            try read { try UploadQueue.nextTransaction(after: 1, $0) } == [
+            try read { try UploadQueue.nextTransaction($0, after: 1) } == [
                 QueuedWrite(
                     id: 2,
                     transactionID: nil,
@@ -90,14 +90,14 @@ import Testing
     @Test func batchesSayWhetherMoreFollows() throws {
         #expect(try read { try UploadQueue.batch($0) == nil })
         try add(100)
-        let half = try #require(try read { try UploadQueue.batch(limit: 50, $0) })
+        let half = try #require(try read { try UploadQueue.batch($0, limit: 50) })
         #expect(half.writes.map(\.id) == Array(1...50))
         #expect(half.hasMore)
         let all = try #require(try read { try UploadQueue.batch($0) })
         #expect(all.writes.count == 100)
         #expect(!all.hasMore)
-        #expect(try read { try UploadQueue.batch(limit: .max, $0) }?.writes.count == 100)
-        #expect(throws: LocalDatabaseError.self) { try read { try UploadQueue.batch(limit: 0, $0) } }
+        #expect(try read { try UploadQueue.batch($0, limit: .max) }?.writes.count == 100)
+        #expect(throws: LocalDatabaseError.self) { try read { try UploadQueue.batch($0, limit: 0) } }
     }
 
     @Test func countAndSizeFollowTheEntries() throws {
@@ -127,7 +127,7 @@ import Testing
     @Test(arguments: [(1, true), (2, true), (3, false), (4, false)])
     func batchesKnowWhetherTheyAreTheLast(limit: Int, hasMore: Bool) throws {
         try add(3)
-        let batch = try #require(try read { try UploadQueue.batch(limit: limit, $0) })
+        let batch = try #require(try read { try UploadQueue.batch($0, limit: limit) })
         #expect(batch.writes.count == min(limit, 3))
         #expect(batch.hasMore == hasMore)
     }
@@ -195,12 +195,12 @@ import Testing
         )
         try database.queue.write { db in
             for write in writes {
-                try RejectedWrites.record(write.id, reason: "no", at: SyncInstant(microseconds: 1), db)
+                try RejectedWrites.record(db, write.id, reason: "no", at: SyncInstant(microseconds: 1))
             }
-            try UploadQueue.complete(through: 3, writeCheckpoint: nil, db)
+            try UploadQueue.complete(db, through: 3, writeCheckpoint: nil)
         }
         #expect(try database.queue.read { try RejectedWrites.all($0) }.map(\.write) == writes)
-        try database.queue.write { try RejectedWrites.restore(writes.map(\.id), $0) }
+        try database.queue.write { try RejectedWrites.restore($0, writes.map(\.id)) }
         let restored = try #require(try database.queue.read { try UploadQueue.batch($0) }).writes
         #expect(restored.map(\.data) == writes.map(\.data))
         #expect(restored.map(\.damage) == [nil, nil, nil])

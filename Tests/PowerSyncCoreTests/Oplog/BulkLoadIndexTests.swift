@@ -7,7 +7,7 @@ import Testing
 
 /// When a large first download creates the indexes that it did without: at its end, one in each transaction.
 @Suite struct BulkLoadIndexTests {
-    private static let checkpoint = SyncLine.cp(
+    private static let checkpoint = SyncLine.checkpoint(
         9,
         [.bucket("a", checksum: 3, count: 2, priority: 1), .bucket("b", checksum: 9, count: 7)]
     )
@@ -58,7 +58,7 @@ import Testing
     func partialCheckpointsCreateNone(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery, bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(Self.checkpoint, Self.first, .part(1))
+        try scenario.receive(Self.checkpoint, Self.first, .done(1))
         #expect(try scenario.oplogIndexes.isEmpty)
         #expect(try scenario.itemIDs == ["x", "y"])
         try scenario.receive(Self.second)
@@ -72,7 +72,7 @@ import Testing
     /// Who opens the file would wait for all three.
     @Test func openingTheFileCreatesNoneBeforeTheFirstCompleteCheckpoint() throws {
         let scenario = try downloaded()
-        try scenario.receive(.part(1))
+        try scenario.receive(.done(1))
         #expect(try scenario.syncState.count == 1)
         try scenario.database.apply(.items())
         #expect(try scenario.oplogIndexes.isEmpty)
@@ -84,11 +84,11 @@ import Testing
     @Test func theIndexesAreDroppedAfterAPartialCheckpoint() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 5)
         try scenario.start()
-        try scenario.receive(.cp(2, [.bucket("a", checksum: 3, count: 2, priority: 1)]), Self.first, .part(1))
+        try scenario.receive(.checkpoint(2, [.bucket("a", checksum: 3, count: 2, priority: 1)]), Self.first, .done(1))
         #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
         try scenario.receive(Self.checkpoint, Self.second)
         #expect(try scenario.oplogIndexes.isEmpty)
-        try scenario.receive(.part(1), .done)
+        try scenario.receive(.done(1), .done)
         #expect(try scenario.itemIDs == ["x", "y", "z"])
     }
 
@@ -99,17 +99,17 @@ import Testing
         try scenario.start()
         for first in [1, 5] as [Int64] {
             let operations = (first..<first + 4).map { Operation.put($0, "\($0)") }
-            try scenario.receive(.cp(20, [.bucket("a", count: first + 3)]), .data(.line("a", operations)))
+            try scenario.receive(.checkpoint(20, [.bucket("a", count: first + 3)]), .data(.line("a", operations)))
         }
         #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
-        try scenario.receive(.cp(20, [.bucket("a", count: count)]), .ops("a", .put(9, "9")))
+        try scenario.receive(.checkpoint(20, [.bucket("a", count: count)]), .ops("a", .put(9, "9")))
         #expect(try scenario.oplogIndexes.isEmpty == areDropped)
     }
 
     @Test func aLocalWriteBetweenTwoIndexesHoldsTheCheckpointBack() throws {
         let scenario = try downloaded()
         try scenario.receive(
-            .cp(9, [.bucket("a", checksum: 3, priority: 1), .bucket("b", checksum: 9)], writeCheckpoint: 1)
+            .checkpoint(9, [.bucket("a", checksum: 3, priority: 1), .bucket("b", checksum: 9)], writeCheckpoint: 1)
         )
         #expect(try scenario.submit([.line(.done)]).handledEvents == 0)
         try scenario.database.write("INSERT INTO items (id, col) VALUES ('local', 'mine')")
@@ -120,7 +120,7 @@ import Testing
         // After the upload the rest is created, and the checkpoint published.
         try scenario.write { db in
             let last = try #require(try UploadQueue.sequence(db))
-            try UploadQueue.complete(through: last, writeCheckpoint: WriteCheckpoint(1), db)
+            try UploadQueue.complete(db, through: last, writeCheckpoint: WriteCheckpoint(1))
         }
         for count in 2...3 {
             #expect(try scenario.submit([.uploadCompleted]).handledEvents == 0)
@@ -132,8 +132,8 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y", "z"])
     }
 
-    @Test("a process that ends between two indexes", arguments: 0...3)
-    func crash(afterIndexes count: Int) throws {
+    @Test(arguments: 0...3)
+    func processThatEndsBetweenTwoIndexes(afterIndexes count: Int) throws {
         let scenario = try downloaded()
         for _ in 0..<count { #expect(try scenario.submit([.line(.done)]).handledEvents == 0) }
         // A new process opens the file, which leaves the indexes to the engine.
@@ -142,7 +142,7 @@ import Testing
         scenario.restart()
         try scenario.start()
         // Nothing is left to download.
-        try scenario.receive(Self.checkpoint, .part(1))
+        try scenario.receive(Self.checkpoint, .done(1))
         #expect(try scenario.oplogIndexes.count == count)
         #expect(try scenario.itemIDs == ["x", "y"])
         try scenario.receive(.done)
@@ -150,15 +150,16 @@ import Testing
         #expect(try scenario.itemIDs == ["x", "y", "z"])
     }
 
-    @Test("a process that ends between two indexes, and more to download", arguments: 0...3, [1, 100] as [Int64])
-    func crash(afterIndexes count: Int, beforeMore threshold: Int64) throws {
+    @Test(arguments: 0...3, [1, 100] as [Int64])
+    func processThatEndsBetweenTwoIndexesAndMoreToDownload(afterIndexes count: Int, beforeMore threshold: Int64) throws
+    {
         let scenario = try downloaded()
         for _ in 0..<count { #expect(try scenario.submit([.line(.done)]).handledEvents == 0) }
         scenario.restart(bulkLoadThreshold: threshold)
         try scenario.database.apply(.items())
         try scenario.start()
         try scenario.receive(
-            .cp(40, [.bucket("a", checksum: 7, count: 3, priority: 1), .bucket("b", checksum: 9, count: 30)])
+            .checkpoint(40, [.bucket("a", checksum: 7, count: 3, priority: 1), .bucket("b", checksum: 9, count: 30)])
         )
         let step = try scenario.submit([.line(.ops("a", .put(10, "y", 4)))])
         if threshold == 1 {
@@ -170,7 +171,7 @@ import Testing
             #expect(try scenario.oplogIndexes.count == min(3, count + 1))
             if count < 3 { try scenario.receive(.ops("a", .put(10, "y", 4))) }
         }
-        try scenario.receive(.part(1))
+        try scenario.receive(.done(1))
         #expect(
             try scenario.oplog == [
                 "a|1|items/x/null|1", "a|10|items/y/null|4", "b|3|items/x/null|3", "b|9|items/z/null|6",
@@ -195,7 +196,7 @@ import Testing
             )
         }
         try scenario.start()
-        try scenario.receive(Self.checkpoint, .part(1), .done)
+        try scenario.receive(Self.checkpoint, .done(1), .done)
         #expect(try scenario.itemIDs == ["x", "y", "z"])
         #expect(scenario.status.hasSynced == true)
     }
@@ -205,16 +206,19 @@ import Testing
         let buckets = [
             BucketDescription.bucket("a", checksum: 3, count: 2, priority: 1), .bucket("c", checksum: 5, count: 9),
         ]
-        try scenario.receive(.cp(10, buckets), .ops("c", .put(10, "y", 5)))
+        try scenario.receive(.checkpoint(10, buckets), .ops("c", .put(10, "y", 5)))
         #expect(try scenario.oplogIndexes.isEmpty)
         #expect(try scenario.bucketNames == ["a", "c"])
         #expect(try scenario.updatedRows == ["items|x", "items|z"])
         // A wrong checksum deletes the bucket, too.
-        try scenario.receive(.cp(10, [.bucket("a", checksum: 4, priority: 1), .bucket("c", checksum: 5)]), .done)
+        try scenario.receive(
+            .checkpoint(10, [.bucket("a", checksum: 4, priority: 1), .bucket("c", checksum: 5)]),
+            .done
+        )
         #expect(try scenario.oplogIndexes.isEmpty)
         #expect(try scenario.oplog == ["c|10|items/y/null|5"])
         try scenario.start()
-        try scenario.receive(.cp(10, [.bucket("c", checksum: 5)]), .done)
+        try scenario.receive(.checkpoint(10, [.bucket("c", checksum: 5)]), .done)
         #expect(try scenario.items == ["y|{}"])
     }
 }

@@ -29,7 +29,7 @@ import Testing
             var lines: [SyncLine] = []
             for priority in [Int32(1), 2, 3] {
                 for _ in 0..<Int.random(in: 0...3, using: &random) { lines.append(line(priority)) }
-                if priority < 3, Bool.random(using: &random) { lines.append(.part(priority)) }
+                if priority < 3, Bool.random(using: &random) { lines.append(.done(priority)) }
             }
             let buckets = counts.keys.sorted().map { name in
                 BucketDescription.bucket(
@@ -39,7 +39,7 @@ import Testing
                     priority: Int32(name.prefix(1)) ?? 3
                 )
             }
-            return Round(checkpoint: .cp(opID, buckets), lines: lines)
+            return Round(checkpoint: .checkpoint(opID, buckets), lines: lines)
         }
 
         private mutating func line(_ priority: Int32) -> SyncLine {
@@ -94,8 +94,8 @@ import Testing
         }
     }
 
-    @Test("both ways to find the changed rows agree", arguments: (1...60 as ClosedRange<UInt64>).one(in: 3))
-    func sameRows(_ seed: UInt64) throws {
+    @Test(arguments: (1...60 as ClosedRange<UInt64>).one(in: 3))
+    func bothWaysToFindTheChangedRowsAgree(_ seed: UInt64) throws {
         var history = History(seed: seed)
         var random = SeededGenerator(seed: seed)
         let bulk = try SyncScenario(bulkLoadThreshold: 0)
@@ -123,11 +123,11 @@ import Testing
             .bucket("b", checksum: 5, count: 2, priority: 2), .bucket("c", count: 9),
         ]
         try scenario.receive(
-            .cp(9, buckets),
+            .checkpoint(9, buckets),
             .ops("a", .put(4, "x", 4, data: #"{"from":"a"}"#)),
-            .part(1),
+            .done(1),
             .ops("b", .put(2, "x", 2, data: #"{"from":"b"}"#), .put(3, "y", 3, data: #"{"from":"b"}"#)),
-            .part(2)
+            .done(2)
         )
         #expect(try scenario.oplogIndexes.isEmpty)
         #expect(try scenario.items == [#"x|{"from":"a"}"#, #"y|{"from":"b"}"#])
@@ -138,7 +138,7 @@ import Testing
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         let many = (1...100).map { Operation.put($0, "\($0)") }
-        try scenario.receive(.cp(200, [.bucket("a", count: 101, priority: 1), .bucket("b", count: 99)]))
+        try scenario.receive(.checkpoint(200, [.bucket("a", count: 101, priority: 1), .bucket("b", count: 99)]))
         try scenario.receive(.data(.line("a", many)), .ops("b", .put(101, "7"), .put(102, "new")))
         let ids = try scenario.write { try Int64.fetchAll($0, sql: "SELECT id FROM ps_buckets ORDER BY name") }
         let (a, both) = ([ids[0]], ids)
@@ -151,7 +151,7 @@ import Testing
         // The other operation of the seventh row belongs to it.
         #expect(found == [[1...100], [], [7...7, 101...102], []])
 
-        try scenario.receive(.part(1), .ops("a", .put(103, "50")))
+        try scenario.receive(.done(1), .ops("a", .put(103, "50")))
         access = scenario.engine.file.access
         let changed = try scenario.write { try access.changedRows($0, of: a, besides: []) }
         #expect(changed == [50...50])
@@ -198,9 +198,9 @@ import Testing
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         let buckets = [BucketDescription.bucket("a", count: 2, priority: 1), .bucket("b", count: 9)]
-        try scenario.receive(.cp(9, buckets), .ops("a", .put(1, "x")))
+        try scenario.receive(.checkpoint(9, buckets), .ops("a", .put(1, "x")))
         try scenario.database.write("UPDATE ps_oplog SET rowid = 4294967296")
-        try scenario.receive(.ops("a", .put(2, "y")), .part(1))
+        try scenario.receive(.ops("a", .put(2, "y")), .done(1))
         #expect(try scenario.oplogIndexes.isEmpty)
         #expect(try scenario.itemIDs == ["x", "y"])
     }
@@ -208,13 +208,13 @@ import Testing
     /// Nothing has said then how operations are found.
     @Test func localWritesStayWhenPriorityZeroIsCompletedAfterARestart() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
-        let checkpoint = SyncLine.cp(9, [.bucket("a", count: 1, priority: 0), .bucket("b", count: 9)])
+        let checkpoint = SyncLine.checkpoint(9, [.bucket("a", count: 1, priority: 0), .bucket("b", count: 9)])
         try scenario.start()
-        try scenario.receive(checkpoint, .ops("a", .put(1, "x", data: #"{"col":"theirs"}"#)), .part(0))
+        try scenario.receive(checkpoint, .ops("a", .put(1, "x", data: #"{"col":"theirs"}"#)), .done(0))
         try scenario.database.write("UPDATE items SET col = 'mine'")
         scenario.restart()
         try scenario.start()
-        try scenario.receive(checkpoint, .part(0))
+        try scenario.receive(checkpoint, .done(0))
         #expect(try scenario.oplogIndexes.isEmpty)
         #expect(try scenario.database.rows("SELECT id, col FROM items") == ["x|mine"])
     }

@@ -55,18 +55,17 @@ import Testing
                 priority: $0 == "a" ? 1 : 3
             )
         }
-        return (.cp(opID, buckets), data)
+        return (.checkpoint(opID, buckets), data)
     }
 
     @Test(
-        "the tables are the same as without a bulk load",
         arguments: (1...20 as ClosedRange<UInt64>).one(in: 2),
         Delivery.allCases
     )
-    func sameTables(_ seed: UInt64, _ delivery: Delivery) throws {
+    func tablesAreTheSameAsWithoutABulkLoad(_ seed: UInt64, _ delivery: Delivery) throws {
         let (checkpoint, data) = randomHistory(seed: seed, lines: 10, operations: 8, rows: 16)
         let half = data.count / 2
-        for completions in [[SyncLine.done], [.part(1), .done]] {
+        for completions in [[SyncLine.done], [.done(1), .done]] {
             let snapshots = try ([1, .max] as [Int64]).map { threshold -> [String: [String]] in
                 let scenario = try SyncScenario(delivery: delivery, bulkLoadThreshold: threshold)
                 try scenario.start()
@@ -82,8 +81,8 @@ import Testing
         }
     }
 
-    @Test("both ways to find the rows of a first apply agree", arguments: 1...20 as ClosedRange<UInt64>)
-    func sameRows(_ seed: UInt64) throws {
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func bothWaysToFindTheRowsOfAFirstApplyAgree(_ seed: UInt64) throws {
         let (checkpoint, data) = randomHistory(seed: seed, lines: 10, operations: 20)
         let scenario = try SyncScenario(delivery: .batched)
         try scenario.start()
@@ -108,8 +107,8 @@ import Testing
         return rows
     }
 
-    @Test("a first download is continued as a bulk load after a restart")
-    func restart() throws {
+    @Test
+    func firstDownloadIsContinuedAsABulkLoadAfterARestart() throws {
         let (checkpoint, data) = randomHistory(seed: 1, lines: 12, operations: 15)
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
@@ -126,10 +125,10 @@ import Testing
         #expect(try scenario.snapshot == reference.snapshot)
     }
 
-    @Test("a download that is continued finds the rows from before")
-    func rowsFromBeforeARestart() throws {
+    @Test
+    func downloadThatIsContinuedFindsTheRowsFromBefore() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
-        let checkpoint = SyncLine.cp(9, [.bucket("a", checksum: 7, count: 9)])
+        let checkpoint = SyncLine.checkpoint(9, [.bucket("a", checksum: 7, count: 9)])
         try scenario.start()
         try scenario.receive(checkpoint, .ops("a", .put(1, "x", 1), .put(2, "y", 2)))
         scenario.restart()
@@ -141,13 +140,13 @@ import Testing
         #expect(try scenario.itemIDs == ["y"])
     }
 
-    @Test("what another process stores meanwhile is found")
-    func rowsOfAnotherProcess() throws {
+    @Test
+    func whatAnotherProcessStoresMeanwhileIsFound() throws {
         let folder = try TemporaryFolder()
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(9, [.bucket("a", checksum: 15, count: 9)]), .ops("a", .put(1, "x", 1)))
+        try scenario.receive(.checkpoint(9, [.bucket("a", checksum: 15, count: 9)]), .ops("a", .put(1, "x", 1)))
         #expect(try scenario.oplogIndexes.isEmpty)
         let other = try DatabaseQueue(path: folder.path("shared.db"), configuration: Configuration().forPowerSync())
         try other.write { db in
@@ -166,12 +165,12 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
-    @Test("what another process stores between two iterations is found")
-    func rowsOfAnotherProcessBetweenIterations() throws {
+    @Test
+    func whatAnotherProcessStoresBetweenTwoIterationsIsFound() throws {
         let folder = try TemporaryFolder()
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
-        let checkpoint = SyncLine.cp(9, [.bucket("a", checksum: 15, count: 9)])
+        let checkpoint = SyncLine.checkpoint(9, [.bucket("a", checksum: 15, count: 9)])
         try scenario.start()
         try scenario.receive(checkpoint, .ops("a", .put(1, "x", 1)))
         try scenario.send(.streamEnded)
@@ -189,12 +188,12 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
-    @Test("rows are found that have got other row ids")
-    func vacuum() throws {
+    @Test
+    func rowsAreFoundThatHaveGotOtherRowIds() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(
-            .cp(4, [.bucket("a", count: 4)]),
+            .checkpoint(4, [.bucket("a", count: 4)]),
             .ops("a", .put(1, "x"), .put(2, "y"), .remove(3, "x"))
         )
         try scenario.database.run("VACUUM")
@@ -206,13 +205,13 @@ import Testing
     }
 
     /// A look takes as long as there are operations.
-    @Test("the operations are looked through again only when they may be others")
-    func looks() throws {
+    @Test
+    func operationsAreLookedThroughAgainOnlyWhenTheyMayBeOthers() throws {
         let folder = try TemporaryFolder()
         let database = try LocalTestDatabase(itemsIn: folder.path("shared.db"))
         let scenario = SyncScenario(database: database, bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(100, [.bucket("a", count: 100)]))
+        try scenario.receive(.checkpoint(100, [.bucket("a", count: 100)]))
         /// What is known after two more lines, of which the second one finds nothing changed.
         func keys(from opID: Int64) throws -> KeyDirectory {
             try scenario.receive(.ops("a", .put(opID, "\(opID)")))
@@ -232,12 +231,12 @@ import Testing
         #expect(second !== third)
     }
 
-    @Test("a row that comes again at the place where it was counts once")
-    func rowThatComesAgain() throws {
+    @Test
+    func rowThatComesAgainAtThePlaceWhereItWasCountsOnce() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         try scenario.receive(
-            .cp(9, [.bucket("a", checksum: 15, count: 9)]),
+            .checkpoint(9, [.bucket("a", checksum: 15, count: 9)]),
             .ops("a", .put(1, "x", 1), .remove(2, "x", 2), .put(3, "x", 4), .put(4, "x", 8))
         )
         #expect(try scenario.checksums() == "7|8")
@@ -245,11 +244,11 @@ import Testing
         #expect(try scenario.items == ["x|{}"])
     }
 
-    @Test("what a rolled-back transaction left in the directory of keys does no harm")
-    func rollback() throws {
+    @Test
+    func whatARolledBackTransactionLeftInTheDirectoryOfKeysDoesNoHarm() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(9, [.bucket("a", checksum: 7, count: 9)]), .ops("a", .put(1, "kept", 1)))
+        try scenario.receive(.checkpoint(9, [.bucket("a", checksum: 7, count: 9)]), .ops("a", .put(1, "kept", 1)))
         struct Crash: Error {}
         #expect(throws: Crash.self) {
             try scenario.write { db in
@@ -265,18 +264,18 @@ import Testing
         #expect(try scenario.itemIDs == ["lost", "x"])
     }
 
-    @Test("a bulk load begins only before the first sync, and only for much data")
-    func conditions() throws {
+    @Test
+    func bulkLoadBeginsOnlyBeforeTheFirstSyncAndOnlyForMuchData() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 10)
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", count: 9)]), .ops("a", .put(1, "x")))
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 9)]), .ops("a", .put(1, "x")))
         #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
         try scenario.receive(.done, .diff(2, [.bucket("a", count: 100)]), .ops("a", .put(2, "y")))
         #expect(try scenario.oplogIndexes == SyncScenario.allOplogIndexes)
     }
 
-    @Test("the planner uses the intended indexes and sorts once")
-    func queryPlans() throws {
+    @Test
+    func plannerUsesTheIntendedIndexesAndSortsOnce() throws {
         let scenario = try SyncScenario()
         try scenario.write { db in
             let everything = try ChangedRows.everything.plan(db)

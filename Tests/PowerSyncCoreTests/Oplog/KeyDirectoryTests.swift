@@ -35,7 +35,7 @@ import Testing
     @Test func aRowThatComesAndGoesBringsTheIndexesBack() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(200, [.bucket("a", count: 200)]))
+        try scenario.receive(.checkpoint(200, [.bucket("a", count: 200)]))
         for round in 0..<Int64(50) {
             try scenario.receive(.ops("a", .put(round * 2 + 1, "x"), .remove(round * 2 + 2, "x")))
         }
@@ -46,7 +46,7 @@ import Testing
     @Test func exhaustedDirectoryBringsTheIndexesBack() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
-        try scenario.receive(.cp(3, [.bucket("a", count: 3)]), .ops("a", .put(1, "x")))
+        try scenario.receive(.checkpoint(3, [.bucket("a", count: 3)]), .ops("a", .put(1, "x")))
         // The next row id is larger than the directory can hold.
         try scenario.database.write("UPDATE ps_oplog SET rowid = 4294967296")
         try scenario.receive(.ops("a", .put(2, "y")))

@@ -52,7 +52,7 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket("a", checksum: 1)]),
+            .checkpoint(2, [.bucket("a", checksum: 1)]),
             .ops("a", .put(1, "x", 1, subkey: #""q""#), .put(2, "y")),
             .done
         )
@@ -61,7 +61,7 @@ import Testing
         try scenario.start()
         #expect(try scenario.oplog == [#"a|1|items/x/"q"|1"#, "a|2|items/y/null|0"])
         let removal = Operation(kind: .remove, opID: 3, id: "x", checksum: 2, type: "items", subkey: #""q""#)
-        try scenario.receive(.cp(3, [.bucket("a", checksum: 3)]), .ops("a", removal), .done)
+        try scenario.receive(.checkpoint(3, [.bucket("a", checksum: 3)]), .ops("a", removal), .done)
         #expect(try scenario.itemIDs == ["y"])
     }
 }

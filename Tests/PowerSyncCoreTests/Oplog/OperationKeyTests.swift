@@ -7,11 +7,11 @@ import Testing
 
 /// Which operations take each other's place: those with one key (docs/client-sync.md "Storing operations").
 @Suite struct OperationKeyTests {
-    @Test("subkeys tell operations of one row apart", arguments: Delivery.allCases)
-    func subkeysCoexist(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func subkeysTellOperationsOfOneRowApart(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(2, [.bucket("a", checksum: 30)]),
+            .checkpoint(2, [.bucket("a", checksum: 30)]),
             .ops(
                 "a",
                 .put(1, "a", 10, subkey: "x", data: #"{"v":1}"#),
@@ -24,18 +24,18 @@ import Testing
         #expect(try scenario.items == [#"a|{"v":2}"#])
     }
 
-    @Test("an absent subkey and the text null make the same key")
-    func absentSubkeyIsNull() throws {
+    @Test
+    func absentSubkeyAndTheTextNullMakeTheSameKey() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(1, "a"), .put(2, "a", subkey: "null")))
         #expect(try scenario.oplog == ["a|2|items/a/null|0"])
     }
 
-    @Test("keys are compared as a whole, so components may contain slashes")
-    func ambiguousComponents() throws {
+    @Test
+    func keysAreComparedAsAWholeSoComponentsMayContainSlashes() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
-            .cp(2, [.bucket("a", checksum: 3)]),
+            .checkpoint(2, [.bucket("a", checksum: 3)]),
             .ops("a", .put(1, "b/c", 1, type: "a", subkey: "d"), .put(2, "c", 2, type: "a/b", subkey: "d")),
             .done
         )
@@ -44,7 +44,6 @@ import Testing
     }
 
     @Test(
-        "a row that is replaced by another one with the same key disappears",
         arguments: [
             (Operation.put(1, "s/t", 1, type: "r"), Operation.put(2, "t", 2, type: "r/s")),
             (.put(1, "t", 1, type: "r/s"), .put(2, "s", 2, type: "r", subkey: "t/null")),
@@ -53,10 +52,13 @@ import Testing
         ],
         [false, true]
     )
-    func rowsWithOneKey(_ operations: (Operation, Operation), _ isPublishedBetween: Bool) throws {
+    func rowThatIsReplacedByAnotherOneWithTheSameKeyDisappears(
+        _ operations: (Operation, Operation),
+        _ isPublishedBetween: Bool
+    ) throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", operations.0))
+        try scenario.receive(.checkpoint(1, [.bucket("a", checksum: 1)]), .ops("a", operations.0))
         if isPublishedBetween { try scenario.receive(.done) }
         try scenario.receive(.diff(2, [.bucket("a", checksum: 3)]), .ops("a", operations.1), .done)
         let second = operations.1
@@ -67,11 +69,10 @@ import Testing
 
     /// Nothing in the file forbids them, so other implementations may have left some.
     @Test(
-        "an operation takes the place of all rows that have its key",
         arguments: [Operation.put(3, "x", 4), .remove(3, "x", 4)],
         [1, .max] as [Int64]
     )
-    func severalRowsWithOneKey(_ operation: Operation, _ bulkLoadThreshold: Int64) throws {
+    func operationTakesThePlaceOfAllRowsThatHaveItsKey(_ operation: Operation, _ bulkLoadThreshold: Int64) throws {
         let scenario = try SyncScenario(bulkLoadThreshold: bulkLoadThreshold)
         try scenario.database.write(
             """
@@ -81,7 +82,7 @@ import Testing
             """
         )
         try scenario.start()
-        try scenario.receive(.cp(3, [.bucket("a", checksum: 7, count: 9)]), .ops("a", operation))
+        try scenario.receive(.checkpoint(3, [.bucket("a", checksum: 7, count: 9)]), .ops("a", operation))
         let isPut = operation.kind == .put
         #expect(try scenario.oplog == (isPut ? ["a|3|items/x/null|4"] : []))
         #expect(try scenario.checksums() == (isPut ? "3|4" : "7|0"))

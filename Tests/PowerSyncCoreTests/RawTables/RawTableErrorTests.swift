@@ -68,7 +68,7 @@ import Testing
         try scenario.database.run("CREATE TABLE users (id TEXT PRIMARY KEY, name TEXT NOT NULL)")
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops("a", .put(1, "x"), .put(2, "u1", type: "users", data: mistake.data))
         )
         let error = #expect(throws: SyncEngineError.self) { try scenario.receive(.done) }
@@ -92,7 +92,7 @@ import Testing
         try scenario.database.run("CREATE TABLE users (id TEXT PRIMARY KEY, name TEXT NOT NULL)")
         try scenario.start()
         let actions = try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops("a", .put(1, "x"), .put(2, "u1", type: "users", data: #"{"secret":1}"#)),
             .done
         )

@@ -39,7 +39,7 @@ import Testing
     func rowsArePutAndDeleted(_ delivery: Delivery) throws {
         let scenario = try scenario(delivery: delivery)
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "1", type: "users", data: #"{"name":"Ada","age":36,"unknown":1}"#),
@@ -62,7 +62,7 @@ import Testing
         var table = Self.inferred
         table.structure?.syncedColumns = ["name"]
         let scenario = try scenario(table)
-        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada","age":36}"#), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada","age":36}"#), .done)
         #expect(try scenario.database.rows("SELECT * FROM local_users") == ["1|Ada|"])
         try scenario.database.write("UPDATE local_users SET age = 40")
         try scenario.receive(.diff(2), put(2, "1", #"{"name":"Bob","age":37}"#), .done)
@@ -71,14 +71,14 @@ import Testing
 
     @Test func tableMayHaveNoOtherColumn() throws {
         let scenario = try scenario(Self.inferred, "CREATE TABLE local_users (id TEXT PRIMARY KEY) WITHOUT ROWID")
-        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", "{}"), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), put(1, "1", "{}"), .done)
         try scenario.receive(.diff(2), put(2, "1", #"{"name":"x"}"#), .done)
         #expect(try scenario.database.rows("SELECT * FROM local_users") == ["1"])
     }
 
     @Test func columnThatIsAddedBetweenCheckpointsIsFilled() throws {
         let scenario = try scenario()
-        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada","city":"Paris"}"#), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada","city":"Paris"}"#), .done)
         try scenario.database.run("ALTER TABLE local_users ADD COLUMN city TEXT")
         try scenario.receive(.diff(2), put(2, "1", #"{"name":"Ada","city":"Rome"}"#), .done)
         #expect(try scenario.database.rows("SELECT name, city FROM local_users") == ["Ada|Rome"])
@@ -89,7 +89,7 @@ import Testing
             Self.inferred,
             "CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT, initial TEXT AS (substr(name, 1, 1)))"
         )
-        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada","initial":"Z"}"#), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada","initial":"Z"}"#), .done)
         #expect(try scenario.database.rows("SELECT id, name, initial FROM local_users") == ["1|Ada|A"])
     }
 
@@ -100,7 +100,7 @@ import Testing
         table.delete = .init(sql: "DELETE FROM local_users WHERE id = ? OR name = ?", parameters: [.id, .id])
         let scenario = try scenario(table, "CREATE TABLE local_users (id TEXT PRIMARY KEY, name, rest)")
         try scenario.receive(
-            .cp(3, [.bucket("a")]),
+            .checkpoint(3, [.bucket("a")]),
             put(1, "1", #"{"name":"x"}"#),
             put(2, "2", #"{"name":"1"}"#),
             put(3, "3", #"{"name":"y"}"#),
@@ -113,7 +113,7 @@ import Testing
     @Test func restIsWhatNoColumnStandsFor() throws {
         let scenario = try scenario(Self.explicit, "CREATE TABLE local_users (id TEXT PRIMARY KEY, name, rest)")
         try scenario.receive(
-            .cp(4, [.bucket("a")]),
+            .checkpoint(4, [.bucket("a")]),
             put(1, "1", #"{"name":"x"}"#),
             put(2, "2", #"{"name":"x","foo":"bar","another":3}"#),
             put(3, "3", #"{ "z" : [1, {"b" : 2}], "id": 7, "a\u0022": null, "name": null, "a": "\u00e9\/" }"#),
@@ -133,7 +133,7 @@ import Testing
         table.put?.sql += "; DELETE FROM local_users"
         let scenario = try scenario(table, "CREATE TABLE local_users (id TEXT PRIMARY KEY, name, rest)")
         let error = #expect(throws: (any Error).self) {
-            try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"x"}"#), .done)
+            try scenario.receive(.checkpoint(1, [.bucket("a")]), put(1, "1", #"{"name":"x"}"#), .done)
         }
         let text = error.map { "\($0)" } ?? ""
         #expect(
@@ -172,7 +172,7 @@ import Testing
             Self.inferred,
             "CREATE TABLE local_users (id TEXT PRIMARY KEY, v \(value.type), missing)"
         )
-        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", "{\"v\": \(value.json) }"), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), put(1, "1", "{\"v\": \(value.json) }"), .done)
         #expect(
             try scenario.database.rows("SELECT typeof(v), v FROM local_users WHERE missing IS NULL") == [value.stored]
         )
@@ -180,7 +180,11 @@ import Testing
 
     @Test func lastOfEqualNamesCounts() throws {
         let scenario = try scenario()
-        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"a","age":1,"n\u0061me":"b"}"#), .done)
+        try scenario.receive(
+            .checkpoint(1, [.bucket("a")]),
+            put(1, "1", #"{"name":"a","age":1,"n\u0061me":"b"}"#),
+            .done
+        )
         #expect(try scenario.database.rows("SELECT name, age FROM local_users") == ["b|1"])
     }
 
@@ -196,7 +200,7 @@ import Testing
         let scenario = try SyncScenario(rawTables: [raw])
         try scenario.database.run("CREATE TABLE raw_items (id TEXT PRIMARY KEY)")
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         #expect(try scenario.itemIDs == ["x"])
         #expect(try scenario.database.rows("SELECT * FROM raw_items").isEmpty)
     }
@@ -204,10 +208,10 @@ import Testing
     @Test func schemaAtTheStartOfTheIterationCounts() throws {
         let scenario = try scenario()
         try scenario.database.apply(ClientSchema(tables: [.items()]))
-        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada"}"#), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), put(1, "1", #"{"name":"Ada"}"#), .done)
         #expect(try scenario.database.rows("SELECT id FROM local_users") == ["1"])
         try scenario.start()
-        try scenario.receive(.cp(2, [.bucket("a")]), put(2, "2", #"{"name":"Bob"}"#), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), put(2, "2", #"{"name":"Bob"}"#), .done)
         #expect(try scenario.database.rows("SELECT id FROM local_users") == ["1"])
         #expect(try scenario.database.rows("SELECT type, id FROM ps_untyped") == ["users|2"])
     }
@@ -230,7 +234,7 @@ import Testing
         try scenario.database.run("CREATE TABLE local_users (id TEXT PRIMARY KEY, name TEXT)")
         try scenario.start()
         try scenario.receive(
-            .cp(3, [.bucket("a", count: 2), .bucket("b", count: 1)]),
+            .checkpoint(3, [.bucket("a", count: 2), .bucket("b", count: 1)]),
             .ops("a", .put(1, "1", type: "users", data: #"{"name":"old"}"#), .put(2, "x")),
             .ops("b", .put(3, "1", type: "users", data: #"{"name":"new"}"#)),
             .done
@@ -251,10 +255,14 @@ import Testing
         }
         try scenario.database.write("INSERT INTO local_users (id, name) VALUES ('kept', 'a'), ('refused', 'b')")
         #expect(try scenario.database.entries().count == 2)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), put(1, "kept", #"{"name":"c"}"#), .done)
+        try scenario.receive(
+            .checkpoint(1, [.bucket("a")], writeCheckpoint: 1),
+            put(1, "kept", #"{"name":"c"}"#),
+            .done
+        )
         #expect(try scenario.database.rows("SELECT id, name FROM local_users ORDER BY id") == ["kept|a", "refused|b"])
         try scenario.database.write("DELETE FROM ps_crud")
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(1), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(1)) }
         try scenario.send(.uploadCompleted)
         #expect(try scenario.database.rows("SELECT id, name FROM local_users") == ["kept|c"])
         #expect(try scenario.database.entries().isEmpty)
@@ -282,7 +290,7 @@ import Testing
         }
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             put(1, "c", #"{"parent":"p"}"#, type: "a_children"),
             put(2, "p", "{}", type: "b_parents"),
             .done
@@ -314,7 +322,7 @@ import Testing
         )
         try scenario.start()
         try scenario.receive(
-            .cp(3, [.bucket("a")]),
+            .checkpoint(3, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, "c", type: "a_children", data: #"{"item":"p"}"#),
@@ -347,7 +355,7 @@ import Testing
             """
         )
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.run("PRAGMA foreign_keys = ON")
         try scenario.receive(.diff(2), .ops("a", .put(2, "x", data: #"{"col":"a"}"#)), .done)
         #expect(try scenario.database.rows("SELECT id FROM log") == ["x"])
@@ -365,7 +373,7 @@ import Testing
             END
             """
         )
-        try scenario.receive(.cp(1, [.bucket("a")]), put(1, "1", "{}"), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), put(1, "1", "{}"), .done)
         #expect(try scenario.database.entries().isEmpty)
         try scenario.database.write("INSERT INTO local_users (id) VALUES ('2')")
         #expect(try scenario.database.entries().count == 1)

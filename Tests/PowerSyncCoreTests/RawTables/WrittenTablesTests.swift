@@ -80,7 +80,7 @@ import Testing
         try database.run(example.setUp)
         let expected = example.written.map { WrittenTables.tables(Set($0.map { ExactText($0) })) } ?? .anything
         try database.queue.write { db in
-            let written = try WrittenTables(of: example.sql, db)
+            let written = try WrittenTables(db, of: example.sql)
             #expect(written == expected)
             var schema = KnownSchema()
             try written.announce(db, schema: &schema)
@@ -88,14 +88,13 @@ import Testing
     }
 
     @Test(
-        "A statement that is not seen to write rows of tables may do anything",
         arguments: [
             "SELECT ?1", "COMMIT", "SAVEPOINT s", "PRAGMA user_version = 2", "CREATE TABLE x AS SELECT 1",
             "DROP TABLE t",
             "ALTER TABLE t ADD COLUMN x", "INSERT INTO view_of_t VALUES (?1)",
         ]
     )
-    func otherStatementsMayDoAnything(_ sql: String) throws {
+    func statementThatIsNotSeenToWriteRowsOfTablesMayDoAnything(_ sql: String) throws {
         let database = try LocalTestDatabase(schema: ClientSchema())
         try database.run(
             """
@@ -105,7 +104,7 @@ import Testing
             """
         )
         try database.queue.write { db in
-            let written = try WrittenTables(of: sql, db)
+            let written = try WrittenTables(db, of: sql)
             #expect(written == .anything)
             #expect(db.isInsideTransaction)
             let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE name IN ('t', 'x')")
@@ -125,11 +124,11 @@ import Testing
             """
         )
         try database.queue.write { db in
-            let ofTable = try WrittenTables.target(of: "WITH x AS (SELECT 1) INSERT INTO \"t T\" SELECT * FROM x", db)
+            let ofTable = try WrittenTables.target(db, of: "WITH x AS (SELECT 1) INSERT INTO \"t T\" SELECT * FROM x")
             #expect(ofTable == "T t")
-            let ofView = try WrittenTables.target(of: "INSERT INTO v VALUES (1)", db)
+            let ofView = try WrittenTables.target(db, of: "INSERT INTO v VALUES (1)")
             #expect(ofView == nil)
-            let written = try WrittenTables(of: "INSERT INTO v VALUES (1)", db)
+            let written = try WrittenTables(db, of: "INSERT INTO v VALUES (1)")
             #expect(written == .tables([ExactText("a")]))
         }
     }
@@ -141,8 +140,8 @@ import Testing
         let observer = ChangeCounter(tables: ["t"])
         try database.queue.write { db in
             db.add(transactionObserver: observer)
-            _ = try WrittenTables(of: "DELETE FROM t", db)
-            _ = try StatementEffects.triggers(of: "DELETE FROM t", db)
+            _ = try WrittenTables(db, of: "DELETE FROM t")
+            _ = try StatementEffects.triggers(db, of: "DELETE FROM t")
         }
         #expect(observer.changes == 0)
         #expect(try database.integer("SELECT count(*) FROM t") == 1)

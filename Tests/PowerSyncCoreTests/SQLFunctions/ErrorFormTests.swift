@@ -116,13 +116,12 @@ import Testing
     }
 
     @Test(
-        "Functions that do something return an empty text",
         arguments: [
             "powersync_init()", "powersync_replace_schema('{\"tables\":[]}')", "powersync_clear(0)",
             "powersync_trigger_resync(1)", "powersync_test_migration(14)",
         ]
     )
-    func emptyTextIsReturned(_ call: String) throws {
+    func functionsThatDoSomethingReturnAnEmptyText(_ call: String) throws {
         let database = try LocalTestDatabase()
         let result = try database.queue.write { db in
             try DatabaseValue.fetchOne(db, sql: "SELECT \(call)")
@@ -131,14 +130,13 @@ import Testing
     }
 
     @Test(
-        "Outside of a transaction",
         arguments: [
             "powersync_init()", "powersync_replace_schema('{\"tables\":[]}')", "powersync_clear(0)",
             "powersync_clear(2)",
             "powersync_trigger_resync(1)",
         ]
     )
-    func transactionIsRequired(_ call: String) throws {
+    func outsideOfATransaction(_ call: String) throws {
         let database = try LocalTestDatabase()
         let error = try #require(throws: DatabaseError.self) { try database.run("SELECT \(call)") }
         let name = call.prefix { $0 != "(" }

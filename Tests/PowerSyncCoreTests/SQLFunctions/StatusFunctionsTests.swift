@@ -135,7 +135,7 @@ struct StatusFunctionsTests {
     @Test func tablesOfTheEngineAreReported() throws {
         let database = try LocalTestDatabase()
         var engine = try handle([.start(SyncStart())], SyncEngine(), database)
-        engine = try handle([.line(.cp(1, [.bucket("a")]))], engine, database)
+        engine = try handle([.line(.checkpoint(1, [.bucket("a")]))], engine, database)
         try database.run("SELECT powersync_update_hooks('install')")
         engine = try handle([.line(.ops("a", .put(1, "x")))], engine, database)
         let stored = try changes(database).first ?? nil
@@ -159,7 +159,7 @@ struct StatusFunctionsTests {
             """
         )
         var engine = try handle([.start(SyncStart())], SyncEngine(), database)
-        engine = try handle([.line(.cp(1, [.bucket("a")])), .line(.ops("a", .put(1, "x")))], engine, database)
+        engine = try handle([.line(.checkpoint(1, [.bucket("a")])), .line(.ops("a", .put(1, "x")))], engine, database)
         try database.run("SELECT powersync_update_hooks('install')")
         _ = try handle([.line(.done)], engine, database)
         let names = try changes(database).first ?? nil

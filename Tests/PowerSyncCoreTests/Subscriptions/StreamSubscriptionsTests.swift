@@ -19,11 +19,11 @@ import Testing
     private func subscribe(_ key: StreamKey, timeToLive: Int64? = 60, priority: Int32? = nil) throws {
         try database.queue.write { db in
             try StreamSubscriptions.subscribe(
+                db,
                 key,
                 timeToLive: timeToLive,
                 priority: priority.map { Priority($0) },
-                now: now,
-                db
+                now: now
             )
         }
     }
@@ -53,7 +53,7 @@ import Testing
         try subscribe(plain)
         try subscribe(other)
         try database.queue.write { db in
-            try StreamSubscriptions.unsubscribeAll(plain, db)
+            try StreamSubscriptions.unsubscribeAll(db, plain)
             try StreamSubscriptions.renew(db, [plain, other], now: now.adding(seconds: 30))
         }
         #expect(try expiries() == [60, 90])
@@ -62,7 +62,7 @@ import Testing
 
     @Test func onlyTheNamedSubscriptionIsTakenBack() throws {
         for key in [plain, withParameters, other] { try subscribe(key) }
-        try database.queue.write { try StreamSubscriptions.unsubscribeAll(withParameters, $0) }
+        try database.queue.write { try StreamSubscriptions.unsubscribeAll($0, withParameters) }
         #expect(try database.rows("SELECT ttl FROM ps_stream_subscriptions ORDER BY id") == ["60", "", "60"])
     }
 
@@ -81,7 +81,7 @@ import Testing
         // Renewed, it stays what it is.
         try subscribe(key)
         #expect(try lastSynced() == [5])
-        try database.queue.write { try StreamSubscriptions.unsubscribeAll(key, $0) }
+        try database.queue.write { try StreamSubscriptions.unsubscribeAll($0, key) }
         #expect(try lastSynced() == expected)
         try subscribe(key)
         #expect(try lastSynced() == expected)

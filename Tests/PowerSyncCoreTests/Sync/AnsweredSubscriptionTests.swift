@@ -10,8 +10,8 @@ import Testing
     private let optionalStream = StreamDescription(name: "s", isDefault: false)
     private let key = StreamKey(name: "s")
 
-    @Test("a subscription that was taken back waits for its data when it is made again")
-    func subscribingAgain() throws {
+    @Test
+    func subscriptionThatWasTakenBackWaitsForItsDataWhenItIsMadeAgain() throws {
         let first = StreamKey(name: "s", parameters: ["list": 1])
         let second = StreamKey(name: "s", parameters: ["list": 2])
         let buckets = [BucketDescription.bucket("a", .subscription(0)), .bucket("b", .subscription(1))]
@@ -19,14 +19,14 @@ import Testing
         try scenario.subscribe(first)
         try scenario.subscribe(second)
         try scenario.start()
-        try scenario.receive(.cp(1, buckets, streams: [optionalStream]), .done)
+        try scenario.receive(.checkpoint(1, buckets, streams: [optionalStream]), .done)
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
 
-        try scenario.write { try StreamSubscriptions.unsubscribeAll(first, $0) }
+        try scenario.write { try StreamSubscriptions.unsubscribeAll($0, first) }
         try scenario.send(.subscriptionsChanged(live: [second]))
         try scenario.start()
         // The row stays, since the stream is listed. Its bucket goes.
-        try scenario.receive(.cp(2, [.bucket("b", .subscription(0))], streams: [optionalStream]), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("b", .subscription(0))], streams: [optionalStream]), .done)
         #expect(scenario.status.streams?.map(\.key) == [first, second])
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [nil, scenario.now])
 
@@ -40,16 +40,16 @@ import Testing
         try scenario.send(.subscriptionsChanged(live: [first, second]))
         try scenario.start()
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [nil, scenario.now])
-        try scenario.receive(.cp(3, buckets, streams: [optionalStream]), .done)
+        try scenario.receive(.checkpoint(3, buckets, streams: [optionalStream]), .done)
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
     }
 
-    @Test("a checkpoint does not answer parameters of a default stream that were not asked for")
-    func parametersAfterTheRequest() throws {
+    @Test
+    func checkpointDoesNotAnswerParametersOfADefaultStreamThatWereNotAskedFor() throws {
         let withParameters = StreamKey(name: "s", parameters: ["list": 1])
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", .defaultStream(0))], streams: [defaultStream]))
+        try scenario.receive(.checkpoint(1, [.bucket("a", .defaultStream(0))], streams: [defaultStream]))
         try scenario.subscribe(withParameters)
         try scenario.receive(.diff(2), .done)
         #expect(scenario.status.streams?.map(\.key) == [key, withParameters])
@@ -58,20 +58,24 @@ import Testing
         try scenario.send(.subscriptionsChanged(live: [withParameters]))
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket("a", .defaultStream(0)), .bucket("b", .subscription(0))], streams: [defaultStream]),
+            .checkpoint(
+                2,
+                [.bucket("a", .defaultStream(0)), .bucket("b", .subscription(0))],
+                streams: [defaultStream]
+            ),
             .done
         )
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
     }
 
-    @Test("a default stream that was declined is synced only when it was asked for")
-    func declinedDefaultStream() throws {
+    @Test
+    func defaultStreamThatWasDeclinedIsSyncedOnlyWhenItWasAskedFor() throws {
         let withParameters = StreamKey(name: "s", parameters: ["list": 1])
         let scenario = try SyncScenario()
         try scenario.subscribe(withParameters)
         try scenario.start(includeDefaultStreams: false)
         try scenario.subscribe(key)
-        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: [defaultStream]), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a", .subscription(0))], streams: [defaultStream]), .done)
         #expect(scenario.status.streams?.map(\.key) == [withParameters, key])
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, nil])
     }

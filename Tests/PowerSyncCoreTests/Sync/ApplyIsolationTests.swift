@@ -31,8 +31,8 @@ import Testing
         engine = next
     }
 
-    @Test("Readers neither wait for a checkpoint that is being applied nor see a part of it")
-    func readersDuringTheApply() throws {
+    @Test
+    func readersNeitherWaitForACheckpointThatIsBeingAppliedNorSeeAPartOfIt() throws {
         let folder = try TemporaryFolder()
         var configuration = Configuration().forPowerSync()
         // A reader that would have to wait fails at once.
@@ -48,7 +48,7 @@ import Testing
         let buckets = [BucketDescription.bucket("a", count: Int64(2 * rows))]
         let start = SyncStart(includeDefaultStreams: true, liveStreams: [])
         try handle(&engine, [.start(start), .streamOpened], on: pool) { _ in }
-        let lines: [SyncLine] = [.cp(Int64(2 * rows), buckets), line(from: 1), line(from: rows + 1), .done]
+        let lines: [SyncLine] = [.checkpoint(Int64(2 * rows), buckets), line(from: 1), line(from: rows + 1), .done]
         try handle(&engine, lines.map { .line($0) }, on: pool) { db in
             let written = try count(db)
             // More than one, and one after the other: new reads begin.

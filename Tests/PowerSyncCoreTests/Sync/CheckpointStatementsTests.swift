@@ -13,7 +13,7 @@ import Testing
         let scenario = try SyncScenario.started(.batched)
         let first = Self.buckets.map { BucketDescription.bucket($0, count: 1) }
         let operations = Self.buckets.enumerated().map { SyncLine.ops($1, .put(Int64($0 + 1), "row\($0)")) }
-        try scenario.send(([.cp(10, first)] + operations + [.done]).map { .line($0) })
+        try scenario.send(([.checkpoint(10, first)] + operations + [.done]).map { .line($0) })
         // What is learned of the tables is kept from here on.
         let changes: [[SyncEvent]] = ([11, 12] as [Int64]).map { opID in
             [

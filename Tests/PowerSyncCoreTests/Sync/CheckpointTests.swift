@@ -7,12 +7,12 @@ import Testing
 
 /// Tracking and completing checkpoints (docs/client-sync.md "Completing a checkpoint"), except for raw tables.
 @Suite struct CheckpointTests {
-    @Test("buckets of the request that the checkpoint lacks are deleted at once", arguments: Delivery.allCases)
-    func missingBucketsAreDeleted(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func bucketsOfTheRequestThatTheCheckpointLacksAreDeletedAtOnce(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let buckets = ["one", "two", "three"].map { BucketDescription.bucket($0) }
         try scenario.receive(
-            .cp(3, buckets),
+            .checkpoint(3, buckets),
             .ops("one", .put(1, "a")),
             .ops("two", .put(2, "b")),
             .ops("three", .put(3, "c")),
@@ -21,7 +21,7 @@ import Testing
         scenario.restart()
         let request = try scenario.start()
         #expect(request.buckets.map(\.name) == ["one", "two", "three"].map { BucketName($0) })
-        try scenario.receive(.cp(3, [.bucket("one")]))
+        try scenario.receive(.checkpoint(3, [.bucket("one")]))
         #expect(try scenario.bucketNames == ["one"])
         #expect(try scenario.updatedRows == ["items|b", "items|c"])
         #expect(try scenario.itemIDs == ["a", "b", "c"])
@@ -29,11 +29,11 @@ import Testing
         #expect(try scenario.itemIDs == ["a"])
     }
 
-    @Test("rows of a removed bucket go unless another bucket has them", arguments: Delivery.allCases)
-    func removedBucket(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func rowsOfARemovedBucketGoUnlessAnotherBucketHasThem(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(4, [.bucket("a"), .bucket("b")]),
+            .checkpoint(4, [.bucket("a"), .bucket("b")]),
             .ops("a", .put(1, "shared")),
             .ops("b", .put(2, "shared", data: #"{"of":"b"}"#), .put(3, "only b")),
             .done
@@ -46,10 +46,10 @@ import Testing
         #expect(try scenario.items == ["shared|{}"])
     }
 
-    @Test("a bucket can be removed and added in one diff")
-    func removedAndUpdatedBucket() throws {
+    @Test
+    func bucketCanBeRemovedAndAddedInOneDiff() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a"), .bucket("b")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a"), .bucket("b")]), .ops("a", .put(1, "x")), .done)
         try scenario.receive(.diff(2, [.bucket("a")], removed: ["a"]))
         #expect(try scenario.bucketNames.isEmpty)
         try scenario.receive(.ops("a", .put(1, "x", data: #"{"v":2}"#)), .done)
@@ -59,12 +59,11 @@ import Testing
     }
 
     @Test(
-        "nothing may be completed or changed before a checkpoint",
         arguments: [
-            (SyncLine.diff(1), SyncEngineError.Code.protocol), (.done, .state), (.part(1), .state),
+            (SyncLine.diff(1), SyncEngineError.Code.protocol), (.done, .state), (.done(1), .state),
         ]
     )
-    func lineBeforeCheckpoint(_ line: SyncLine, _ code: SyncEngineError.Code) throws {
+    func nothingMayBeCompletedOrChangedBeforeACheckpoint(_ line: SyncLine, _ code: SyncEngineError.Code) throws {
         let scenario = try SyncScenario.started()
         let error = #expect(throws: SyncEngineError.self) { try scenario.receive(line) }
         #expect(error?.code == code)
@@ -75,10 +74,10 @@ import Testing
         #expect(try scenario.send(.stop).isEmpty)
     }
 
-    @Test("a wrong checksum deletes the bucket and ends the iteration", arguments: Delivery.allCases)
-    func checksumMismatch(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func wrongChecksumDeletesTheBucketAndEndsTheIteration(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
-        try scenario.receive(.cp(1, [.bucket("a", checksum: 1234)]), .ops("a", .put(1, "x", 4321)))
+        try scenario.receive(.checkpoint(1, [.bucket("a", checksum: 1234)]), .ops("a", .put(1, "x", 4321)))
         let actions = try scenario.receive(.done)
         #expect(actions.kinds == ["log warning", "status", "close(false)"])
         let expected = "a (expected 0x000004d2, got 0x000010e1 = 0x000010e1 (op) + 0x00000000 (add))"
@@ -91,11 +90,11 @@ import Testing
         #expect(try scenario.start().buckets.isEmpty)
     }
 
-    @Test("only buckets with wrong checksums are deleted, all of them at once")
-    func someMismatches() throws {
+    @Test
+    func onlyBucketsWithWrongChecksumsAreDeletedAllOfThemAtOnce() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
-            .cp(3, [.bucket("a", checksum: 1), .bucket("b", checksum: 9), .bucket("c", checksum: 9)]),
+            .checkpoint(3, [.bucket("a", checksum: 1), .bucket("b", checksum: 9), .bucket("c", checksum: 9)]),
             .ops("a", .put(1, "x", 1)),
             .ops("b", .put(2, "y", 2)),
             .ops("c", .put(3, "z", 3))
@@ -109,20 +108,20 @@ import Testing
         #expect(request.buckets == [.init(name: BucketName("a"), after: OpID(1))])
     }
 
-    @Test("a bucket with checksum 0 that was never sent is valid")
-    func emptyBucketIsValid() throws {
+    @Test
+    func bucketWithChecksum0ThatWasNeverSentIsValid() throws {
         let scenario = try SyncScenario.started()
-        let actions = try scenario.receive(.cp(1, [.bucket("a", count: 0)]), .done)
+        let actions = try scenario.receive(.checkpoint(1, [.bucket("a", count: 0)]), .done)
         #expect(actions.contains(.didCompleteSync))
         #expect(scenario.status.lastApplied == nil)
         #expect(try scenario.bucketNames.isEmpty)
     }
 
-    @Test("rows of unknown types wait in ps_untyped", arguments: Delivery.allCases)
-    func unknownType(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func rowsOfUnknownTypesWaitInPsUntyped(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops("a", .put(1, "x", type: "other"), .put(2, "y", type: "it\"em's")),
             .done
         )
@@ -132,14 +131,14 @@ import Testing
         #expect(try scenario.database.rows(untyped) == ["it\"em's|y|{}"])
     }
 
-    @Test("a type whose name only looks like that of a raw table is an unknown one")
-    func typeThatLooksLikeARawTable() throws {
+    @Test
+    func typeWhoseNameOnlyLooksLikeThatOfARawTableIsAnUnknownOne() throws {
         let raw = ClientRawTable(name: "\u{e9}", structure: .init(tableName: "mine"))
         let scenario = try SyncScenario(rawTables: [raw])
         try scenario.database.run("CREATE TABLE mine (id TEXT PRIMARY KEY)")
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket("a")]),
+            .checkpoint(2, [.bucket("a")]),
             .ops("a", .put(1, "x", type: "e\u{301}"), .put(2, "y", type: "\u{e9}")),
             .done
         )
@@ -147,18 +146,18 @@ import Testing
         #expect(try scenario.database.rows("SELECT id FROM mine") == ["y"])
     }
 
-    @Test("a local-only table never gets synced rows")
-    func localOnlyTable() throws {
+    @Test
+    func localOnlyTableNeverGetsSyncedRows() throws {
         let scenario = try SyncScenario.started(.oneByOne, .items(isLocalOnly: true))
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         #expect(try scenario.database.rows("SELECT type, id FROM ps_untyped") == ["items|x"])
         #expect(try scenario.database.rows("SELECT * FROM ps_data_local__items").isEmpty)
     }
 
-    @Test("a second completion of the same checkpoint")
-    func secondCompletion() throws {
+    @Test
+    func secondCompletionOfTheSameCheckpoint() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.write("DELETE FROM ps_data__items")
         scenario.now = scenario.now.adding(seconds: 1)
         let actions = try scenario.receive(.done)
@@ -167,13 +166,13 @@ import Testing
         #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
     }
 
-    @Test("where the next request continues", arguments: Delivery.allCases)
-    func positionsOfTheNextRequest(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func whereTheNextRequestContinues(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(10, [.bucket("a", priority: 0), .bucket("b", priority: 3)]),
+            .checkpoint(10, [.bucket("a", priority: 0), .bucket("b", priority: 3)]),
             .ops("a", .put(3, "x"), .put(5, "y")),
-            .part(0),
+            .done(0),
             .ops("b", .put(6, "z"))
         )
         scenario.restart()
@@ -185,19 +184,19 @@ import Testing
         )
     }
 
-    @Test("a new checkpoint supersedes one that was not completed")
-    func newCheckpoint() throws {
+    @Test
+    func newCheckpointSupersedesOneThatWasNotCompleted() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a", checksum: 1)]), .ops("a", .put(1, "x", 1)))
-        try scenario.receive(.cp(2, [.bucket("a", checksum: 3)]), .ops("a", .put(2, "y", 2)))
+        try scenario.receive(.checkpoint(1, [.bucket("a", checksum: 1)]), .ops("a", .put(1, "x", 1)))
+        try scenario.receive(.checkpoint(2, [.bucket("a", checksum: 3)]), .ops("a", .put(2, "y", 2)))
         #expect(try scenario.items.isEmpty)
         try scenario.receive(.done)
         #expect(try scenario.itemIDs == ["x", "y"])
         #expect(try scenario.bucket("last_applied_op") == 2)
     }
 
-    @Test("triggers of the user see the operation flag")
-    func userTriggerSeesFlag() throws {
+    @Test
+    func triggersOfTheUserSeeTheOperationFlag() throws {
         let scenario = try SyncScenario.started()
         try scenario.database.write(
             """
@@ -206,7 +205,7 @@ import Testing
             BEGIN INSERT INTO seen VALUES (powersync_in_sync_operation()); END;
             """
         )
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         #expect(try scenario.database.rows("SELECT flag FROM seen") == ["1"])
         #expect(try scenario.database.integer("SELECT powersync_in_sync_operation()") == 0)
 
@@ -219,10 +218,10 @@ import Testing
         #expect(try scenario.itemIDs == ["x"])
     }
 
-    @Test("a completion with nothing new")
-    func nothingNew() throws {
+    @Test
+    func completionWithNothingNew() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         scenario.now = scenario.now.adding(seconds: 5)
         let actions = try scenario.receive(.diff(1), .done)
         #expect(actions.contains(.didCompleteSync))
@@ -230,24 +229,24 @@ import Testing
         #expect(scenario.status.lastSyncedAt == scenario.now)
     }
 
-    @Test("a soft clear publishes everything again")
-    func softClear() throws {
+    @Test
+    func softClearPublishesEverythingAgain() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "x"), .put(2, "y", data: nil)), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), .ops("a", .put(1, "x"), .put(2, "y", data: nil)), .done)
         try scenario.send(.stop)
         try scenario.write { try LocalData.clear($0, .soft) }
         #expect(try scenario.items.isEmpty)
         let request = try scenario.start()
         #expect(request.buckets == [.init(name: BucketName("a"), after: OpID(2))])
-        try scenario.receive(.cp(2, [.bucket("a")]), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), .done)
         #expect(try scenario.itemIDs == ["x"])
     }
 
     /// An app may run ANALYZE once, when there is next to nothing.
-    @Test("statistics of an operation log that has grown since do not make anybody read all of it")
-    func outdatedStatistics() throws {
+    @Test
+    func statisticsOfAnOperationLogThatHasGrownSinceDoNotMakeAnybodyReadAllOfIt() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         try scenario.database.run("ANALYZE")
         try scenario.write { db in
             for rows in [
@@ -264,12 +263,12 @@ import Testing
         }
     }
 
-    @Test("the position of many buckets moves with one statement", arguments: [5, 40])
-    func manyBuckets(_ count: Int) throws {
+    @Test(arguments: [5, 40])
+    func positionOfManyBucketsMovesWithOneStatement(_ count: Int) throws {
         let scenario = try SyncScenario.started(.batched)
         let buckets = (0..<count).map { BucketDescription.bucket("\($0)", count: 1) }
         try scenario.send(
-            [.line(.cp(50, buckets))] + (0..<count).map { .line(.ops("\($0)", .put(Int64($0) + 1, "\($0)"))) }
+            [.line(.checkpoint(50, buckets))] + (0..<count).map { .line(.ops("\($0)", .put(Int64($0) + 1, "\($0)"))) }
                 + [.line(.done)]
         )
         #expect(try scenario.database.integer("SELECT count(*) FROM ps_buckets WHERE last_op = 50") == Int64(count))
@@ -286,12 +285,12 @@ import Testing
     }
 
     /// Most checkpoints change few of many buckets.
-    @Test("a completion looks into those buckets only that have got operations since the last one")
-    func bucketsWithoutOperations() throws {
+    @Test
+    func completionLooksIntoThoseBucketsOnlyThatHaveGotOperationsSinceTheLastOne() throws {
         let scenario = try SyncScenario.started()
         #expect(scenario.engine.file.buckets.unappliedBucketIDs == nil)
         try scenario.receive(
-            .cp(2, [.bucket("a"), .bucket("b"), .bucket("c")]),
+            .checkpoint(2, [.bucket("a"), .bucket("b"), .bucket("c")]),
             .ops("a", .put(1, "x")),
             .ops("b", .put(2, "y")),
             .done

@@ -42,7 +42,7 @@ import Testing
             let scenario = try SyncScenario()
             try scenario.start()
             let buckets = priorities.map { BucketDescription.bucket("b\($0)", priority: $0, .defaultStream(0)) }
-            try scenario.receive(.cp(1, buckets, streams: [StreamDescription(name: "s", isDefault: true)]))
+            try scenario.receive(.checkpoint(1, buckets, streams: [StreamDescription(name: "s", isDefault: true)]))
             #expect(scenario.status.streams?.map(\.priority) == [Priority(3)])
         }
     }

@@ -7,8 +7,8 @@ import Testing
 
 /// Storing operations (docs/client-sync.md "Storing operations").
 @Suite struct IngestionTests {
-    @Test("a worked example, line by line", arguments: Delivery.allCases)
-    func workedExample(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func workedExampleLineByLine(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(.ops("a", .put(1, "a", 10, type: "t"), .put(2, "b", 20, type: "t")))
         #expect(try scenario.checksums() == "0|30")
@@ -32,26 +32,26 @@ import Testing
         #expect(try scenario.oplog == ["a|7|t/c/null|1"])
     }
 
-    @Test("a PUT supersedes an earlier one of the same line")
-    func putSupersedesInOneLine() throws {
+    @Test
+    func putSupersedesAnEarlierOneOfTheSameLine() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(1, "a", 10), .put(2, "a", 20)))
         #expect(try scenario.oplog == ["a|2|items/a/null|20"])
         #expect(try scenario.checksums() == "10|20")
     }
 
-    @Test("REMOVE of an unknown key")
-    func removeOfUnknownKey() throws {
+    @Test
+    func removeOfAnUnknownKey() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .remove(1, "a", 9)))
         #expect(try scenario.checksums() == "9|0")
         #expect(try scenario.updatedRows.isEmpty)
     }
 
-    @Test("a removed row stays visible until the next complete checkpoint", arguments: Delivery.allCases)
-    func removedRowStaysVisible(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func removedRowStaysVisibleUntilTheNextCompleteCheckpoint(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
         try scenario.receive(.diff(2, [.bucket("a")]), .ops("a", .remove(2, "a")))
         #expect(try scenario.oplog.isEmpty)
         #expect(try scenario.updatedRows == ["items|a"])
@@ -62,8 +62,8 @@ import Testing
     }
 
     /// Buckets that were compacted begin with CLEAR, which would read all of the table for each of them.
-    @Test("what is in a bucket is looked for only if there can be something")
-    func emptyBuckets() throws {
+    @Test
+    func whatIsInABucketIsLookedForOnlyIfThereCanBeSomething() throws {
         let scenario = try SyncScenario.started()
         let lines: [(line: SyncLine, isEmpty: Bool)] = [
             (.ops("a"), true), (.ops("a", .remove(1, "x")), true), (.ops("a", .put(2, "x")), false),
@@ -77,20 +77,23 @@ import Testing
         #expect(try scenario.oplog.isEmpty)
     }
 
-    @Test("PUT and REMOVE in the first line of a new bucket")
-    func putAndRemoveAtOnce() throws {
+    @Test
+    func putAndREMOVEInTheFirstLineOfANewBucket() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(2, [.bucket("a", checksum: 7)]), .ops("a", .put(1, "a", 3), .remove(2, "a", 4)))
+        try scenario.receive(
+            .checkpoint(2, [.bucket("a", checksum: 7)]),
+            .ops("a", .put(1, "a", 3), .remove(2, "a", 4))
+        )
         #expect(try scenario.oplog.isEmpty)
         #expect(try scenario.checksums() == "7|0")
         try scenario.receive(.done)
         #expect(try scenario.items.isEmpty)
     }
 
-    @Test("CLEAR of an applied bucket", arguments: Delivery.allCases)
-    func clearOfAppliedBucket(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func clearOfAnAppliedBucket(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
-        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
         #expect(try scenario.bucket("last_applied_op") == 2)
         try scenario.receive(
             .diff(4, [.bucket("a", checksum: 5)]),
@@ -103,10 +106,10 @@ import Testing
         #expect(try scenario.items == [#"b|{"v":2}"#])
     }
 
-    @Test("CLEAR and completion in one transaction")
-    func clearAndCompletionTogether() throws {
+    @Test
+    func clearAndCompletionInOneTransaction() throws {
         let scenario = try SyncScenario.started(.batched)
-        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")]), .ops("a", .put(1, "a"), .put(2, "b")), .done)
         // `b` comes back with an op id that was applied before: only last_applied_op = 0 makes it due.
         try scenario.receive(
             .diff(3, [.bucket("a", checksum: 5)]),
@@ -116,14 +119,14 @@ import Testing
         #expect(try scenario.items == [#"b|{"v":2}"#])
     }
 
-    @Test("CLEAR takes a checksum whose signed form is negative")
-    func clearWithNegativeChecksum() throws {
+    @Test
+    func clearTakesAChecksumWhoseSignedFormIsNegative() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .clear(1, 0xffff_fff0), .move(2, 0x20)))
         #expect(try scenario.checksums() == "16|0")
     }
 
-    @Test("checksums wrap around")
+    @Test
     func checksumsWrapAround() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(1, "a", 0xffff_ffff), .put(2, "b", 2)))
@@ -132,11 +135,11 @@ import Testing
         #expect(try scenario.oplog == ["a|1|items/a/null|-1", "a|2|items/b/null|2"])
     }
 
-    @Test("a line that arrives twice makes the checksum wrong", arguments: Delivery.allCases)
-    func repeatedLine(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func lineThatArrivesTwiceMakesTheChecksumWrong(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let line = SyncLine.ops("a", .put(1, "a", 10))
-        try scenario.receive(.cp(1, [.bucket("a", checksum: 10)]), line, line)
+        try scenario.receive(.checkpoint(1, [.bucket("a", checksum: 10)]), line, line)
         #expect(try scenario.checksums() == "10|10")
         let actions = try scenario.receive(.done)
         #expect(actions.last == .closeStream(hideDisconnect: false))
@@ -144,8 +147,8 @@ import Testing
         #expect(try scenario.items.isEmpty)
     }
 
-    @Test("op ids are not compared with last_op")
-    func oldOpIDsAreProcessed() throws {
+    @Test
+    func opIdsAreNotComparedWithLastOp() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(5, "a", 1)), .ops("a", .put(3, "b", 2), .put(5, "c", 4)))
         #expect(try scenario.oplog.count == 3)
@@ -153,19 +156,19 @@ import Testing
         #expect(try scenario.checksums() == "0|7")
     }
 
-    @Test("Operations below what was applied are published by the next complete checkpoint")
-    func operationsBelowTheAppliedOne() throws {
+    @Test
+    func operationsBelowWhatWasAppliedArePublishedByTheNextCompleteCheckpoint() throws {
         let scenario = try SyncScenario.started()
         // Nothing but a mistake of the service announces an op id that its operations have not reached.
-        try scenario.receive(.cp(.max, [.bucket("a")]), .ops("a", .put(5, "a")), .done)
+        try scenario.receive(.checkpoint(.max, [.bucket("a")]), .ops("a", .put(5, "a")), .done)
         try scenario.receive(.diff(8, [.bucket("a")]), .ops("a", .put(6, "a"), .put(7, "b")), .done)
         #expect(try scenario.itemIDs == ["a", "b"])
         try scenario.receive(.diff(9, [.bucket("a")]), .ops("a", .remove(9, "b")), .done)
         #expect(try scenario.itemIDs == ["a"])
     }
 
-    @Test("an empty line creates the bucket and nothing else")
-    func emptyLine() throws {
+    @Test
+    func emptyLineCreatesTheBucketAndNothingElse() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a"))
         #expect(try scenario.bucketNames == ["a"])
@@ -173,26 +176,26 @@ import Testing
         #expect(try scenario.bucket("downloaded_size") == 0)
     }
 
-    @Test("data of a bucket that is not tracked is stored")
-    func untrackedBucket() throws {
+    @Test
+    func dataOfABucketThatIsNotTrackedIsStored() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(1, [.bucket("a", count: 3)]))
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 3)]))
         let before = scenario.status
         #expect(try scenario.receive(.ops("other", .put(1, "a"))).kinds.isEmpty)
         #expect(scenario.status == before)
         #expect(try scenario.oplog == ["other|1|items/a/null|0"])
     }
 
-    @Test("data before any checkpoint is stored")
-    func dataBeforeCheckpoint() throws {
+    @Test
+    func dataBeforeAnyCheckpointIsStored() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(.ops("a", .put(1, "a")))
         #expect(try scenario.oplog.count == 1)
         #expect(scenario.engine.isActive)
     }
 
-    @Test("the length of lines adds up")
-    func lineLengths() throws {
+    @Test
+    func lengthOfLinesAddsUp() throws {
         let scenario = try SyncScenario.started()
         for (length, sum) in [(186, 186), (192, 378)] {
             let line = ReceivedLine(line: .ops("a", .move(1)), byteCount: length)
@@ -202,21 +205,21 @@ import Testing
         #expect(try scenario.bucket("count_since_last") == 2)
     }
 
-    @Test("a PUT without data deletes the row", arguments: Delivery.allCases)
-    func putWithoutData(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func putWithoutDataDeletesTheRow(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "a")), .done)
         #expect(try scenario.itemIDs == ["a"])
         try scenario.receive(.diff(2, [.bucket("a")]), .ops("a", .put(2, "a", data: nil)), .done)
         #expect(try scenario.itemIDs.isEmpty)
         #expect(try scenario.oplog == ["a|2|items/a/null|0"])
     }
 
-    @Test("a PUT without row id counts, and is never shown", arguments: Delivery.allCases)
-    func putWithoutRowID(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func putWithoutRowIdCountsAndIsNeverShown(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(3, [.bucket("a", checksum: 7)]),
+            .checkpoint(3, [.bucket("a", checksum: 7)]),
             .ops("a", .put(1, nil, 3), .put(2, "a", 4, type: nil), .put(3, "b")),
             .done
         )
@@ -228,8 +231,8 @@ import Testing
         #expect(scenario.status.hasSynced == true)
     }
 
-    @Test("nothing of a line is committed when SQLite fails in the middle")
-    func failureInTheMiddle() throws {
+    @Test
+    func nothingOfALineIsCommittedWhenSQLiteFailsInTheMiddle() throws {
         let scenario = try SyncScenario.started()
         try scenario.database.write(
             """
@@ -252,8 +255,8 @@ import Testing
         #expect(try scenario.bucket("count_since_last") == 3)
     }
 
-    @Test("texts are stored byte by byte")
-    func textsAreExact() throws {
+    @Test
+    func textsAreStoredByteByByte() throws {
         let scenario = try SyncScenario.started()
         let data = #"{"title":"Brød – 麵包 🥖","nul":"a"# + "\u{0}" + #"b"}"#
         try scenario.receive(
@@ -268,13 +271,13 @@ import Testing
         text.utf8.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
     }
 
-    @Test("rows come and go whatever the encoding of the file", arguments: LocalTestDatabase.encodings, [false, true])
-    func encodings(_ encoding: String, isBulkLoad: Bool) throws {
+    @Test(arguments: LocalTestDatabase.encodings, [false, true])
+    func rowsComeAndGoWhateverTheEncodingOfTheFile(_ encoding: String, isBulkLoad: Bool) throws {
         let database = try LocalTestDatabase(.items(), encoding: encoding)
         let scenario = SyncScenario(database: database, bulkLoadThreshold: isBulkLoad ? 1 : nil)
         try scenario.start()
         try scenario.receive(
-            .cp(4, [.bucket("a", count: 4)]),
+            .checkpoint(4, [.bucket("a", count: 4)]),
             .ops("a", .put(1, "é", data: #"{"col":"old"}"#), .put(2, "麵", data: #"{"col":"🥖"}"#)),
             .ops("a", .put(3, "é", data: #"{"col":"Brød"}"#), .put(4, "y"))
         )
@@ -292,8 +295,8 @@ import Testing
         #expect(try database.rows("SELECT * FROM ps_oplog").count == 2)
     }
 
-    @Test("what is longer than the connection allows is refused, and not stored as NULL")
-    func tooLong() throws {
+    @Test
+    func whatIsLongerThanTheConnectionAllowsIsRefusedAndNotStoredAsNULL() throws {
         let scenario = try SyncScenario.started()
         scenario.database.limitLength(to: 10_000)
         let long = String(repeating: "x", count: 20_000)
@@ -311,8 +314,8 @@ import Testing
         #expect(try scenario.oplog.count == 1)
     }
 
-    @Test("a range outside of the line is an error, not a crash")
-    func hostileTextRange() throws {
+    @Test
+    func rangeOutsideOfTheLineIsAnErrorNotACrash() throws {
         let scenario = try SyncScenario.started()
         var line = DataLine.line("a", [.put(1, "a")])
         line.operations[0].data?.count = 1000

@@ -21,25 +21,25 @@ import Testing
     private func emptyQueue(_ scenario: SyncScenario, writeCheckpoint: Int64? = nil) throws {
         try scenario.write { db in
             let last = try #require(try UploadQueue.sequence(db))
-            try UploadQueue.complete(through: last, writeCheckpoint: writeCheckpoint.map { WriteCheckpoint($0) }, db)
+            try UploadQueue.complete(db, through: last, writeCheckpoint: writeCheckpoint.map { WriteCheckpoint($0) })
         }
     }
 
     private func setTarget(_ target: Int64, _ scenario: SyncScenario) throws {
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(target), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(target)) }
     }
 
     private func keyValue(_ key: KeyValueStore.Key, _ scenario: SyncScenario) throws -> Int64? {
-        try scenario.write { try KeyValueStore.integer(key, $0) }
+        try scenario.write { try KeyValueStore.integer($0, key) }
     }
 
     private let row = SyncLine.ops("a", .put(1, "remote"))
 
-    @Test("a local write holds a complete checkpoint back")
-    func localWriteHoldsBack() throws {
+    @Test
+    func localWriteHoldsACompleteCheckpointBack() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a", count: 1)]), row)
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 1)]), row)
         let actions = try scenario.receive(.done)
         #expect(actions.kinds == ["log info"])
         #expect(actions.messages(.info)[0].hasPrefix("Could not apply checkpoint due to local data"))
@@ -51,68 +51,69 @@ import Testing
         #expect(try scenario.bucket("last_applied_op") == 0)
     }
 
-    @Test("priority 0 leaves local writes of rows alone about which it says nothing new", arguments: [Int64.max, 1])
-    func priorityZeroKeepsLocalWrites(_ bulkLoadThreshold: Int64) throws {
+    @Test(arguments: [Int64.max, 1])
+    func priority0LeavesLocalWritesOfRowsAloneAboutWhichItSaysNothingNew(_ bulkLoadThreshold: Int64) throws {
         let scenario = try SyncScenario(bulkLoadThreshold: bulkLoadThreshold)
         try scenario.start()
         let rest = BucketDescription.bucket("b", count: 9)
-        try scenario.receive(.cp(1, [.bucket("a", count: 1, priority: 0), rest]), row, .part(0))
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 1, priority: 0), rest]), row, .done(0))
         try scenario.database.write("UPDATE items SET col = 'mine' WHERE id = 'remote'")
         try scenario.receive(
             .diff(2, [.bucket("a", count: 2, priority: 0)]),
             .ops("a", .put(2, "other", data: #"{"col":"theirs"}"#)),
-            .part(0)
+            .done(0)
         )
         #expect(try scenario.database.rows("SELECT id, col FROM items ORDER BY id") == ["other|theirs", "remote|mine"])
     }
 
-    @Test("priority 0 is published next to a local write")
-    func priorityZeroIsPublished() throws {
+    @Test
+    func priority0IsPublishedNextToALocalWrite() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a", priority: 0), .bucket("b")]), row, .part(0))
+        try scenario.receive(.checkpoint(1, [.bucket("a", priority: 0), .bucket("b")]), row, .done(0))
         #expect(try scenario.itemIDs == ["local", "remote"])
     }
 
-    @Test("Operations below what priority 0 has published are not lost while a local write holds the rest back")
+    /// Operations below what priority 0 has published are not lost while a local write holds the rest back.
+    @Test
     func operationsBelowTheAppliedOne() throws {
         let scenario = try SyncScenario(delivery: .batched)
         try scenario.start()
         try writeLocally(scenario)
         let buckets = [BucketDescription.bucket("a", priority: 0), .bucket("b")]
-        try scenario.receive(.cp(.max, buckets), row, .part(0), .done)
+        try scenario.receive(.checkpoint(.max, buckets), row, .done(0), .done)
         try scenario.receive(
             .diff(8, buckets),
             .ops("a", .put(7, "second")),
-            .part(0),
+            .done(0),
             .diff(12, buckets),
             .ops("a", .put(10, "third")),
-            .part(0),
+            .done(0),
             .done
         )
         // What was applied is 8 by then, so the third row needs no complete checkpoint.
         #expect(try scenario.itemIDs == ["local", "remote", "third"])
         try emptyQueue(scenario, writeCheckpoint: 1)
-        try scenario.receive(.diff(13, buckets, writeCheckpoint: 1), .part(0), .done)
+        try scenario.receive(.diff(13, buckets, writeCheckpoint: 1), .done(0), .done)
         #expect(try scenario.itemIDs == ["remote", "second", "third"])
     }
 
-    @Test("other partial checkpoints wait without a word")
-    func priorityOneWaits() throws {
+    @Test
+    func otherPartialCheckpointsWaitWithoutAWord() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a", priority: 1), .bucket("b")]), row)
-        #expect(try scenario.receive(.part(1)).kinds.isEmpty)
+        try scenario.receive(.checkpoint(1, [.bucket("a", priority: 1), .bucket("b")]), row)
+        #expect(try scenario.receive(.done(1)).kinds.isEmpty)
         #expect(try scenario.itemIDs == ["local"])
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test("a checkpoint that was held back is applied after the upload")
-    func appliedAfterUpload() throws {
+    @Test
+    func checkpointThatWasHeldBackIsAppliedAfterTheUpload() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         #expect(try scenario.itemIDs == ["local"])
         try setTarget(1, scenario)
         let actions = try scenario.send(.uploadCompleted)
@@ -123,23 +124,23 @@ import Testing
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test("a checkpoint that was held back may cover more than is awaited")
-    func newerThanTheTarget() throws {
+    @Test
+    func checkpointThatWasHeldBackMayCoverMoreThanIsAwaited() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
         try setTarget(3, scenario)
         #expect(try scenario.send(.uploadCompleted).contains(.didCompleteSync))
         #expect(scenario.status.lastApplied == WriteCheckpoint(5))
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a checkpoint that is completed once more after the upload waits no longer")
-    func completedOnceMore() throws {
+    @Test
+    func checkpointThatIsCompletedOnceMoreAfterTheUploadWaitsNoLonger() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         try emptyQueue(scenario, writeCheckpoint: 1)
         #expect(scenario.engine.hasPendingCheckpoint)
         try scenario.receive(.done)
@@ -148,36 +149,36 @@ import Testing
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
     }
 
-    @Test("a checkpoint after the upload is applied at once")
-    func checkpointAfterUpload() throws {
+    @Test
+    func checkpointAfterTheUploadIsAppliedAtOnce() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
         try setTarget(1, scenario)
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a checkpoint without write checkpoint is not the awaited one")
-    func checkpointWithoutWriteCheckpoint() throws {
+    @Test
+    func checkpointWithoutWriteCheckpointIsNotTheAwaitedOne() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), row, .done)
         try setTarget(1, scenario)
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
         #expect(try scenario.itemIDs == ["local"])
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), .done)
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a second local write keeps the checkpoint back, with a warning")
-    func secondLocalWrite() throws {
+    @Test
+    func secondLocalWriteKeepsTheCheckpointBackWithAWarning() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         try setTarget(1, scenario)
         try scenario.database.write("INSERT INTO ps_crud (data) VALUES ('{}')")
         let actions = try scenario.send(.uploadCompleted)
@@ -187,12 +188,12 @@ import Testing
         #expect(scenario.engine.isActive)
     }
 
-    @Test("a local write raises the target, so the checkpoint is not even tried")
-    func secondLocalWriteRaisesTarget() throws {
+    @Test
+    func localWriteRaisesTheTargetSoTheCheckpointIsNotEvenTried() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         try setTarget(1, scenario)
         try writeLocally(scenario, "local 2")
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
@@ -204,12 +205,12 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a newer checkpoint supersedes the one that was held back")
-    func newerCheckpointSupersedes() throws {
+    @Test
+    func newerCheckpointSupersedesTheOneThatWasHeldBack() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), row, .done)
         try scenario.receive(.diff(2, [], writeCheckpoint: 1))
         try setTarget(1, scenario)
         #expect(!scenario.engine.hasPendingCheckpoint)
@@ -217,10 +218,10 @@ import Testing
         #expect(try scenario.itemIDs == ["local"])
     }
 
-    @Test("ids seen before a local write do not acknowledge it")
-    func localWriteForgetsSeenCheckpoints() throws {
+    @Test
+    func idsSeenBeforeALocalWriteDoNotAcknowledgeIt() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 5), row, .done)
         #expect(try keyValue(.lastSeenWriteCheckpoint, scenario) == 5)
         #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == 5)
         try writeLocally(scenario)
@@ -229,16 +230,16 @@ import Testing
         #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == nil)
         try emptyQueue(scenario)
         try setTarget(6, scenario)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 5), .done)
         #expect(try scenario.itemIDs == ["local", "remote"])
         try scenario.receive(.diff(1, [], writeCheckpoint: 6), .done)
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("the write checkpoint is remembered when a later checkpoint has none")
-    func absentWriteCheckpointChangesNothing() throws {
+    @Test
+    func writeCheckpointIsRememberedWhenALaterCheckpointHasNone() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 5), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 5), .done)
         #expect(scenario.status.lastApplied == WriteCheckpoint(5))
         let actions = try scenario.receive(.diff(2), .done)
         #expect(actions.contains(.didCompleteSync))
@@ -248,30 +249,30 @@ import Testing
         #expect(scenario.status.lastApplied == nil)
     }
 
-    @Test("a partial completion says nothing about write checkpoints")
-    func partialCompletionKeepsWriteCheckpoints() throws {
+    @Test
+    func partialCompletionSaysNothingAboutWriteCheckpoints() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, [.bucket("a", priority: 1)], writeCheckpoint: 5), row, .part(1))
+        try scenario.receive(.checkpoint(1, [.bucket("a", priority: 1)], writeCheckpoint: 5), row, .done(1))
         #expect(try scenario.itemIDs == ["remote"])
         #expect(try keyValue(.lastSeenWriteCheckpoint, scenario) == nil)
         #expect(try keyValue(.lastAppliedWriteCheckpoint, scenario) == nil)
         #expect(scenario.status.lastApplied == nil)
     }
 
-    @Test("a custom write checkpoint counts only when the queue is empty")
-    func customWriteCheckpoint() throws {
+    @Test
+    func customWriteCheckpointCountsOnlyWhenTheQueueIsEmpty() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try emptyQueue(scenario, writeCheckpoint: 7)
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == 7)
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 7), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 7), row, .done)
         #expect(try scenario.itemIDs == ["remote"])
 
         try writeLocally(scenario, "1")
         try writeLocally(scenario, "2")
         try scenario.write { db in
             let first = try #require(try UploadQueue.firstID(db))
-            try UploadQueue.complete(through: first, writeCheckpoint: WriteCheckpoint(8), db)
+            try UploadQueue.complete(db, through: first, writeCheckpoint: WriteCheckpoint(8))
         }
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == .max)
     }
@@ -285,13 +286,13 @@ import Testing
         try scenario.start()
         try scenario.database.write("INSERT INTO logs (id, text) VALUES ('1', 'hello')")
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == nil)
-        try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), row, .done)
         #expect(try scenario.items.isEmpty)
         return scenario
     }
 
-    @Test("insert-only writes hold back until they are uploaded, and need no write checkpoint")
-    func insertOnlyWrites() throws {
+    @Test
+    func insertOnlyWritesHoldBackUntilTheyAreUploadedAndNeedNoWriteCheckpoint() throws {
         let scenario = try heldBackByInsertOnlyWrite()
         try emptyQueue(scenario)
         #expect(try keyValue(.targetWriteCheckpoint, scenario) == nil)
@@ -300,8 +301,8 @@ import Testing
     }
 
     /// Nothing would make the service send another checkpoint.
-    @Test("a checkpoint waits for as many uploads of insert-only writes as it takes")
-    func insertOnlyWritesAfterTheUpload() throws {
+    @Test
+    func checkpointWaitsForAsManyUploadsOfInsertOnlyWritesAsItTakes() throws {
         let scenario = try heldBackByInsertOnlyWrite()
         for id in 2...3 {
             try emptyQueue(scenario)
@@ -318,27 +319,27 @@ import Testing
         #expect(try scenario.itemIDs == ["remote"])
     }
 
-    @Test("a checkpoint that is held back is tried again in the same iteration only")
-    func heldBackCheckpointEndsWithTheIteration() throws {
+    @Test
+    func checkpointThatIsHeldBackIsTriedAgainInTheSameIterationOnly() throws {
         let scenario = try started()
         try writeLocally(scenario)
-        try scenario.receive(.cp(1, [.bucket("a")]), row, .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), row, .done)
         #expect(scenario.engine.hasPendingCheckpoint)
         try scenario.send(.stop)
         #expect(!scenario.engine.hasPendingCheckpoint)
         #expect(throws: SyncEngineError.self) { try scenario.send(.uploadCompleted) }
     }
 
-    @Test("a partial checkpoint does not make anybody forget the one that is held back")
-    func partialCheckpointAfterOneThatIsHeldBack() throws {
+    @Test
+    func partialCheckpointDoesNotMakeAnybodyForgetTheOneThatIsHeldBack() throws {
         let scenario = try started()
         try writeLocally(scenario)
         try scenario.receive(
-            .cp(2, [.bucket("a", count: 1, priority: 0), .bucket("b", count: 1)], writeCheckpoint: 1),
+            .checkpoint(2, [.bucket("a", count: 1, priority: 0), .bucket("b", count: 1)], writeCheckpoint: 1),
             row,
             .ops("b", .put(2, "other")),
             .done,
-            .part(0)
+            .done(0)
         )
         #expect(try scenario.itemIDs == ["local", "remote"])
         #expect(scenario.engine.hasPendingCheckpoint)

@@ -26,10 +26,13 @@ import Testing
     @Test func laterPartsReplaceEarlierOnes() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", priority: 1), .bucket("b", priority: 2), .bucket("c")]), .part(1))
+        try scenario.receive(
+            .checkpoint(1, [.bucket("a", priority: 1), .bucket("b", priority: 2), .bucket("c")]),
+            .done(1)
+        )
         #expect(try offline(scenario).priorities.map(\.priority) == [Priority(1)])
         scenario.now = scenario.now.adding(seconds: 1)
-        try scenario.receive(.part(2))
+        try scenario.receive(.done(2))
         let partial = try offline(scenario)
         #expect(partial.priorities == [PriorityStatus(priority: Priority(2), lastSyncedAt: scenario.now)])
         #expect(partial.hasSynced == false)
@@ -45,7 +48,7 @@ import Testing
         let scenario = try SyncScenario()
         let key = StreamKey(name: "s", parameters: ["a": 1])
         try scenario.write { db in
-            try StreamSubscriptions.subscribe(key, timeToLive: 60, priority: Priority(1), now: scenario.now, db)
+            try StreamSubscriptions.subscribe(db, key, timeToLive: 60, priority: Priority(1), now: scenario.now)
         }
         let stream = try #require(try offline(scenario).streams?.first)
         #expect(stream.key == key)
@@ -61,11 +64,14 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.write { db in
             for stream in streams {
-                try StreamSubscriptions.subscribe(StreamKey(name: stream.name), now: scenario.now, db)
+                try StreamSubscriptions.subscribe(db, StreamKey(name: stream.name), now: scenario.now)
             }
         }
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", priority: 1, .subscription(0))], streams: [streams[0]]), .done)
+        try scenario.receive(
+            .checkpoint(1, [.bucket("a", priority: 1, .subscription(0))], streams: [streams[0]]),
+            .done
+        )
         let earlier = scenario.status
         #expect(earlier.isConnected)
         let status = try offline(scenario).keepingDetails(of: earlier)
@@ -73,7 +79,7 @@ import Testing
         #expect(status.streams?.map(\.priority) == [Priority(1), nil])
         #expect(status.streams?.map(\.unknown?.name) == [nil, "t"])
         // Listed meanwhile, it is not unknown any more.
-        try scenario.receive(.cp(1, [], streams: streams))
+        try scenario.receive(.checkpoint(1, [], streams: streams))
         #expect(try offline(scenario).keepingDetails(of: earlier).streams?.map(\.unknown) == [nil, nil])
     }
 
@@ -87,10 +93,10 @@ import Testing
             """
         )
         try scenario.receive(
-            .cp(2, [.bucket("a", priority: 1), .bucket("b")]),
+            .checkpoint(2, [.bucket("a", priority: 1), .bucket("b")]),
             .ops("a", .put(1, "x")),
             .ops("b", .put(2, "y")),
-            .part(1)
+            .done(1)
         )
         #expect(try scenario.itemIDs == ["left", "x"])
         #expect(try scenario.updatedRows == ["items|left"])

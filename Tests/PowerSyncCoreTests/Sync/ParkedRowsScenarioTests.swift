@@ -13,8 +13,8 @@ import Testing
         try scenario.start()
         try scenario.database.write("INSERT INTO items (id, col) VALUES ('x', 'mine')")
         try scenario.write { db in
-            _ = try RejectedWrites.setAside(.head(reason: "no"), .park, at: scenario.now, db)
-            try LocalWriteGate.setTarget(WriteCheckpoint(1), db)
+            _ = try RejectedWrites.setAside(db, .head(reason: "no"), .park, at: scenario.now)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(1))
         }
         return scenario
     }
@@ -26,8 +26,8 @@ import Testing
     /// Forgets all parked writes, and expects a write checkpoint.
     private func removeParkedWrites(_ scenario: SyncScenario, target: Int64) throws {
         try scenario.write { db in
-            #expect(try RejectedWrites.remove(RejectedWrites.all(db).map(\.write.id), db) == 1)
-            try LocalWriteGate.setTarget(WriteCheckpoint(target), db)
+            #expect(try RejectedWrites.remove(db, RejectedWrites.all(db).map(\.write.id)) == 1)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(target))
         }
     }
 
@@ -39,7 +39,7 @@ import Testing
 
     @Test(arguments: Delivery.allCases) func parkedRowKeepsItsLocalState(delivery: Delivery) throws {
         let scenario = try parked(delivery)
-        try scenario.receive(.cp(2, [.bucket("a", count: 2)], writeCheckpoint: 1), remote, .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a", count: 2)], writeCheckpoint: 1), remote, .done)
         #expect(try items(scenario) == ["x|mine", "y|theirs"])
         // Incremental checkpoints as well, and deletions.
         try scenario.receive(.diff(3, [.bucket("a", count: 2)]), .ops("a", .remove(3, "x")), .done)
@@ -48,7 +48,7 @@ import Testing
 
     @Test func priorityZeroLeavesItAlone() throws {
         let scenario = try parked()
-        try scenario.receive(.cp(2, [.bucket("a", priority: 0), .bucket("b")]), remote, .part(0))
+        try scenario.receive(.checkpoint(2, [.bucket("a", priority: 0), .bucket("b")]), remote, .done(0))
         #expect(try items(scenario) == ["x|mine", "y|theirs"])
         try removeParkedWrites(scenario, target: 0)
         try scenario.receive(.done)
@@ -57,24 +57,24 @@ import Testing
 
     @Test func removedWriteGivesWayToTheServicesState() throws {
         let scenario = try parked()
-        try scenario.receive(.cp(2, [.bucket("a", count: 2)], writeCheckpoint: 1), remote, .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a", count: 2)], writeCheckpoint: 1), remote, .done)
         scenario.restart()
         try removeParkedWrites(scenario, target: 2)
         try scenario.start()
         // Nothing has changed for the service.
-        try scenario.receive(.cp(2, [.bucket("a", count: 2)], writeCheckpoint: 2), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a", count: 2)], writeCheckpoint: 2), .done)
         #expect(try items(scenario) == ["x|theirs", "y|theirs"])
     }
 
     @Test func restoredWriteIsPublishedOnceItWasAcknowledged() throws {
         let scenario = try parked()
-        try scenario.receive(.cp(2, [.bucket("a", count: 2)], writeCheckpoint: 1), remote, .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a", count: 2)], writeCheckpoint: 1), remote, .done)
         try scenario.write { try RejectedWrites.restoreParked($0) }
         try scenario.receive(.diff(2, [.bucket("a", count: 2)], writeCheckpoint: 1), .done)
         #expect(try items(scenario) == ["x|mine", "y|theirs"])
         try scenario.write { db in
             let last = try #require(try UploadQueue.sequence(db))
-            try UploadQueue.complete(through: last, writeCheckpoint: WriteCheckpoint(2), db)
+            try UploadQueue.complete(db, through: last, writeCheckpoint: WriteCheckpoint(2))
         }
         let row = SyncLine.ops("a", .put(3, "x", data: #"{"col":"mine, accepted"}"#))
         try scenario.receive(.diff(3, [.bucket("a", count: 3)], writeCheckpoint: 2), row, .done)
@@ -83,7 +83,7 @@ import Testing
 
     @Test func rowThatTheServiceDoesNotKnowGoesWhenItsWritesAreRemoved() throws {
         let scenario = try parked()
-        try scenario.receive(.cp(1, [.bucket("a")], writeCheckpoint: 1), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")], writeCheckpoint: 1), .done)
         #expect(try items(scenario) == ["x|mine"])
         try removeParkedWrites(scenario, target: 2)
         try scenario.receive(.diff(1, [.bucket("a")], writeCheckpoint: 2), .done)
@@ -92,7 +92,7 @@ import Testing
 
     @Test func writesThatTheAppDeletesBySQLGiveWayToTheServicesState() throws {
         let scenario = try parked()
-        try scenario.receive(.cp(2, [.bucket("a")], writeCheckpoint: 1), remote, .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a")], writeCheckpoint: 1), remote, .done)
         #expect(try items(scenario) == ["x|mine", "y|theirs"])
         try scenario.database.write("DELETE FROM \(RejectedWrites.table)")
         try scenario.receive(.diff(3, writeCheckpoint: 1), .done)

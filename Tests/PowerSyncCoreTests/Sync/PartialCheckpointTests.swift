@@ -7,30 +7,30 @@ import Testing
 
 /// Completing checkpoints up to a priority (docs/client-sync.md "Completing a checkpoint"), except for raw tables.
 @Suite struct PartialCheckpointTests {
-    @Test("a partial completion looks at the buckets it covers only")
-    func partialCompletionIgnoresOthers() throws {
+    @Test
+    func partialCompletionLooksAtTheBucketsItCoversOnly() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
-            .cp(2, [.bucket("a", priority: 1), .bucket("b", checksum: 9)]),
+            .checkpoint(2, [.bucket("a", priority: 1), .bucket("b", checksum: 9)]),
             .ops("a", .put(1, "x")),
             .ops("b", .put(2, "y")),
-            .part(1)
+            .done(1)
         )
         #expect(try scenario.itemIDs == ["x"])
         #expect(scenario.engine.isActive)
         #expect(try scenario.receive(.done).last == .closeStream(hideDisconnect: false))
     }
 
-    @Test("priorities become visible one after the other", arguments: Delivery.allCases)
-    func priorities(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func prioritiesBecomeVisibleOneAfterTheOther(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let buckets = (0...3).map { BucketDescription.bucket("\($0)", priority: Int32($0)) }
-        try scenario.receive(.cp(4, buckets))
+        try scenario.receive(.checkpoint(4, buckets))
         for priority in 0...3 {
             try scenario.receive(.ops("\(priority)", .put(Int64(priority) + 1, "\(priority)")))
         }
         for priority in 0...2 {
-            try scenario.receive(.part(Int32(priority)))
+            try scenario.receive(.done(Int32(priority)))
             #expect(try scenario.itemIDs == (0...priority).map(String.init))
             #expect(try scenario.syncState == ["\(priority)|\(scenario.now.rawValue)"])
         }
@@ -39,13 +39,13 @@ import Testing
         #expect(try scenario.syncState == ["2147483647|\(scenario.now.rawValue)"])
     }
 
-    @Test("a partial completion after a complete one")
-    func partialAfterComplete() throws {
+    @Test
+    func partialCompletionAfterACompleteOne() throws {
         let scenario = try SyncScenario.started()
         let first = scenario.now
-        try scenario.receive(.cp(1, [.bucket("a", priority: 2)]), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a", priority: 2)]), .done)
         scenario.now = first.adding(seconds: 600)
-        try scenario.receive(.diff(2), .part(2))
+        try scenario.receive(.diff(2), .done(2))
         let expected = [
             PriorityStatus(priority: Priority(2), lastSyncedAt: scenario.now),
             PriorityStatus(priority: .complete, lastSyncedAt: first),
@@ -59,65 +59,65 @@ import Testing
         #expect(scenario.status.priorities == expected)
     }
 
-    @Test("a newer version in a bucket of lower priority is not used by a partial apply")
-    func newerVersionInLowerPriority() throws {
+    @Test
+    func newerVersionInABucketOfLowerPriorityIsNotUsedByAPartialApply() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
-            .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
+            .checkpoint(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
             .ops("a", .put(10, "x", data: "10")),
             .ops("b", .put(12, "x", data: "12")),
-            .part(1)
+            .done(1)
         )
         #expect(try scenario.items == ["x|10"])
         try scenario.receive(.done)
         #expect(try scenario.items == ["x|12"])
     }
 
-    @Test("an older version in a bucket of lower priority is never used")
-    func olderVersionInLowerPriority() throws {
+    @Test
+    func olderVersionInABucketOfLowerPriorityIsNeverUsed() throws {
         let scenario = try SyncScenario.started()
         try scenario.receive(
-            .cp(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
+            .checkpoint(12, [.bucket("a", priority: 1), .bucket("b", priority: 3)]),
             .ops("a", .put(12, "x", data: "12")),
             .ops("b", .put(10, "x", data: "10")),
-            .part(1)
+            .done(1)
         )
         #expect(try scenario.items == ["x|12"])
         try scenario.receive(.done)
         #expect(try scenario.items == ["x|12"])
     }
 
+    /// A partial completion does not go back behind what a bucket has published that it does not cover.
     @Test(
-        "a partial completion does not go back behind what a bucket has published that it does not cover",
         arguments: Delivery.allCases
     )
     func olderVersionInNewBucket(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let all = BucketDescription.bucket("all", priority: 3)
-        try scenario.receive(.cp(10, [all]), .ops("all", .put(10, "x", data: "10")), .done)
+        try scenario.receive(.checkpoint(10, [all]), .ops("all", .put(10, "x", data: "10")), .done)
         // The same row, as another stream selects it.
         try scenario.receive(
             .diff(20, [.bucket("new", priority: 1)]),
             .ops("new", .put(9, "x", data: "9"), .put(20, "y", data: "20")),
-            .part(1)
+            .done(1)
         )
         #expect(try scenario.items == ["x|10", "y|20"])
         try scenario.receive(.done)
         #expect(try scenario.items == ["x|10", "y|20"])
     }
 
-    @Test("a bulk load does not go back either, after a new process and with another priority")
-    func olderVersionInNewBucketOfABulkLoad() throws {
+    @Test
+    func bulkLoadDoesNotGoBackEitherAfterANewProcessAndWithAnotherPriority() throws {
         let scenario = try SyncScenario(bulkLoadThreshold: 1)
         try scenario.start()
         func checkpoint(_ priority: Int32) -> SyncLine {
-            .cp(20, [.bucket("a", count: 100, priority: priority), .bucket("b", count: 100, priority: 1)])
+            .checkpoint(20, [.bucket("a", count: 100, priority: priority), .bucket("b", count: 100, priority: 1)])
         }
-        try scenario.receive(checkpoint(1), .ops("a", .put(10, "x", data: "10")), .part(1))
+        try scenario.receive(checkpoint(1), .ops("a", .put(10, "x", data: "10")), .done(1))
         #expect(try scenario.items == ["x|10"])
         scenario.restart()
         try scenario.start()
-        try scenario.receive(checkpoint(3), .ops("b", .put(9, "x", data: "9"), .put(20, "y", data: "20")), .part(1))
+        try scenario.receive(checkpoint(3), .ops("b", .put(9, "x", data: "9"), .put(20, "y", data: "20")), .done(1))
         #expect(try scenario.oplogIndexes.isEmpty)
         #expect(try scenario.items == ["x|10", "y|20"])
     }
@@ -152,8 +152,8 @@ import Testing
         }
     }
 
+    /// A partial completion does not go back behind what was published and is not stored any more.
     @Test(
-        "a partial completion does not go back behind what was published and is not stored any more",
         arguments: LostOperation.allCases,
         Delivery.allCases
     )
@@ -164,9 +164,9 @@ import Testing
             let all = BucketDescription.bucket("all", count: 100, priority: isBulkLoad ? 1 : 3)
             let rest = isBulkLoad ? [BucketDescription.bucket("rest", count: 100)] : []
             try scenario.receive(
-                .cp(20, [all] + rest),
+                .checkpoint(20, [all] + rest),
                 .ops("all", .put(10, "x", data: #"{"col":"10"}"#)),
-                isBulkLoad ? .part(1) : .done
+                isBulkLoad ? .done(1) : .done
             )
             func items() throws -> [String] {
                 try scenario.database.rows("SELECT id, col FROM items ORDER BY id")
@@ -179,12 +179,12 @@ import Testing
                 scenario.restart()
                 try scenario.start()
                 let buckets = lost == .bucketRemoved ? [new] : [new, .bucket("all", count: 100)]
-                try scenario.receive(.cp(30, buckets + rest))
+                try scenario.receive(.checkpoint(30, buckets + rest))
             }
             let older = ["x", "y"].enumerated().map { Operation.put(Int64($0) + 8, $1, data: #"{"col":"9"}"#) }
             try scenario.receive(
                 .data(.line("new", older + [.put(29, "z", data: #"{"col":"29"}"#)])),
-                .part(1)
+                .done(1)
             )
             #expect(try scenario.oplogIndexes.isEmpty == isBulkLoad)
             #expect(try items() == ["x|10", "y|9", "z|29"], "bulk load: \(isBulkLoad), restart: \(isRestarted)")
@@ -193,21 +193,21 @@ import Testing
         }
     }
 
-    @Test("nor does it when everything is to be published again", arguments: [true, false])
-    func olderVersionAfterAResync(_ isForgettingProgress: Bool) throws {
+    @Test(arguments: [true, false])
+    func norDoesItWhenEverythingIsToBePublishedAgain(_ isForgettingProgress: Bool) throws {
         for threshold in isForgettingProgress ? [Int64.max, 1] : [.max] {
             let scenario = try SyncScenario(bulkLoadThreshold: threshold)
             try scenario.start()
             let buckets = [BucketDescription.bucket("all", count: 100), .bucket("new", count: 100, priority: 1)]
-            try scenario.receive(.cp(20, buckets), .ops("all", .put(10, "x", data: #"{"col":"10"}"#)), .done)
+            try scenario.receive(.checkpoint(20, buckets), .ops("all", .put(10, "x", data: #"{"col":"10"}"#)), .done)
             try scenario.send(.stop)
             try scenario.write { try LocalData.triggerResync($0, forgettingProgress: isForgettingProgress) }
             scenario.restart()
             try scenario.start()
             try scenario.receive(
-                .cp(30, [.bucket("all", count: 200), .bucket("new", count: 200, priority: 1)]),
+                .checkpoint(30, [.bucket("all", count: 200), .bucket("new", count: 200, priority: 1)]),
                 .ops("new", .put(9, "x", data: #"{"col":"9"}"#), .put(29, "y", data: #"{"col":"29"}"#)),
-                .part(1)
+                .done(1)
             )
             #expect(try scenario.oplogIndexes.isEmpty == (threshold == 1))
             #expect(try scenario.items == [#"x|{"col":"10"}"#, #"y|{"col":"29"}"#])
@@ -218,23 +218,23 @@ import Testing
         }
     }
 
-    @Test("a partial completion shows what is newer than everything published", arguments: LostOperation.allCases)
-    func newerVersionThanALostOne(_ lost: LostOperation) throws {
+    @Test(arguments: LostOperation.allCases)
+    func partialCompletionShowsWhatIsNewerThanEverythingPublished(_ lost: LostOperation) throws {
         let scenario = try SyncScenario.started()
         let all = BucketDescription.bucket("all", priority: 3)
-        try scenario.receive(.cp(20, [all]), .ops("all", .put(10, "x", data: #"{"col":"10"}"#)), .done)
+        try scenario.receive(.checkpoint(20, [all]), .ops("all", .put(10, "x", data: #"{"col":"10"}"#)), .done)
         let new = BucketDescription.bucket("new", priority: 1)
         try scenario.send(
-            (lost.lines(new) + [.ops("new", .put(21, "x", data: #"{"col":"21"}"#)), .part(1)]).map { .line($0) }
+            (lost.lines(new) + [.ops("new", .put(21, "x", data: #"{"col":"21"}"#)), .done(1)]).map { .line($0) }
         )
         #expect(try scenario.items == [#"x|{"col":"21"}"#])
     }
 
-    @Test("a row that is removed from one bucket remains because of the other", arguments: Delivery.allCases)
-    func removedFromOneOfTwoBuckets(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func rowThatIsRemovedFromOneBucketRemainsBecauseOfTheOther(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
-            .cp(3, [.bucket("a"), .bucket("b")]),
+            .checkpoint(3, [.bucket("a"), .bucket("b")]),
             .ops("b", .put(1, "x", data: #"{"of":"b"}"#)),
             .ops("a", .put(2, "x", data: #"{"of":"a"}"#)),
             .done
@@ -247,63 +247,62 @@ import Testing
     /// Found by recorded random scenarios: the position after the first checkpoint was only in memory when the partial completion of
     /// the same transaction looked for what to publish.
     @Test(
-        "a partial completion does not go back to what an earlier checkpoint of its transaction has published",
         arguments: Delivery.allCases
     )
     func partialCompletionAfterCompleteOne(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let buckets: [BucketDescription] = [.bucket("hi", priority: 0), .bucket("lo", priority: 3)]
         try scenario.receive(
-            .cp(2, buckets),
+            .checkpoint(2, buckets),
             .ops("hi", .put(1, "x", data: #"{"of":"hi"}"#)),
             .ops("lo", .put(2, "x", data: #"{"of":"lo"}"#)),
             .done,
             .ops("hi", .put(3, "y")),
-            .part(0)
+            .done(0)
         )
         #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}"])
-        try scenario.receive(.done, .ops("hi", .put(4, "z")), .part(0))
+        try scenario.receive(.done, .ops("hi", .put(4, "z")), .done(0))
         #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}", "z|{}"])
         try scenario.receive(.done)
         #expect(try scenario.items == [#"x|{"of":"lo"}"#, "y|{}", "z|{}"])
     }
 
+    /// Data of a bucket that no checkpoint names counts as published with the next complete one.
     @Test(
-        "data of a bucket that no checkpoint names counts as published with the next complete one",
         arguments: Delivery.allCases
     )
     func untrackedBucketIsPublishedOnce(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         try scenario.receive(
             .ops("early", .put(1, "x", data: #"{"of":"early"}"#)),
-            .cp(2, [.bucket("a", priority: 3)]),
+            .checkpoint(2, [.bucket("a", priority: 3)]),
             .ops("a", .put(2, "x", data: #"{"of":"a"}"#)),
             .done
         )
         #expect(try scenario.items == [#"x|{"of":"a"}"#])
         let stored = try scenario.database.rows("SELECT name, last_applied_op = last_op FROM ps_buckets ORDER BY name")
         #expect(stored == ["a|1", "early|1"])
-        try scenario.receive(.cp(3, [.bucket("early", priority: 1), .bucket("a", priority: 3)]), .part(1))
+        try scenario.receive(.checkpoint(3, [.bucket("early", priority: 1), .bucket("a", priority: 3)]), .done(1))
         #expect(try scenario.items == [#"x|{"of":"a"}"#])
         try scenario.receive(.done)
         #expect(try scenario.items == [#"x|{"of":"a"}"#])
     }
 
-    @Test("a new operation does not hide an applied one with a higher op id in another bucket")
-    func appliedOperationWins() throws {
+    @Test
+    func newOperationDoesNotHideAnAppliedOneWithAHigherOpIdInAnotherBucket() throws {
         let scenario = try SyncScenario.started()
-        try scenario.receive(.cp(10, [.bucket("a")]), .ops("a", .put(10, "x", data: "10")), .done)
+        try scenario.receive(.checkpoint(10, [.bucket("a")]), .ops("a", .put(10, "x", data: "10")), .done)
         // As after subscribing to another stream: its bucket comes with older operations.
         try scenario.receive(.diff(10, [.bucket("b")]), .ops("b", .put(5, "x", data: "5")), .done)
         #expect(try scenario.items == ["x|10"])
     }
 
-    @Test("deletions wait for the complete checkpoint", arguments: Delivery.allCases)
-    func deletionsWait(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func deletionsWaitForTheCompleteCheckpoint(_ delivery: Delivery) throws {
         let scenario = try SyncScenario.started(delivery)
         let bucket = BucketDescription.bucket("a", priority: 1)
-        try scenario.receive(.cp(1, [bucket]), .ops("a", .put(1, "x")), .done)
-        try scenario.receive(.diff(2, [bucket]), .ops("a", .remove(2, "x")), .part(1))
+        try scenario.receive(.checkpoint(1, [bucket]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.diff(2, [bucket]), .ops("a", .remove(2, "x")), .done(1))
         #expect(try scenario.itemIDs == ["x"])
         try scenario.receive(.done)
         #expect(try scenario.itemIDs.isEmpty)

@@ -24,8 +24,8 @@ import Testing
         var downloaded: Int64 { min(total, countSinceLast) }
     }
 
-    @Test("random compactions", arguments: (1...120 as ClosedRange<UInt64>).one(in: 3), [Delivery.oneByOne, .bson])
-    func compactions(_ seed: UInt64, _ delivery: Delivery) throws {
+    @Test(arguments: (1...120 as ClosedRange<UInt64>).one(in: 3), [Delivery.oneByOne, .bson])
+    func randomCompactions(_ seed: UInt64, _ delivery: Delivery) throws {
         var random = SeededGenerator(seed: seed)
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
@@ -67,7 +67,7 @@ import Testing
             let descriptions = buckets.map { bucket in
                 BucketDescription.bucket(bucket.name, count: bucket.count, priority: bucket.priority, .defaultStream(0))
             }
-            try scenario.receive(.cp(opID + 1_000, descriptions, streams: [Self.stream]))
+            try scenario.receive(.checkpoint(opID + 1_000, descriptions, streams: [Self.stream]))
             for index in buckets.indices
             where buckets[index].count < buckets[index].countAtLast + buckets[index].countSinceLast {
                 (buckets[index].countAtLast, buckets[index].countSinceLast) = (0, 0)

@@ -23,10 +23,10 @@ import Testing
         scenario.status.progress.map { "\($0.overall.downloaded)/\($0.overall.total)" }
     }
 
-    @Test("progress counts from one complete checkpoint to the next")
-    func fromCheckpointToCheckpoint() throws {
+    @Test
+    func progressCountsFromOneCompleteCheckpointToTheNext() throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 10)]))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10)]))
         #expect(overall(scenario) == "0/10")
         try scenario.receive(moves("a", 10))
         #expect(overall(scenario) == "10/10")
@@ -41,35 +41,34 @@ import Testing
     }
 
     @Test(
-        "progress after a restart",
         arguments: [(10, "5/10", 5), (12, "5/12", 5), (5, "5/5", 5), (4, "0/4", 0)]
     )
-    func afterRestart(_ count: Int64, _ expected: String, _ stored: Int64) throws {
+    func progressAfterARestart(_ count: Int64, _ expected: String, _ stored: Int64) throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 10)]), moves("a", 5))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10)]), moves("a", 5))
         scenario.restart()
         try scenario.start()
         #expect(overall(scenario) == nil)
-        try scenario.receive(.cp(10, [.bucket("a", count: count)]))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: count)]))
         #expect(overall(scenario) == expected)
         #expect(try scenario.bucket("count_since_last") == stored)
     }
 
-    @Test("a bucket that holds no more than at the last complete checkpoint has not shrunk")
-    func asManyAsAtTheLastCheckpoint() throws {
+    @Test
+    func bucketThatHoldsNoMoreThanAtTheLastCompleteCheckpointHasNotShrunk() throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
-        try scenario.receive(.cp(10, [.bucket("a", count: 10), .bucket("b", count: 1)]))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10), .bucket("b", count: 1)]))
         #expect(overall(scenario) == "0/1")
         #expect(try scenario.bucket("count_at_last") == 10)
     }
 
-    @Test("a bucket that has shrunk starts again, and no other", arguments: Delivery.allCases)
-    func onlyTheBucketThatHasShrunk(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func bucketThatHasShrunkStartsAgainAndNoOther(_ delivery: Delivery) throws {
         let scenario = try SyncScenario(delivery: delivery)
         try scenario.start()
         let large = BucketDescription.bucket("a", count: 14_800)
-        try scenario.receive(.cp(10, [large, .bucket("b", count: 10)]), moves("a", 1), moves("b", 10), .done)
+        try scenario.receive(.checkpoint(10, [large, .bucket("b", count: 10)]), moves("a", 1), moves("b", 10), .done)
         // Compacted, with two new operations.
         try scenario.receive(.diff(12, [.bucket("a", count: 14_802), .bucket("b", count: 4)]))
         #expect(overall(scenario) == "0/6")
@@ -80,11 +79,11 @@ import Testing
         #expect(overall(scenario) == "2/2")
     }
 
-    @Test("a bucket that is sent anew starts again, and no other")
-    func cleared() throws {
+    @Test
+    func bucketThatIsSentAnewStartsAgainAndNoOther() throws {
         let scenario = try started()
         let buckets = [BucketDescription.bucket("a", count: 5), .bucket("b", count: 5)]
-        try scenario.receive(.cp(10, buckets), moves("a", 5), moves("b", 5), .done)
+        try scenario.receive(.checkpoint(10, buckets), moves("a", 5), moves("b", 5), .done)
         try scenario.receive(.diff(16, [.bucket("a", count: 8), .bucket("b", count: 6)]), moves("b", 1, from: 11))
         #expect(overall(scenario) == "1/4")
         try scenario.receive(.ops("a", .clear(12), .move(13)))
@@ -94,39 +93,46 @@ import Testing
         #expect(scenario.status.streams?.isEmpty == true)
     }
 
-    @Test("more operations than were announced do not count")
-    func moreThanAnnounced() throws {
+    @Test
+    func moreOperationsThanWereAnnouncedDoNotCount() throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]), moves("a", 3))
+        try scenario.receive(
+            .checkpoint(10, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]),
+            moves("a", 3)
+        )
         #expect(overall(scenario) == "2/4")
         #expect(scenario.status.progress?.untilPriority(Priority(1)) == OperationCounts(total: 2, downloaded: 2))
     }
 
-    @Test("progress counts from a complete checkpoint for which there was nothing to download")
-    func fromACompactedBucket() throws {
+    @Test
+    func progressCountsFromACompleteCheckpointForWhichThereWasNothingToDownload() throws {
         let scenario = try started()
-        try scenario.receive(.cp(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
-        try scenario.receive(.cp(10, [.bucket("a", count: 4)]))
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 10)]), moves("a", 10), .done)
+        try scenario.receive(.checkpoint(10, [.bucket("a", count: 4)]))
         #expect(overall(scenario) == "0/4")
         try scenario.receive(.done, .diff(12, [.bucket("a", count: 6)]))
         #expect(overall(scenario) == "0/2")
     }
 
-    @Test("progress by priority")
-    func byPriority() throws {
+    @Test
+    func progressByPriority() throws {
         let scenario = try started()
         func expect(_ highest: String, _ overall: String, _ location: SourceLocation = #_sourceLocation) throws {
             let progress = try #require(scenario.status.progress)
             let counts = [progress.untilPriority(.highest), progress.overall]
             #expect(counts.map { "\($0.downloaded)/\($0.total)" } == [highest, overall], sourceLocation: location)
         }
-        try scenario.receive(.cp(10, [.bucket("a", count: 5, priority: 0), .bucket("b", count: 5, priority: 2)]))
+        try scenario.receive(
+            .checkpoint(10, [.bucket("a", count: 5, priority: 0), .bucket("b", count: 5, priority: 2)])
+        )
         try expect("0/5", "0/10")
         try scenario.receive(moves("a", 5))
         try expect("5/5", "5/10")
         try scenario.receive(moves("b", 2))
         try expect("5/5", "7/10")
-        try scenario.receive(.cp(14, [.bucket("a", count: 8, priority: 0), .bucket("b", count: 6, priority: 2)]))
+        try scenario.receive(
+            .checkpoint(14, [.bucket("a", count: 8, priority: 0), .bucket("b", count: 6, priority: 2)])
+        )
         try expect("5/8", "7/14")
         try scenario.receive(moves("a", 3, from: 6))
         try expect("8/8", "10/14")
@@ -134,28 +140,31 @@ import Testing
         try expect("8/8", "14/14")
     }
 
-    @Test("a partial completion does not change the numbers")
-    func partialCompletion() throws {
+    @Test
+    func partialCompletionDoesNotChangeTheNumbers() throws {
         let scenario = try started()
-        try scenario.receive(.cp(4, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]), moves("a", 2))
+        try scenario.receive(
+            .checkpoint(4, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 2)]),
+            moves("a", 2)
+        )
         let before = scenario.status.progress
-        try scenario.receive(.part(1))
+        try scenario.receive(.done(1))
         #expect(scenario.status.progress == before)
         #expect(overall(scenario) == "2/4")
     }
 
-    @Test("a bucket without count")
-    func withoutCount() throws {
+    @Test
+    func bucketWithoutCount() throws {
         let scenario = try started()
-        try scenario.receive(.cp(4, [.bucket("a")]), moves("a", 2))
+        try scenario.receive(.checkpoint(4, [.bucket("a")]), moves("a", 2))
         #expect(scenario.status.progress?.overall.total == 0)
         #expect(scenario.status.progress?.overall.fraction == 0)
         try scenario.receive(.done)
         #expect(try scenario.bucket("count_since_last") == 2)
     }
 
-    @Test("the entry that answers for a priority")
-    func entryCoveringPriority() throws {
+    @Test
+    func entryThatAnswersForAPriority() throws {
         func status(_ priorities: Priority...) -> DownloadStatus {
             DownloadStatus(
                 priorities: priorities.map { .init(priority: $0, lastSyncedAt: SyncInstant(microseconds: 1)) },
@@ -174,8 +183,8 @@ import Testing
         #expect(status(two, .complete).hasSynced == true)
     }
 
-    @Test("connecting, connected, neither")
-    func connectionStates() throws {
+    @Test
+    func connectingConnectedNeither() throws {
         let scenario = try SyncScenario()
         let statuses =
             try scenario.send(.start(SyncStart())).statuses + scenario.send(.streamOpened).statuses
@@ -184,39 +193,41 @@ import Testing
         #expect(statuses.map(\.isConnected) == [false, true, false])
     }
 
-    @Test("a start never shows an empty offline state")
-    func startKeepsOfflineState() throws {
+    @Test
+    func startNeverShowsAnEmptyOfflineState() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, []), .done)
+        try scenario.receive(.checkpoint(1, []), .done)
         scenario.restart()
         let statuses = try scenario.send(.start(SyncStart())).statuses
         #expect(statuses.map(\.hasSynced) == [true])
     }
 
-    @Test("what changes nothing is not published")
-    func unchangedStatus() throws {
+    @Test
+    func whatChangesNothingIsNotPublished() throws {
         let scenario = try started()
         #expect(try scenario.receive(.tokenExpires(in: 4000)).kinds.isEmpty)
         #expect(try scenario.send(.streamOpened).isEmpty)
-        try scenario.receive(.cp(1, [.bucket("a", count: 1)]))
-        #expect(try scenario.receive(.cp(1, [.bucket("a", count: 1)])).kinds.isEmpty)
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: 1)]))
+        #expect(try scenario.receive(.checkpoint(1, [.bucket("a", count: 1)])).kinds.isEmpty)
     }
 
-    @Test("the numbers of a hostile service saturate")
-    func hostileCounts() throws {
+    @Test
+    func numbersOfAHostileServiceSaturate() throws {
         let scenario = try started()
-        try scenario.receive(.cp(1, [.bucket("a", count: .max), .bucket("b", count: .max), .bucket("c", count: .min)]))
+        try scenario.receive(
+            .checkpoint(1, [.bucket("a", count: .max), .bucket("b", count: .max), .bucket("c", count: .min)])
+        )
         #expect(scenario.status.progress != nil)
-        try scenario.receive(.cp(1, [.bucket("a", count: .max), .bucket("b", count: .max)]), moves("a", 1))
+        try scenario.receive(.checkpoint(1, [.bucket("a", count: .max), .bucket("b", count: .max)]), moves("a", 1))
         #expect(overall(scenario) == "1/\(Int64.max)")
     }
 
-    @Test("lines that share a transaction publish progress before each other change")
-    func batchedProgress() throws {
+    @Test
+    func linesThatShareATransactionPublishProgressBeforeEachOtherChange() throws {
         let scenario = try SyncScenario(delivery: .batched)
         try scenario.start()
         let actions = try scenario.receive(
-            .cp(4, [.bucket("a", count: 4)]),
+            .checkpoint(4, [.bucket("a", count: 4)]),
             moves("a", 1),
             moves("a", 1, from: 2),
             moves("a", 2, from: 3),

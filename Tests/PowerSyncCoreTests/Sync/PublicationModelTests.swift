@@ -14,8 +14,8 @@ import Testing
 /// - A complete checkpoint that is applied shows exactly what the service has.
 /// - How lines are divided into transactions changes nothing, nor does the way in which operations are found.
 @Suite struct PublicationModelTests {
-    @Test("random histories", arguments: (1...240 as ClosedRange<UInt64>).one(in: 8))
-    func histories(_ seed: UInt64) throws {
+    @Test(arguments: (1...240 as ClosedRange<UInt64>).one(in: 8))
+    func randomHistories(_ seed: UInt64) throws {
         var history = ModelHistory(seed: seed)
         let client = try ModelClient(.oneByOne, bulkLoadThreshold: .max)
         for _ in 0..<12 {
@@ -182,11 +182,11 @@ private struct ModelHistory {
                     lines.append(.data(.line(bucket.name, Array(part))))
                 }
             }
-            if selected.contains(where: { $0.priority > priority }) { lines.append(.part(priority)) }
+            if selected.contains(where: { $0.priority > priority }) { lines.append(.done(priority)) }
         }
         lines.append(.done)
         if isInterrupted { lines.removeLast(1 + random.number(below: lines.count)) }
-        return [.cp(opID, descriptions, writeCheckpoint: writeCheckpoint)] + lines
+        return [.checkpoint(opID, descriptions, writeCheckpoint: writeCheckpoint)] + lines
     }
 }
 
@@ -262,9 +262,9 @@ private final class ModelClient {
         case .upload(let writeCheckpoint):
             try scenario.write { db in
                 try UploadQueue.complete(
+                    db,
                     through: UploadQueue.sequence(db) ?? 0,
-                    writeCheckpoint: WriteCheckpoint(writeCheckpoint),
-                    db
+                    writeCheckpoint: WriteCheckpoint(writeCheckpoint)
                 )
             }
             return try scenario.send(.uploadCompleted)

@@ -48,13 +48,13 @@ import Testing
 
     /// The lines of a connection, between which subscriptions change.
     private func lines(_ kind: Kind, _ ending: Ending, _ number: Int64) -> [SyncLine] {
-        var lines: [SyncLine] = [.cp(number, kind.buckets, streams: kind.streams)]
+        var lines: [SyncLine] = [.checkpoint(number, kind.buckets, streams: kind.streams)]
         if kind != .unknownStream { lines.append(.ops("a", .put(number, "x"))) }
-        if ending != .complete { lines.append(.part(1)) }
+        if ending != .complete { lines.append(.done(1)) }
         return ending == .partial ? lines : lines + [.done]
     }
 
-    @Test("subscribing again", arguments: Kind.allCases, Ending.allCases)
+    @Test(arguments: Kind.allCases, Ending.allCases)
     func subscribingAgain(_ kind: Kind, _ ending: Ending) throws {
         let last = lines(kind, ending, 1).count
         for news in News.allCases {
@@ -88,7 +88,7 @@ import Testing
         let first = lines(kind, ending, 1)
         for point in 0...first.count {
             if points[0] == point {
-                try scenario.write { try StreamSubscriptions.unsubscribeAll(kind.key, $0) }
+                try scenario.write { try StreamSubscriptions.unsubscribeAll($0, kind.key) }
                 if news == .eventAfterEach { try tell() }
             }
             if points[1] == point {
@@ -117,8 +117,8 @@ import Testing
         guard ending == .heldBack, kind != .unknownStream else { return }
         // What was held back counts for the subscription, too.
         try scenario.write { db in
-            try UploadQueue.complete(through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil, db)
-            try KeyValueStore.remove(.targetWriteCheckpoint, db)
+            try UploadQueue.complete(db, through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil)
+            try KeyValueStore.remove(db, .targetWriteCheckpoint)
         }
         try scenario.send(.uploadCompleted)
         #expect(scenario.status.streams?.first { $0.key == kind.key }?.lastSyncedAt == scenario.now, "\(context)")

@@ -64,7 +64,7 @@ import Testing
         #expect(try scenario.send(.subscriptionsChanged(live: [key(1)])).isEmpty)
         #expect(try scenario.send(.subscriptionsChanged(live: [])).isEmpty)
         // The service means the positions of the request.
-        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: [stream]), .part(3))
+        try scenario.receive(.checkpoint(1, [.bucket("a", .subscription(0))], streams: [stream]), .done(3))
         #expect(scenario.status.streams?.map { $0.lastSyncedAt != nil } == [false, false, true])
     }
 
@@ -75,7 +75,7 @@ import Testing
         #expect(pages(request) == [7] + (202...1_200).reversed())
         let others = Set(1...201).subtracting([7])
         #expect(leftOut(scenario) == others)
-        try scenario.receive(.cp(1, [], streams: [stream]), .done)
+        try scenario.receive(.checkpoint(1, [], streams: [stream]), .done)
         #expect(leftOut(scenario) == others)
         #expect(
             try scenario.database.integer("SELECT count(*) FROM ps_stream_subscriptions WHERE ttl = 86400") == 1_200
@@ -99,7 +99,7 @@ import Testing
         let scenario = try SyncScenario()
         try visit(1..<1_003, scenario)
         #expect(try pages(scenario.start()).count == 1_000)
-        try scenario.write { try StreamSubscriptions.unsubscribeAll(key(1_002), $0) }
+        try scenario.write { try StreamSubscriptions.unsubscribeAll($0, key(1_002)) }
         #expect(try scenario.send(.subscriptionsChanged(live: [])).last == .closeStream(hideDisconnect: true))
         #expect(try pages(scenario.start()).suffix(2) == [3, 2])
         #expect(leftOut(scenario) == [1])
@@ -128,7 +128,7 @@ import Testing
                 BucketDescription.bucket("\($0)" + String(repeating: "\(page)", count: 40_000), .subscription(page))
             }
         }
-        try scenario.receive(.cp(20, buckets, streams: [stream]))
+        try scenario.receive(.checkpoint(20, buckets, streams: [stream]))
         for (index, bucket) in buckets.enumerated() {
             try scenario.receive(.ops(bucket.name.rawValue, .put(Int64(index + 1), "row \(index)")))
         }
@@ -143,7 +143,7 @@ import Testing
         let count = pages(request).count
         #expect(count < 10)
         // Their buckets are gone then, and that is no reason to ask for them again at once.
-        try scenario.receive(.cp(21, [], streams: [stream]), .done)
+        try scenario.receive(.checkpoint(21, [], streams: [stream]), .done)
         #expect(try scenario.send(.subscriptionsChanged(live: [live[0]])).isEmpty)
         #expect(try pages(scenario.start(live: [live[0]])).count == count)
         scenario.now = scenario.now.adding(seconds: 3_600)
@@ -172,7 +172,7 @@ import Testing
         try scenario.start()
         #expect(scenario.refuseSubscriptions() != nil)
         #expect(try pages(scenario.start()) == (51...100).reversed())
-        try scenario.receive(.cp(1, [], streams: [stream]), .done)
+        try scenario.receive(.checkpoint(1, [], streams: [stream]), .done)
         #expect(leftOut(scenario) == Set(1...50))
         // Held: in the place of the oldest of the others.
         #expect(try scenario.send(.subscriptionsChanged(live: [key(1)])).last == .closeStream(hideDisconnect: true))
@@ -200,13 +200,13 @@ import Testing
         try visit(1..<3, scenario)
         try scenario.start()
         let buckets = [BucketDescription.bucket("b2", .subscription(0)), .bucket("b1", .subscription(1))]
-        try scenario.receive(.cp(1, buckets, streams: [stream]), .done)
+        try scenario.receive(.checkpoint(1, buckets, streams: [stream]), .done)
         #expect(scenario.status.streams?.map { $0.lastSyncedAt != nil } == [true, true])
         #expect(scenario.refuseSubscriptions() != nil)
         try scenario.start()
         // Its data is there until the next checkpoint.
         #expect(scenario.status.streams?.map { $0.lastSyncedAt != nil } == [true, true])
-        try scenario.receive(.cp(2, [.bucket("b2", .subscription(0))], streams: [stream]), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("b2", .subscription(0))], streams: [stream]), .done)
         #expect(scenario.status.streams?.map { $0.lastSyncedAt != nil } == [false, true])
         #expect(
             try scenario.database.rows("SELECT last_synced_at IS NULL FROM ps_stream_subscriptions ORDER BY id")
@@ -231,7 +231,7 @@ import Testing
         try visit(1..<4, scenario)
         try scenario.start(live: [key(3)])
         let buckets = [BucketDescription.bucket("b3", .subscription(0)), .bucket("b2", .subscription(1))]
-        let actions = try scenario.receive(.cp(1, buckets, streams: [refusing(2)]), .done)
+        let actions = try scenario.receive(.checkpoint(1, buckets, streams: [refusing(2)]), .done)
         #expect(leftOut(scenario) == [1])
         #expect(scenario.status.streams?.map { $0.lastSyncedAt != nil } == [false, true, true])
         let warnings = actions.compactMap(\.warning)
@@ -243,7 +243,7 @@ import Testing
         #expect(leftOut(scenario) == [1])
         // There is room now.
         let all = [1, 0, 2].map { BucketDescription.bucket("b\($0)", .subscription($0)) }
-        try scenario.receive(.cp(3, all, streams: [stream]), .done)
+        try scenario.receive(.checkpoint(3, all, streams: [stream]), .done)
         #expect(leftOut(scenario).isEmpty)
         #expect(scenario.status.streams?.allSatisfy { $0.lastSyncedAt != nil } == true)
     }
@@ -252,12 +252,12 @@ import Testing
         let scenario = try SyncScenario()
         try visit(1..<4, scenario)
         try scenario.start(live: [key(3)])
-        try scenario.receive(.cp(1, [], streams: [refusing(2)]), .done)
+        try scenario.receive(.checkpoint(1, [], streams: [refusing(2)]), .done)
         let held = [key(1), key(3)]
         #expect(try scenario.send(.subscriptionsChanged(live: held)).last == .closeStream(hideDisconnect: true))
         #expect(try pages(scenario.start(live: held)) == [1, 3, 2])
         // All that is held stands in front: another order would change nothing.
-        try scenario.receive(.cp(2, [], streams: [refusing(1, 2)]), .done)
+        try scenario.receive(.checkpoint(2, [], streams: [refusing(1, 2)]), .done)
         #expect(try scenario.send(.subscriptionsChanged(live: held)).isEmpty)
         #expect(try scenario.receive(.tokenExpires(in: 4_000)).kinds.isEmpty)
     }
@@ -269,8 +269,8 @@ import Testing
         func steps(_ page: Int) throws -> Int {
             try scenario.database.queue.write { db in
                 try db.countingSteps {
-                    try StreamSubscriptions.subscribe(key(page), now: scenario.now, db)
-                    #expect(try StreamSubscriptions.status(of: key(page), db)?.key == key(page))
+                    try StreamSubscriptions.subscribe(db, key(page), now: scenario.now)
+                    #expect(try StreamSubscriptions.status(db, of: key(page))?.key == key(page))
                 }
             }
         }

@@ -22,12 +22,12 @@ import Testing
         try scenario.database.integer("SELECT expires_at FROM ps_stream_subscriptions")
     }
 
-    @Test("a default stream appears with the checkpoint and is synced with its buckets")
-    func defaultStreamAppears() throws {
+    @Test
+    func defaultStreamAppearsWithTheCheckpointAndIsSyncedWithItsBuckets() throws {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(
-            .cp(1, [.bucket("a", count: 1, priority: 1, .defaultStream(0))], streams: [defaultStream])
+            .checkpoint(1, [.bucket("a", count: 1, priority: 1, .defaultStream(0))], streams: [defaultStream])
         )
         var expected = StreamStatus(
             key: key,
@@ -38,69 +38,69 @@ import Testing
         )
         #expect(scenario.status.streams == [expected])
         #expect(try rows(scenario) == ["s|null|1|1|"])
-        try scenario.receive(.part(1))
+        try scenario.receive(.done(1))
         expected.lastSyncedAt = scenario.now
         #expect(scenario.status.streams == [expected])
         let stored = try scenario.database.integer("SELECT last_synced_at FROM ps_stream_subscriptions")
         #expect(stored == scenario.now.rawValue)
     }
 
-    @Test("a default stream that is no longer listed disappears")
-    func unlistedDefaultStream() throws {
+    @Test
+    func defaultStreamThatIsNoLongerListedDisappears() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [], streams: [defaultStream]))
-        try scenario.receive(.cp(1, [], streams: [StreamDescription(name: "s2", isDefault: true)]))
+        try scenario.receive(.checkpoint(1, [], streams: [defaultStream]))
+        try scenario.receive(.checkpoint(1, [], streams: [StreamDescription(name: "s2", isDefault: true)]))
         #expect(try rows(scenario) == ["s2|null|1|1|"])
         // A diff does not change the list.
         try scenario.receive(.diff(2))
         #expect(try rows(scenario) == ["s2|null|1|1|"])
     }
 
-    @Test("subscribing to a default stream")
-    func subscribeToDefaultStream() throws {
+    @Test
+    func subscribingToADefaultStream() throws {
         let scenario = try SyncScenario()
         try scenario.start()
-        try scenario.receive(.cp(1, [], streams: [defaultStream]))
+        try scenario.receive(.checkpoint(1, [], streams: [defaultStream]))
         try scenario.subscribe(key, timeToLive: 60)
         #expect(try rows(scenario) == ["s|null|1|1|60"])
-        try scenario.receive(.cp(1, []))
+        try scenario.receive(.checkpoint(1, []))
         #expect(try rows(scenario) == ["s|null|0|0|60"])
         #expect(scenario.status.streams?[0].isActive == false)
         #expect(scenario.status.streams?[0].hasExplicitSubscription == true)
     }
 
     /// The event waits while the engine handles lines.
-    @Test("what a subscription was when it was stored does not take the place of what it has become")
-    func storedBeforeACheckpoint() throws {
+    @Test
+    func whatASubscriptionWasWhenItWasStoredDoesNotTakeThePlaceOfWhatItHasBecome() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key, timeToLive: 60)
         try scenario.start()
         let streams = [StreamDescription(name: "s", isDefault: false)]
-        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: streams))
-        let stored = try #require(try scenario.database.queue.read { try StreamSubscriptions.status(of: key, $0) })
+        try scenario.receive(.checkpoint(1, [.bucket("a", .subscription(0))], streams: streams))
+        let stored = try #require(try scenario.database.queue.read { try StreamSubscriptions.status($0, of: key) })
         try scenario.receive(.done)
         #expect(scenario.status.streams?.first?.lastSyncedAt == scenario.now)
         _ = try scenario.send(.subscriptionStored(stored))
         #expect(scenario.status.streams?.first?.lastSyncedAt == scenario.now)
     }
 
-    @Test("unsubscribing")
-    func unsubscribeAll() throws {
+    @Test
+    func unsubscribing() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
         #expect(try scenario.start().streams.subscriptions.map(\.stream) == ["s"])
-        try scenario.receive(.cp(1, [], streams: [optionalStream]))
-        try scenario.write { try StreamSubscriptions.unsubscribeAll(key, $0) }
+        try scenario.receive(.checkpoint(1, [], streams: [optionalStream]))
+        try scenario.write { try StreamSubscriptions.unsubscribeAll($0, key) }
         #expect(try scenario.send(.subscriptionsChanged(live: [])).last == .closeStream(hideDisconnect: true))
         #expect(try rows(scenario) == ["s|null|1|0|"])
         #expect(try scenario.start().streams.subscriptions.isEmpty)
-        try scenario.receive(.cp(1, []))
+        try scenario.receive(.checkpoint(1, []))
         #expect(try rows(scenario).isEmpty)
     }
 
-    @Test("an expired subscription lives on only with a handle", arguments: [false, true])
-    func expiry(hasHandle: Bool) throws {
+    @Test(arguments: [false, true])
+    func expiredSubscriptionLivesOnOnlyWithAHandle(hasHandle: Bool) throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key, timeToLive: 3600)
         scenario.now = scenario.now.adding(seconds: 7200)
@@ -109,8 +109,8 @@ import Testing
         #expect(try expiry(scenario) == (hasHandle ? scenario.now.adding(seconds: 3600).rawValue : nil))
     }
 
-    @Test("keepalives renew, stopping does not")
-    func keepaliveRenews() throws {
+    @Test
+    func keepalivesRenewStoppingDoesNot() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key, timeToLive: 3600)
         try scenario.start(live: [key])
@@ -128,8 +128,8 @@ import Testing
         #expect(try expiry(scenario) == last)
     }
 
-    @Test("a new subscription or priority restarts the iteration")
-    func newSubscriptionRestarts() throws {
+    @Test
+    func newSubscriptionOrPriorityRestartsTheIteration() throws {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.subscribe(key)
@@ -150,8 +150,8 @@ import Testing
         #expect(try scenario.send(.subscriptionsChanged(live: [key])).isEmpty)
     }
 
-    @Test("after the last handle, a subscription ends with its lifetime", arguments: [false, true])
-    func lastHandleReleased(isKeepaliveALine: Bool) throws {
+    @Test(arguments: [false, true])
+    func afterTheLastHandleASubscriptionEndsWithItsLifetime(isKeepaliveALine: Bool) throws {
         let keepalive = isKeepaliveALine ? SyncEvent.line(.tokenExpires(in: 4000)) : .keepaliveAnswered
         let scenario = try SyncScenario()
         try scenario.subscribe(key, timeToLive: 60)
@@ -163,8 +163,8 @@ import Testing
         #expect(try scenario.send(keepalive).last == .closeStream(hideDisconnect: true))
     }
 
-    @Test("the order of parameters does not matter")
-    func parameterOrder() throws {
+    @Test
+    func orderOfParametersDoesNotMatter() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(StreamKey(name: "s", parameters: ["b": 1, "a": ["y": "/", "x": 2]]))
         try scenario.subscribe(StreamKey(name: "s", parameters: ["a": ["x": 2, "y": "/"], "b": 1]))
@@ -176,13 +176,13 @@ import Testing
         #expect(request.streams.subscriptions[0].parameters?["b"] == 1)
     }
 
-    @Test("a stream is synced when all its buckets are", arguments: [[1, 3], [3, 1]] as [[Int32]])
-    func streamWithTwoPriorities(_ priorities: [Int32]) throws {
+    @Test(arguments: [[1, 3], [3, 1]] as [[Int32]])
+    func streamIsSyncedWhenAllItsBucketsAre(_ priorities: [Int32]) throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
         try scenario.start()
         let buckets = priorities.map { BucketDescription.bucket("b\($0)", priority: $0, .subscription(0)) }
-        try scenario.receive(.cp(2, buckets, streams: [optionalStream]), .part(1))
+        try scenario.receive(.checkpoint(2, buckets, streams: [optionalStream]), .done(1))
         #expect(scenario.status.streams?[0].priority == Priority(3))
         #expect(scenario.status.streams?[0].lastSyncedAt == nil)
         #expect(scenario.status.streams?[0].progress == OperationCounts())
@@ -191,20 +191,20 @@ import Testing
         #expect(scenario.status.streams?[0].progress == nil)
     }
 
-    @Test("a subscription without buckets is synced by a complete checkpoint")
-    func subscriptionWithoutBuckets() throws {
+    @Test
+    func subscriptionWithoutBucketsIsSyncedByACompleteCheckpoint() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a", priority: 1)], streams: [optionalStream]), .part(1))
+        try scenario.receive(.checkpoint(1, [.bucket("a", priority: 1)], streams: [optionalStream]), .done(1))
         #expect(scenario.status.streams?[0].lastSyncedAt == nil)
         try scenario.receive(.done)
         #expect(scenario.status.streams?[0].lastSyncedAt == scenario.now)
         #expect(scenario.status.streams?[0].priority == nil)
     }
 
-    @Test("errors of streams are logged")
-    func streamErrors() throws {
+    @Test
+    func errorsOfStreamsAreLogged() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(StreamKey(name: "s", parameters: ["list": 5]))
         try scenario.start()
@@ -223,14 +223,14 @@ import Testing
                 errors: [StreamError(subject: .defaultSubscription, message: "broken")]
             ),
         ]
-        let warnings = try scenario.receive(.cp(1, [], streams: streams)).messages(.warning)
+        let warnings = try scenario.receive(.checkpoint(1, [], streams: streams)).messages(.warning)
         #expect(warnings.count == 2)
         #expect(warnings[0].contains(#"s {"list":5}"#) && warnings[0].contains("not an array"))
         #expect(warnings[1].contains("stream d") && warnings[1].contains("broken"))
     }
 
-    @Test("an offline subscription is listed and not active")
-    func offlineSubscription() throws {
+    @Test
+    func offlineSubscriptionIsListedAndNotActive() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key, timeToLive: 60)
         let status = try scenario.write { try DownloadStatus.offline($0) }
@@ -245,22 +245,22 @@ import Testing
         )
     }
 
-    @Test("default streams can be declined")
-    func withoutDefaultStreams() throws {
+    @Test
+    func defaultStreamsCanBeDeclined() throws {
         let scenario = try SyncScenario()
         #expect(try scenario.start(includeDefaultStreams: false).streams.includeDefaults == false)
     }
 
-    @Test("clearing removes all subscriptions")
-    func clearing() throws {
+    @Test
+    func clearingRemovesAllSubscriptions() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
         try scenario.write { try LocalData.clear($0, []) }
         #expect(try scenario.write { try DownloadStatus.offline($0) }.streams == [])
     }
 
-    @Test("a lifetime of 0 lasts as long as there are handles")
-    func lifetimeOfZero() throws {
+    @Test
+    func lifetimeOf0LastsAsLongAsThereAreHandles() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key, timeToLive: 0)
         scenario.now = scenario.now.adding(seconds: 1)
@@ -275,8 +275,8 @@ import Testing
         #expect(try rows(scenario).isEmpty)
     }
 
-    @Test("lifetimes are limited to 100 years")
-    func infiniteLifetime() throws {
+    @Test
+    func lifetimesAreLimitedTo100Years() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key, timeToLive: .max)
         #expect(try rows(scenario) == ["s|null|0|0|\(StreamSubscriptions.maximumTimeToLive)"])
@@ -288,12 +288,12 @@ import Testing
         #expect(try expiry(scenario) == scenario.now.adding(seconds: StreamSubscriptions.maximumTimeToLive).rawValue)
     }
 
-    @Test("what is known of a stream after a restart")
-    func streamAfterRestart() throws {
+    @Test
+    func whatIsKnownOfAStreamAfterARestart() throws {
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(
-            .cp(1, [.bucket("a", priority: 1, .defaultStream(0))], streams: [defaultStream]),
+            .checkpoint(1, [.bucket("a", priority: 1, .defaultStream(0))], streams: [defaultStream]),
             .done
         )
         #expect(scenario.status.streams?[0].priority == Priority(1))
@@ -304,14 +304,14 @@ import Testing
         #expect(stream.progress == nil)
     }
 
-    @Test("one bucket can belong to several subscriptions, and counts once in each")
-    func sharedBucket() throws {
+    @Test
+    func oneBucketCanBelongToSeveralSubscriptionsAndCountsOnceInEach() throws {
         let scenario = try SyncScenario()
         let keys = [StreamKey(name: "s", parameters: ["n": 1]), StreamKey(name: "s", parameters: ["n": 2])]
         for key in keys { try scenario.subscribe(key) }
         try scenario.start()
         try scenario.receive(
-            .cp(
+            .checkpoint(
                 2,
                 [.bucket("a", count: 2, .subscription(0), .subscription(1), .subscription(0), .subscription(99))],
                 streams: [optionalStream]
@@ -322,8 +322,8 @@ import Testing
         #expect(scenario.status.streams?.map(\.progress) == Array(repeating: .init(total: 2, downloaded: 1), count: 2))
     }
 
-    @Test("an expired token renews the subscriptions that are in use")
-    func expiredTokenRenews() throws {
+    @Test
+    func expiredTokenRenewsTheSubscriptionsThatAreInUse() throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key, timeToLive: 60)
         try scenario.start(live: [key])
@@ -332,14 +332,14 @@ import Testing
         #expect(try expiry(scenario) == scenario.now.adding(seconds: 60).rawValue)
     }
 
-    @Test("replies refer to the rows that the subscriptions have now", arguments: [false, true])
-    func rowsThatWereMadeAnew(isHeldBack: Bool) throws {
+    @Test(arguments: [false, true])
+    func repliesReferToTheRowsThatTheSubscriptionsHaveNow(isHeldBack: Bool) throws {
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
         try scenario.start()
         if isHeldBack { try scenario.database.write("INSERT INTO items (id) VALUES ('local')") }
         let streams = [optionalStream, StreamDescription(name: "d", isDefault: true)]
-        try scenario.receive(.cp(1, [.bucket("a", .subscription(0))], streams: streams), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a", .subscription(0))], streams: streams), .done)
         #expect(scenario.engine.hasPendingCheckpoint == isHeldBack)
         // As when another process has forgotten the subscription, and the app subscribes again.
         try scenario.database.write("DELETE FROM ps_stream_subscriptions WHERE stream_name = 's'")

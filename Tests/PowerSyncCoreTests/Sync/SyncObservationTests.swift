@@ -41,7 +41,7 @@ import Testing
         var values = observation.values(in: pool).makeAsyncIterator()
         #expect(try await values.next() == [])
 
-        try receive([.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done], &engine, pool)
+        try receive([.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done], &engine, pool)
         #expect(try await values.next() == ["x"])
         try receive([.diff(2), .ops("a", .put(2, "y"), .remove(2, "x")), .done], &engine, pool)
         #expect(try await values.next() == ["y"])
@@ -58,7 +58,7 @@ import Testing
         try pool.write { db in
             _ = try engine.handle([.start(SyncStart())], in: db, now: SyncInstant(microseconds: 1))
         }
-        try receive([.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done], &engine, pool)
+        try receive([.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done], &engine, pool)
         #expect(observer.changes == 0)
     }
 
@@ -69,7 +69,11 @@ import Testing
         let observers = ["items", "notes"].map { ChangeCounter(tables: ["ps_data__\($0)"]) }
         for observer in observers { scenario.database.queue.add(transactionObserver: observer) }
         try scenario.start()
-        try scenario.receive(.cp(2, [.bucket("a")]), .ops("a", .put(1, "x"), .put(2, "y", type: "notes")), .done)
+        try scenario.receive(
+            .checkpoint(2, [.bucket("a")]),
+            .ops("a", .put(1, "x"), .put(2, "y", type: "notes")),
+            .done
+        )
         #expect(observers.allSatisfy { $0.changes > 0 })
     }
 
@@ -83,7 +87,7 @@ import Testing
         let observer = ChangeCounter(tables: ["ps_untyped"])
         scenario.database.queue.add(transactionObserver: observer)
         try scenario.start()
-        try scenario.receive(.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
+        try scenario.receive(.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done)
         #expect(try scenario.database.rows("SELECT id FROM temp.ps_diff_1") == ["x"])
         #expect(observer.changes == 0)
     }
@@ -107,7 +111,7 @@ import Testing
             _ = try next.handle([.start(SyncStart())], in: db, now: SyncInstant(microseconds: 1))
             return next
         }.assign(to: &engine)
-        try receive([.cp(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done], &engine, pool)
+        try receive([.checkpoint(1, [.bucket("a")]), .ops("a", .put(1, "x")), .done], &engine, pool)
         #expect(observer.changes > 0)
     }
 }

@@ -8,11 +8,11 @@ extension SyncScenario {
     func subscribe(_ key: StreamKey, timeToLive: Int64? = nil, priority: Int32? = nil) throws {
         try write { db in
             try StreamSubscriptions.subscribe(
+                db,
                 key,
                 timeToLive: timeToLive,
                 priority: priority.map { Priority($0) },
-                now: now,
-                db
+                now: now
             )
         }
     }

@@ -21,7 +21,7 @@ import Testing
         var steps: [(Step, wishes: [String])]
     }
 
-    private static let checkpoint = Recording.Step.line(.cp(3, [.bucket("a", count: 1)], writeCheckpoint: 4))
+    private static let checkpoint = Recording.Step.line(.checkpoint(3, [.bucket("a", count: 1)], writeCheckpoint: 4))
     private static let row = Recording.Step.line(.ops("a", .put(1, "x")))
     private static let recordings = [
         Recording(
@@ -77,7 +77,7 @@ import Testing
     @Test func whatIsHeldBackIsSaidOncePerTransactionAndFirst() throws {
         let scenario = try SyncScenario.started(.batched)
         try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
-        let first = try scenario.receive(.cp(3, [.bucket("a", count: 1)]), .ops("a", .put(1, "x")), .done)
+        let first = try scenario.receive(.checkpoint(3, [.bucket("a", count: 1)]), .ops("a", .put(1, "x")), .done)
         #expect(first.wishes == ["held back 3", "look: news"])
         #expect(first.first == .heldBack(OpID(3)))
         // The checkpoint between them was held back at no end of a transaction.
@@ -88,10 +88,10 @@ import Testing
     @Test func theNextIterationSaysThatNothingIsHeldBackAfterAFailure() throws {
         let scenario = try SyncScenario.started()
         try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
-        #expect(try scenario.receive(.cp(3, []), .done).wishes == ["look: news", "held back 3"])
+        #expect(try scenario.receive(.checkpoint(3, []), .done).wishes == ["look: news", "held back 3"])
         scenario.failIteration()
         #expect(try scenario.send(.start(SyncStart())).wishes == ["none held back"])
-        #expect(try scenario.receive(.cp(3, [])).wishes == ["look: news"])
+        #expect(try scenario.receive(.checkpoint(3, [])).wishes == ["look: news"])
     }
 
     private func perform(_ step: Recording.Step, _ scenario: SyncScenario) throws -> [SyncAction] {
@@ -104,8 +104,8 @@ import Testing
             try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
         case .upload(let checkpoint):
             try scenario.write { db in
-                try UploadQueue.complete(through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil, db)
-                try LocalWriteGate.setTarget(WriteCheckpoint(checkpoint), db)
+                try UploadQueue.complete(db, through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil)
+                try LocalWriteGate.setTarget(db, WriteCheckpoint(checkpoint))
             }
         }
         return []

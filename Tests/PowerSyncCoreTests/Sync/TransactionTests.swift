@@ -12,11 +12,11 @@ import Testing
 @Suite struct TransactionTests {
     /// A history with everything in it.
     static let history: [SyncLine] = [
-        .cp(6, [.bucket("a", checksum: 6, count: 3, priority: 1), .bucket("b", checksum: 15, count: 3)]),
+        .checkpoint(6, [.bucket("a", checksum: 6, count: 3, priority: 1), .bucket("b", checksum: 15, count: 3)]),
         .ops("a", .put(1, "1", 1), .put(2, "2", 2)),
         .ops("b", .put(3, "3", 4), .put(4, "2", 5, data: #"{"v":2}"#)),
         .ops("a", .put(5, "1", 3, data: #"{"v":5}"#)),
-        .part(1),
+        .done(1),
         .ops("b", .put(6, "4", 6, type: "other")),
         .done,
         .diff(
@@ -26,7 +26,7 @@ import Testing
             writeCheckpoint: 4
         ),
         .ops("a", .clear(8, 8), .put(9, "1", 2, data: #"{"v":9}"#)),
-        .part(1),
+        .done(1),
         .ops("c", .put(10, "2", 9, data: nil), .move(10)),
         .done,
         .diff(12, [.bucket("a", checksum: 13, count: 3, priority: 1)]),
@@ -40,8 +40,8 @@ import Testing
         return scenario
     }
 
-    @Test("batching and encoding do not change any table", arguments: 0...history.count)
-    func deliveryDoesNotMatter(_ length: Int) throws {
+    @Test(arguments: 0...history.count)
+    func batchingAndEncodingDoNotChangeAnyTable(_ length: Int) throws {
         let lines = Array(Self.history.prefix(length))
         let one = try scenario(lines, .oneByOne)
         for delivery in Delivery.allCases.dropFirst() {
@@ -51,8 +51,8 @@ import Testing
         }
     }
 
-    @Test("a transaction that is rolled back after any line can be repeated", arguments: 1...history.count)
-    func rollback(_ length: Int) throws {
+    @Test(arguments: 1...history.count)
+    func transactionThatIsRolledBackAfterAnyLineCanBeRepeated(_ length: Int) throws {
         let scenario = try scenario([], .batched)
         let reference = try self.scenario(Self.history, .batched)
         let events = Self.history.map { SyncEvent.line($0) }
@@ -70,8 +70,8 @@ import Testing
         #expect(scenario.status == reference.status)
     }
 
-    @Test("a process that ends after any line continues from there", arguments: 1..<history.count)
-    func crash(_ length: Int) throws {
+    @Test(arguments: 1..<history.count)
+    func processThatEndsAfterAnyLineContinuesFromThere(_ length: Int) throws {
         let scenario = try scenario(Array(Self.history.prefix(length)), .oneByOne)
         let reference = try self.scenario(Self.history, .oneByOne)
         // A new process: the service describes its newest checkpoint, and sends what comes after our positions.
@@ -89,7 +89,7 @@ import Testing
             line.operations.removeAll { $0.opID <= positions[line.bucket] ?? .zero }
             return line
         }
-        try scenario.receive(.cp(12, buckets, writeCheckpoint: 4))
+        try scenario.receive(.checkpoint(12, buckets, writeCheckpoint: 4))
         try scenario.send(missing.filter { !$0.operations.isEmpty }.map { .line(.data($0)) } + [.line(.done)])
         try reference.receive(.done)
         #expect(try scenario.snapshot["ps_data__items"] == reference.snapshot["ps_data__items"])
@@ -98,8 +98,8 @@ import Testing
         #expect(scenario.status.hasSynced == true)
     }
 
-    @Test("events beyond the time limit are left to the next transaction")
-    func timeLimit() throws {
+    @Test
+    func eventsBeyondTheTimeLimitAreLeftToTheNextTransaction() throws {
         let scenario = try scenario([], .batched)
         let events = Self.history.map { SyncEvent.line($0) }
         var checks = 0
@@ -113,8 +113,8 @@ import Testing
         #expect(step.handledEvents == 3)
     }
 
-    @Test("at least one event is handled, however late it is")
-    func timeLimitFromTheStart() throws {
+    @Test
+    func atLeastOneEventIsHandledHoweverLateItIs() throws {
         let scenario = try scenario([], .batched)
         let step = try scenario.write { db in
             var next = scenario.engine
@@ -123,8 +123,8 @@ import Testing
         #expect(step.handledEvents == 1)
     }
 
-    @Test("a lock of another connection is an error that can be retried")
-    func busy() throws {
+    @Test
+    func lockOfAnotherConnectionIsAnErrorThatCanBeRetried() throws {
         let folder = try TemporaryFolder()
         var configuration = Configuration().forPowerSync()
         configuration.busyMode = .immediateError
@@ -133,7 +133,7 @@ import Testing
         var engine = SyncEngine()
         try queue.write { db in
             _ = try engine.handle(
-                [.start(SyncStart()), .line(.cp(1, [.bucket("a", count: 1)]))],
+                [.start(SyncStart()), .line(.checkpoint(1, [.bucket("a", count: 1)]))],
                 in: db,
                 now: .init(microseconds: 1)
             )
@@ -162,17 +162,16 @@ import Testing
     }
 
     @Test(
-        "locks of every kind can be waited for, and nothing else",
         arguments: [(5, true), (517, true), (6, true), (262, true), (13, false), (9, false)] as [(Int32, Bool)]
     )
-    func retriableErrors(code: Int32, isRetriable: Bool) {
+    func locksOfEveryKindCanBeWaitedForAndNothingElse(code: Int32, isRetriable: Bool) {
         let cause = DatabaseError(resultCode: ResultCode(rawValue: code))
         #expect(SyncEngineError(wrapping: cause).isRetriable == isRetriable)
         #expect(SyncEngineError.isRetriable(cause) == isRetriable)
     }
 
-    @Test("what another process does to ps_buckets is noticed")
-    func otherProcess() throws {
+    @Test
+    func whatAnotherProcessDoesToPsBucketsIsNoticed() throws {
         let folder = try TemporaryFolder()
         let configuration = Configuration().forPowerSync()
         let queue = try DatabaseQueue(path: folder.path("shared.db"), configuration: configuration)
@@ -183,7 +182,11 @@ import Testing
                 _ = try engine.handle(events, in: db, now: .init(microseconds: 1))
             }
         }
-        try send(.start(SyncStart()), .line(.cp(2, [.bucket("a", checksum: 5)])), .line(.ops("a", .put(1, "x", 2))))
+        try send(
+            .start(SyncStart()),
+            .line(.checkpoint(2, [.bucket("a", checksum: 5)])),
+            .line(.ops("a", .put(1, "x", 2)))
+        )
         let other = try DatabaseQueue(path: folder.path("shared.db"), configuration: configuration)
         try other.write { db in
             try db.execute(sql: "UPDATE ps_buckets SET add_checksum = 3")

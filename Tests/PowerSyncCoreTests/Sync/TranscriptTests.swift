@@ -20,7 +20,7 @@ import Testing
     /// A client with subscription 0 = `todos {"list_id":"l1"}`, whose stream is open.
     private func started(_ delivery: Delivery) throws -> SyncScenario {
         let scenario = try SyncScenario(table("lists"), table("todos"), table("notes"), delivery: delivery)
-        try scenario.write { try StreamSubscriptions.subscribe(todosOfList, now: scenario.now, $0) }
+        try scenario.write { try StreamSubscriptions.subscribe($0, todosOfList, now: scenario.now) }
         try scenario.start(live: [todosOfList])
         return scenario
     }
@@ -57,8 +57,8 @@ import Testing
         return Dictionary(uniqueKeysWithValues: request.buckets.map { ($0.name, $0.after) })
     }
 
-    @Test("A to D on one connection", arguments: Delivery.allCases)
-    func initialSyncAndUpdates(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func toDOnOneConnection(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("A-initial-sync", lines: 1...3, scenario)
         #expect(try rows("lists", scenario) == ["l1|Groceries", "l2|Work"])
@@ -68,12 +68,12 @@ import Testing
         #expect(scenario.status.hasSynced == true)
         #expect(scenario.status.streams?.map(\.key.name).sorted() == ["lists", "todos"])
 
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(1), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(1)) }
         try receive("B-update-and-write-checkpoint", scenario)
         #expect(try rows("lists", scenario) == ["l1|Groceries (weekly)", "l2|Work"])
         #expect(try scenario.write { try LocalWriteGate.isOpen($0) })
 
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(2), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(2)) }
         try receive("C-write-checkpoint-only", lines: 1...1, scenario)
         #expect(try !scenario.write { try LocalWriteGate.isOpen($0) })
         let actions = try receive("C-write-checkpoint-only", lines: 2...2, scenario)
@@ -88,8 +88,8 @@ import Testing
         #expect(try positions(scenario) == [lists: OpID(7)])
     }
 
-    @Test("A, interrupted", arguments: [(3, 0), (4, 5), (5, 5)])
-    func interruptedInitialSync(_ lines: Int, _ todosPosition: Int64) throws {
+    @Test(arguments: [(3, 0), (4, 5), (5, 5)])
+    func interrupted(_ lines: Int, _ todosPosition: Int64) throws {
         let scenario = try started(.oneByOne)
         try receive("A-initial-sync", lines: 1...lines, scenario)
         let positions = try positions(scenario)
@@ -97,8 +97,8 @@ import Testing
         #expect(positions[todos] == (todosPosition == 0 ? nil : OpID(todosPosition)))
     }
 
-    @Test("E: a chunked bucket", arguments: Delivery.allCases)
-    func chunkedBucket(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func eAChunkedBucket(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("E-chunked-bucket", lines: 1...2, scenario)
         #expect(try ids("todos", scenario).isEmpty)
@@ -106,15 +106,15 @@ import Testing
         #expect(try ids("todos", scenario) == ["t2"])
     }
 
-    @Test("E, interrupted after its first chunk")
-    func interruptedChunk() throws {
+    @Test
+    func eInterruptedAfterItsFirstChunk() throws {
         let scenario = try started(.oneByOne)
         try receive("E-chunked-bucket", lines: 1...2, scenario)
         #expect(try positions(scenario) == [todos: OpID(4)])
     }
 
-    @Test("F: a checkpoint that compaction made invalid", arguments: Delivery.allCases)
-    func invalidatedCheckpoint(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func fACheckpointThatCompactionMadeInvalid(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("F-invalidated-by-compaction", lines: 1...4, scenario)
         #expect(try ids("notes", scenario).isEmpty)
@@ -122,8 +122,8 @@ import Testing
         #expect(try ids("notes", scenario) == ["n1", "n2"])
     }
 
-    @Test("G: reconnecting with nothing new", arguments: Delivery.allCases)
-    func nothingNew(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func gReconnectingWithNothingNew(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("A-initial-sync", scenario)
         let before = try scenario.oplog
@@ -136,8 +136,8 @@ import Testing
         #expect(scenario.status.lastSyncedAt == scenario.now)
     }
 
-    @Test("H: a wrong checksum", arguments: Delivery.allCases)
-    func wrongChecksum(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func hAWrongChecksum(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         let actions = try receive("H-checksum-mismatch", scenario)
         #expect(actions.last == .closeStream(hideDisconnect: false))
@@ -145,8 +145,8 @@ import Testing
         #expect(try positions(scenario).isEmpty)
     }
 
-    @Test("J: errors of streams")
-    func streamErrors() throws {
+    @Test
+    func jErrorsOfStreams() throws {
         let scenario = try started(.oneByOne)
         try receive("A-initial-sync", lines: 1...3, scenario)
         let warnings = try receive("J-stream-errors", scenario).messages(.warning)
@@ -155,14 +155,14 @@ import Testing
         #expect(scenario.status.hasSynced == true)
     }
 
-    @Test("P: a local write waits for its upload")
-    func pendingLocalWrite() throws {
+    @Test
+    func pALocalWriteWaitsForItsUpload() throws {
         let scenario = try started(.oneByOne)
         try scenario.database.write("INSERT INTO lists (id, name) VALUES ('mine', 'Mine')")
         try receive("A-initial-sync", scenario)
         #expect(try ids("lists", scenario) == ["mine"])
         try scenario.write { db in
-            try UploadQueue.complete(through: .max, writeCheckpoint: WriteCheckpoint(1), db)
+            try UploadQueue.complete(db, through: .max, writeCheckpoint: WriteCheckpoint(1))
         }
         try scenario.send(.uploadCompleted)
         #expect(try ids("lists", scenario) == ["mine"])
@@ -171,8 +171,8 @@ import Testing
         #expect(try ids("todos", scenario) == ["t2"])
     }
 
-    @Test("Q: an interrupted low priority", arguments: Delivery.allCases)
-    func interruptedLowPriority(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func qAnInterruptedLowPriority(_ delivery: Delivery) throws {
         let scenario = try started(delivery)
         try receive("Q-interrupted-low-priority", lines: 1...3, scenario)
         #expect(try rows("lists", scenario) == ["l1|Groceries", "l2|Work"])

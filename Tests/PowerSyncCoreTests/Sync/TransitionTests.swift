@@ -17,7 +17,7 @@ import Testing
             try scenario.start()
             guard self != .before else { return scenario }
             if self == .heldBack { try scenario.database.write("INSERT INTO items (id) VALUES ('local')") }
-            try scenario.receive(.cp(1, [.bucket("a", count: 2)]), .ops("a", .put(1, "x")))
+            try scenario.receive(.checkpoint(1, [.bucket("a", count: 2)]), .ops("a", .put(1, "x")))
             if self == .heldBack { try scenario.receive(.done) }
             return scenario
         }
@@ -37,15 +37,15 @@ import Testing
         Event(testDescription: "token", event: .tokenRefreshed),
         Event(testDescription: "uploaded", event: .uploadCompleted),
         Event(testDescription: "subscriptions", event: .subscriptionsChanged(live: [])),
-        Event(testDescription: "checkpoint", event: .line(.cp(1, []))),
+        Event(testDescription: "checkpoint", event: .line(.checkpoint(1, []))),
         Event(testDescription: "data", event: .line(.ops("a"))),
         Event(testDescription: "keepalive", event: .line(.tokenExpires(in: 4000))),
         Event(testDescription: "keepalive answered", event: .keepaliveAnswered),
         Event(testDescription: "unknown", event: .line(.unknown(kind: "future"))),
     ]
 
-    @Test("any, start", arguments: StartingPoint.allCases)
-    func start(_ point: StartingPoint) throws {
+    @Test(arguments: StartingPoint.allCases)
+    func anyStart(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
         let actions = try scenario.send(.start(SyncStart()))
         #expect(actions.kinds == ["status", "establish"])
@@ -55,73 +55,73 @@ import Testing
         #expect(scenario.engine.isActive)
     }
 
-    @Test("idle, stop: nothing")
-    func stopWhenIdle() throws {
+    @Test
+    func idleStopNothing() throws {
         #expect(try StartingPoint.idle.scenario().send(.stop).isEmpty)
     }
 
-    @Test("active, stop", arguments: StartingPoint.active)
-    func stop(_ point: StartingPoint) throws {
+    @Test(arguments: StartingPoint.active)
+    func activeStop(_ point: StartingPoint) throws {
         try expectEnd(.stop, point, ["status", "close(false)"], connected: false)
     }
 
-    @Test("idle, any other: an error", arguments: events)
-    func otherEventsWhenIdle(_ event: Event) throws {
+    @Test(arguments: events)
+    func idleAnyOtherAnError(_ event: Event) throws {
         let error = #expect(throws: SyncEngineError.self) { try StartingPoint.idle.scenario().send(event.event) }
         #expect(error?.code == .state)
         #expect(error?.message == "No iteration is active")
     }
 
-    @Test("active, stream ended", arguments: StartingPoint.active)
-    func streamEnded(_ point: StartingPoint) throws {
+    @Test(arguments: StartingPoint.active)
+    func activeStreamEnded(_ point: StartingPoint) throws {
         try expectEnd(.streamEnded, point, ["status", "close(false)"], connected: false)
     }
 
-    @Test("active, token refreshed", arguments: StartingPoint.active)
-    func tokenRefreshed(_ point: StartingPoint) throws {
+    @Test(arguments: StartingPoint.active)
+    func activeTokenRefreshed(_ point: StartingPoint) throws {
         try expectEnd(.tokenRefreshed, point, ["log debug", "close(true)"], connected: true)
     }
 
-    @Test("active, subscriptions changed", arguments: StartingPoint.active, [false, true])
-    func subscriptionsChanged(_ point: StartingPoint, differs: Bool) throws {
+    @Test(arguments: StartingPoint.active, [false, true])
+    func activeSubscriptionsChanged(_ point: StartingPoint, differs: Bool) throws {
         let scenario = try point.scenario()
         let key = StreamKey(name: "s")
         if differs {
-            try scenario.write { try StreamSubscriptions.subscribe(key, now: scenario.now, $0) }
+            try scenario.write { try StreamSubscriptions.subscribe($0, key, now: scenario.now) }
         }
         let actions = try scenario.send(.subscriptionsChanged(live: [key]))
         #expect(actions.kinds == (differs ? ["close(true)"] : []))
         #expect(scenario.engine.isActive != differs)
     }
 
-    @Test("before and tracking, completed upload: nothing", arguments: [StartingPoint.before, .tracking])
-    func uploadCompletedWithoutPending(_ point: StartingPoint) throws {
+    @Test(arguments: [StartingPoint.before, .tracking])
+    func beforeAndTrackingCompletedUploadNothing(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
         #expect(!scenario.engine.hasPendingCheckpoint)
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
     }
 
-    @Test("held back, completed upload, older than the target")
-    func uploadCompletedBeforeTarget() throws {
+    @Test
+    func heldBackCompletedUploadOlderThanTheTarget() throws {
         let scenario = try StartingPoint.heldBack.scenario()
-        try scenario.write { try LocalWriteGate.setTarget(WriteCheckpoint(6), $0) }
+        try scenario.write { try LocalWriteGate.setTarget($0, WriteCheckpoint(6)) }
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
         #expect(!scenario.engine.hasPendingCheckpoint)
         #expect(scenario.engine.machine.trackedCheckpoint != nil)
     }
 
-    @Test("held back, completed upload, something was written since: kept")
-    func uploadCompletedBeforeNextWrite() throws {
+    @Test
+    func heldBackCompletedUploadSomethingWasWrittenSinceKept() throws {
         let scenario = try StartingPoint.heldBack.scenario()
         #expect(try scenario.send(.uploadCompleted).kinds.isEmpty)
         #expect(scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test("held back, completed upload, no target: applied or kept", arguments: [true, false])
-    func uploadCompletedWithoutTarget(applies: Bool) throws {
+    @Test(arguments: [true, false])
+    func heldBackCompletedUploadNoTargetAppliedOrKept(applies: Bool) throws {
         let scenario = try StartingPoint.heldBack.scenario()
         try scenario.write { db in
-            try LocalWriteGate.setTarget(WriteCheckpoint(0), db)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(0))
             if applies { try db.execute(sql: "DELETE FROM ps_crud") }
         }
         let actions = try scenario.send(.uploadCompleted)
@@ -130,24 +130,24 @@ import Testing
         #expect(scenario.engine.isActive)
     }
 
-    @Test("active, checkpoint", arguments: StartingPoint.active)
-    func checkpoint(_ point: StartingPoint) throws {
+    @Test(arguments: StartingPoint.active)
+    func activeCheckpoint(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
-        #expect(try scenario.receive(.cp(2, [.bucket("b", count: 7)])).kinds == ["status"])
+        #expect(try scenario.receive(.checkpoint(2, [.bucket("b", count: 7)])).kinds == ["status"])
         #expect(scenario.status.progress?.overall.total == 7)
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test("tracking, checkpoint_diff", arguments: [StartingPoint.tracking, .heldBack])
-    func diff(_ point: StartingPoint) throws {
+    @Test(arguments: [StartingPoint.tracking, .heldBack])
+    func trackingCheckpointDiff(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
         #expect(try scenario.receive(.diff(2, [.bucket("b", count: 7)])).kinds == ["status"])
         #expect(scenario.status.progress?.overall.total == 9)
         #expect(!scenario.engine.hasPendingCheckpoint)
     }
 
-    @Test("tracking, completions with wrong checksums", arguments: [SyncLine.done, .part(3)])
-    func mismatch(_ line: SyncLine) throws {
+    @Test(arguments: [SyncLine.done, .done(3)])
+    func trackingCompletionsWithWrongChecksums(_ line: SyncLine) throws {
         let scenario = try StartingPoint.tracking.scenario()
         try scenario.receive(.diff(2, [.bucket("a", checksum: 1)]))
         let actions = try scenario.receive(line)
@@ -155,8 +155,8 @@ import Testing
         #expect(!scenario.engine.isActive)
     }
 
-    @Test("tracking, completions while the gate is closed", arguments: [(SyncLine.done, ["log info"]), (.part(3), [])])
-    func gateClosed(_ line: SyncLine, _ expected: [String]) throws {
+    @Test(arguments: [(SyncLine.done, ["log info"]), (.done(3), [])])
+    func trackingCompletionsWhileTheGateIsClosed(_ line: SyncLine, _ expected: [String]) throws {
         let scenario = try StartingPoint.tracking.scenario()
         try scenario.database.write("INSERT INTO items (id) VALUES ('local')")
         #expect(try scenario.receive(line).kinds == expected)
@@ -164,28 +164,27 @@ import Testing
     }
 
     @Test(
-        "tracking, completions that are applied",
         arguments: [
-            (SyncLine.done, ["log debug", "did complete", "status"]), (.part(3), ["status"]),
+            (SyncLine.done, ["log debug", "did complete", "status"]), (.done(3), ["status"]),
         ]
     )
-    func applied(_ line: SyncLine, _ expected: [String]) throws {
+    func trackingCompletionsThatAreApplied(_ line: SyncLine, _ expected: [String]) throws {
         let scenario = try StartingPoint.tracking.scenario()
         #expect(try scenario.receive(line).kinds == expected)
         #expect(scenario.engine.isActive)
         #expect(try scenario.itemIDs == ["x"])
     }
 
-    @Test("active, data: progress if the bucket is tracked", arguments: StartingPoint.active)
-    func data(_ point: StartingPoint) throws {
+    @Test(arguments: StartingPoint.active)
+    func activeDataProgressIfTheBucketIsTracked(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
         let actions = try scenario.receive(.ops("a", .move(2)))
         #expect(actions.kinds == (point == .before ? [] : ["status"]))
         #expect(scenario.engine.hasPendingCheckpoint == (point == .heldBack))
     }
 
-    @Test("active, keepalive, expired", arguments: StartingPoint.active, [0, -1] as [Int32])
-    func tokenExpired(_ point: StartingPoint, _ seconds: Int32) throws {
+    @Test(arguments: StartingPoint.active, [0, -1] as [Int32])
+    func activeKeepaliveExpired(_ point: StartingPoint, _ seconds: Int32) throws {
         try expectEnd(
             .line(.tokenExpires(in: seconds)),
             point,
@@ -195,46 +194,45 @@ import Testing
     }
 
     @Test(
-        "active, keepalive, expires soon or not",
         arguments: StartingPoint.active,
         [
             (1, ["prefetch"]), (30, ["prefetch"]), (31, []),
         ] as [(Int32, [String])]
     )
-    func keepalive(_ point: StartingPoint, _ keepalive: (seconds: Int32, kinds: [String])) throws {
+    func activeKeepaliveExpiresSoonOrNot(_ point: StartingPoint, _ keepalive: (seconds: Int32, kinds: [String])) throws
+    {
         let scenario = try point.scenario()
         #expect(try scenario.receive(.tokenExpires(in: keepalive.seconds)).kinds == keepalive.kinds)
         #expect(scenario.engine.isActive)
     }
 
-    @Test("active, keepalive answered", arguments: StartingPoint.active)
-    func keepaliveAnswered(_ point: StartingPoint) throws {
+    @Test(arguments: StartingPoint.active)
+    func activeKeepaliveAnswered(_ point: StartingPoint) throws {
         let scenario = try point.scenario()
         #expect(try scenario.send(.keepaliveAnswered).kinds.isEmpty)
         #expect(scenario.engine.isActive)
         #expect(scenario.engine.hasPendingCheckpoint == (point == .heldBack))
     }
 
-    @Test("active, unknown line", arguments: StartingPoint.active)
-    func unknownLine(_ point: StartingPoint) throws {
+    @Test(arguments: StartingPoint.active)
+    func activeUnknownLine(_ point: StartingPoint) throws {
         let actions = try point.scenario().receive(.unknown(kind: "future"))
         #expect(actions.kinds == ["log debug"])
         #expect(actions.messages(.debug)[0].contains("future"))
     }
 
     @Test(
-        "the first line shows that the stream is open, even if nobody said so",
         arguments: [SyncLine.tokenExpires(in: 4000), .ops("a", .put(1, "x"))]
     )
-    func lineConnects(_ line: SyncLine) throws {
+    func firstLineShowsThatTheStreamIsOpenEvenIfNobodySaidSo(_ line: SyncLine) throws {
         let scenario = try SyncScenario()
         try scenario.send(.start(SyncStart()))
         try scenario.receive(line)
         #expect(scenario.status.isConnected)
     }
 
-    @Test("the iteration is known to the connection, which then refuses to clear")
-    func activityFlag() throws {
+    @Test
+    func iterationIsKnownToTheConnectionWhichThenRefusesToClear() throws {
         let scenario = try StartingPoint.tracking.scenario()
         #expect(try scenario.write { try SyncActivity.isActive($0) })
         scenario.failIteration()

@@ -12,7 +12,7 @@ import Testing
     private let streams = ["todo_lists", "users"].map { StreamDescription(name: $0, isDefault: $0 == "users") }
 
     private func subscribe(_ key: StreamKey, _ scenario: SyncScenario) throws {
-        try scenario.write { try StreamSubscriptions.subscribe(key, now: scenario.now, $0) }
+        try scenario.write { try StreamSubscriptions.subscribe($0, key, now: scenario.now) }
     }
 
     private func status(of key: StreamKey, _ scenario: SyncScenario) -> StreamStatus? {
@@ -25,7 +25,7 @@ import Testing
         try subscribe(right, scenario)
         try scenario.start()
         #expect(status(of: misspelt, scenario)?.unknown == nil)
-        try scenario.receive(.cp(1, [.bucket("a", .subscription(1))], streams: streams))
+        try scenario.receive(.checkpoint(1, [.bucket("a", .subscription(1))], streams: streams))
         let unknown = try #require(status(of: misspelt, scenario)?.unknown)
         #expect(unknown.name == "todo_list")
         #expect(unknown.knownNames == ["todo_lists", "users"])
@@ -48,7 +48,7 @@ import Testing
         let scenario = try SyncScenario()
         try subscribe(misspelt, scenario)
         try scenario.start()
-        try scenario.receive(.cp(1, []))
+        try scenario.receive(.checkpoint(1, []))
         let unknown = try #require(status(of: misspelt, scenario)?.unknown)
         #expect(unknown.similarNames.isEmpty)
         #expect(unknown.knownNames.isEmpty)
@@ -59,9 +59,11 @@ import Testing
         try subscribe(misspelt, scenario)
         try subscribe(StreamKey(name: "todo_list", parameters: ["n": 1]), scenario)
         try scenario.start()
-        var warnings = try scenario.receive(.cp(1, [], streams: streams), .done, .diff(2), .done).messages(.warning)
+        var warnings = try scenario.receive(.checkpoint(1, [], streams: streams), .done, .diff(2), .done).messages(
+            .warning
+        )
         try scenario.start()
-        warnings += try scenario.receive(.cp(2, [], streams: streams), .done).messages(.warning)
+        warnings += try scenario.receive(.checkpoint(2, [], streams: streams), .done).messages(.warning)
         #expect(warnings.count == 1)
         #expect(warnings.first?.contains("'todo_list'") == true)
         #expect(warnings.first?.contains("Did you mean 'todo_lists'?") == true)
@@ -72,9 +74,9 @@ import Testing
         let scenario = try SyncScenario()
         try subscribe(right, scenario)
         try scenario.start()
-        try scenario.receive(.cp(1, []), .done)
+        try scenario.receive(.checkpoint(1, []), .done)
         #expect(status(of: right, scenario)?.unknown != nil)
-        try scenario.receive(.cp(2, [.bucket("a", .subscription(0))], streams: streams), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a", .subscription(0))], streams: streams), .done)
         #expect(status(of: right, scenario)?.unknown == nil)
         #expect(status(of: right, scenario)?.lastSyncedAt == scenario.now)
     }
@@ -85,7 +87,7 @@ import Testing
         try scenario.start()
         try subscribe(misspelt, scenario)
         try subscribe(right, scenario)
-        try scenario.receive(.cp(1, [], streams: streams), .done)
+        try scenario.receive(.checkpoint(1, [], streams: streams), .done)
         for key in [misspelt, right] {
             #expect(status(of: key, scenario)?.unknown == nil)
             #expect(status(of: key, scenario)?.lastSyncedAt == nil)
@@ -96,7 +98,7 @@ import Testing
         let scenario = try SyncScenario()
         try subscribe(misspelt, scenario)
         try scenario.start()
-        try scenario.receive(.cp(1, [], streams: streams), .done)
+        try scenario.receive(.checkpoint(1, [], streams: streams), .done)
         scenario.restart()
         try scenario.start()
         #expect(status(of: misspelt, scenario)?.unknown == nil)

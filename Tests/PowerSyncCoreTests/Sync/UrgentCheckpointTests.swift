@@ -37,7 +37,7 @@ import Testing
         let scenario = try SyncScenario(.items(), events, delivery: delivery)
         try scenario.start()
         let first = BucketDescription.bucket("0", priority: priorities[0])
-        try scenario.receive(.cp(1, [first]), .ops("0", .put(1, "old", data: Self.theirs)), .done)
+        try scenario.receive(.checkpoint(1, [first]), .ops("0", .put(1, "old", data: Self.theirs)), .done)
         switch gate {
         case .open: break
         case .closedByQueue:
@@ -46,9 +46,9 @@ import Testing
             try scenario.database.write("INSERT INTO items (id, col) VALUES ('local', 'mine')")
             try scenario.write { db in
                 _ = try UploadQueue.complete(
+                    db,
                     through: UploadQueue.sequence(db) ?? 0,
-                    writeCheckpoint: WriteCheckpoint(7),
-                    db
+                    writeCheckpoint: WriteCheckpoint(7)
                 )
             }
         case .closedByInsertOnlyWrite:
@@ -65,8 +65,8 @@ import Testing
         )
     }
 
-    @Test("what is shown of a checkpoint", arguments: Gate.allCases, Delivery.allCases)
-    func shown(_ gate: Gate, _ delivery: Delivery) throws {
+    @Test(arguments: Gate.allCases, Delivery.allCases)
+    func whatIsShownOfACheckpoint(_ gate: Gate, _ delivery: Delivery) throws {
         for priorities in [[0], [0, 0], [0, 3], [1], [3], [1, 3]] as [[Int32]] {
             for completion in [nil, 0, 1] as [Int32?] where completion.map({ priorities.contains($0) }) ?? true {
                 try check(gate, priorities, completion, delivery)
@@ -79,14 +79,14 @@ import Testing
         let first = scenario.now
         scenario.now = first.adding(seconds: 60)
         let buckets = priorities.enumerated().map { BucketDescription.bucket("\($0)", count: 2, priority: $1) }
-        var lines = [SyncLine.cp(9, buckets)]
+        var lines = [SyncLine.checkpoint(9, buckets)]
         for index in priorities.indices {
             let opID = Int64(index) + 2
             lines.append(.ops("\(index)", .put(opID, "new\(index)", data: Self.theirs)))
         }
         // The row with waiting writes, and a deletion.
         lines.append(.ops("0", .put(5, "old", data: #"{"col":"newer"}"#)))
-        lines.append(completion.map { .part($0) } ?? .done)
+        lines.append(completion.map { .done($0) } ?? .done)
         let updated = try scenario.updatedRows
         try scenario.send(lines.map { .line($0) })
 
@@ -117,22 +117,22 @@ import Testing
 
         // The gate opens, and everything is as the service has it.
         try scenario.write { db in
-            try UploadQueue.complete(through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: WriteCheckpoint(8), db)
-            try LocalWriteGate.setTarget(WriteCheckpoint(8), db)
+            try UploadQueue.complete(db, through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: WriteCheckpoint(8))
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(8))
         }
-        try scenario.receive(.cp(10, buckets, writeCheckpoint: 8), .done)
+        try scenario.receive(.checkpoint(10, buckets, writeCheckpoint: 8), .done)
         let all = priorities.indices.map { "new\($0)|theirs" } + ["old|newer"]
         #expect(try outcome(scenario) == Outcome(rows: all, priorities: [.complete], isHeldBack: false), "\(context)")
         #expect(try scenario.updatedRows.isEmpty, "\(context)")
     }
 
-    @Test("a checkpoint of priority 0 that was held back is complete when the gate opens", arguments: Delivery.allCases)
-    func completedAfterUpload(_ delivery: Delivery) throws {
+    @Test(arguments: Delivery.allCases)
+    func checkpointOfPriority0ThatWasHeldBackIsCompleteWhenTheGateOpens(_ delivery: Delivery) throws {
         let scenario = try started(.closedByQueue, [0], delivery)
         let first = scenario.now
         scenario.now = first.adding(seconds: 60)
         let actions = try scenario.receive(
-            .cp(4, [.bucket("0", priority: 0)], writeCheckpoint: 7),
+            .checkpoint(4, [.bucket("0", priority: 0)], writeCheckpoint: 7),
             .ops("0", .put(2, "new", data: Self.theirs), .remove(3, "old")),
             .done
         )
@@ -142,8 +142,8 @@ import Testing
         #expect(scenario.status.lastApplied == nil)
         #expect(try scenario.write { try LocalWriteGate.lastApplied($0) } == nil)
         try scenario.write { db in
-            try UploadQueue.complete(through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil, db)
-            try LocalWriteGate.setTarget(WriteCheckpoint(7), db)
+            try UploadQueue.complete(db, through: UploadQueue.sequence(db) ?? 0, writeCheckpoint: nil)
+            try LocalWriteGate.setTarget(db, WriteCheckpoint(7))
         }
         scenario.now = first.adding(seconds: 120)
         let applied = try scenario.send(.uploadCompleted)
@@ -153,15 +153,15 @@ import Testing
         #expect(scenario.status.lastSyncedAt == scenario.now)
     }
 
-    @Test("priority 0 says when its streams were published")
-    func streamsOfPriorityZero() throws {
+    @Test
+    func priority0SaysWhenItsStreamsWerePublished() throws {
         let key = StreamKey(name: "s")
         let scenario = try SyncScenario()
         try scenario.subscribe(key)
         try scenario.start(live: [key])
         try scenario.database.write("INSERT INTO items (id, col) VALUES ('local', 'mine')")
         try scenario.receive(
-            .cp(
+            .checkpoint(
                 1,
                 [.bucket("a", priority: 0, .subscription(0))],
                 streams: [StreamDescription(name: "s", isDefault: false)]
@@ -176,20 +176,20 @@ import Testing
         #expect(stored == ["\(scenario.now.rawValue)"])
     }
 
-    @Test("a checkpoint without buckets says nothing of priority 0")
-    func withoutBuckets() throws {
+    @Test
+    func checkpointWithoutBucketsSaysNothingOfPriority0() throws {
         let scenario = try SyncScenario.started()
         try scenario.database.write("INSERT INTO items (id, col) VALUES ('local', 'mine')")
-        try scenario.receive(.cp(1, []), .done)
+        try scenario.receive(.checkpoint(1, []), .done)
         #expect(scenario.status.priorities.isEmpty)
         #expect(scenario.engine.hasPendingCheckpoint)
     }
 
     /// An application may keep rows in a raw table that it uploads by itself, and that are not synced.
-    @Test("only rows that were left out are looked at again")
-    func rowsOfInsertOnlyWrites() throws {
+    @Test
+    func onlyRowsThatWereLeftOutAreLookedAtAgain() throws {
         let scenario = try started(.closedByInsertOnlyWrite, [0], .oneByOne)
-        try scenario.receive(.cp(3, [.bucket("0", priority: 0)]), .ops("0", .put(2, "new")), .done)
+        try scenario.receive(.checkpoint(3, [.bucket("0", priority: 0)]), .ops("0", .put(2, "new")), .done)
         #expect(try scenario.updatedRows.isEmpty)
         try scenario.receive(.diff(4), .ops("0", .put(4, "e", type: "events")), .done)
         #expect(try scenario.updatedRows == ["events|e"])

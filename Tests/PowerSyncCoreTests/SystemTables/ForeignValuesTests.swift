@@ -65,7 +65,7 @@ import Testing
         let database = try LocalTestDatabase()
         try database.queue.write { db in
             try RejectedWrites.createTable(db)
-            _ = try ParkedWrites.park([], db)
+            _ = try ParkedWrites.park(db, [])
         }
         let columns = try database.texts(
             """
@@ -139,12 +139,12 @@ import Testing
     private func sync(_ scenario: SyncScenario, _ step: String) {
         let stream = StreamKey(name: "s")
         attempt("subscribing with \(step)") {
-            try scenario.write { try StreamSubscriptions.subscribe(stream, now: scenario.now, $0) }
+            try scenario.write { try StreamSubscriptions.subscribe($0, stream, now: scenario.now) }
         }
         let events: [SyncEvent] = [
             .start(SyncStart(liveStreams: [stream])), .streamOpened,
             .line(
-                .cp(
+                .checkpoint(
                     3,
                     [.bucket("a", count: 2, priority: 1), .bucket("b", count: 1, .subscription(0))],
                     writeCheckpoint: 9,
@@ -152,7 +152,7 @@ import Testing
                 )
             ),
             .line(.ops("a", .put(2, "r"), .remove(3, "r"))), .line(.ops("b", .put(1, "r", data: #"{"col":"x"}"#))),
-            .line(.part(1)), .line(.done), .uploadCompleted, .line(.tokenExpires(in: 40)),
+            .line(.done(1)), .line(.done), .uploadCompleted, .line(.tokenExpires(in: 40)),
             .subscriptionsChanged(live: []), .line(.diff(4, [.bucket("b", count: 2)], removed: ["a"])),
             .line(.ops("b", .clear(4))), .line(.done), .stop,
         ]
@@ -169,7 +169,7 @@ import Testing
                 _ = try UploadQueue.position(db)
                 _ = try (UploadQueue.count(db), UploadQueue.span(db), UploadQueue.size(db))
                 _ = try UploadQueue.batch(db)
-                _ = try UploadQueue.nextTransaction(after: nil, db)
+                _ = try UploadQueue.nextTransaction(db, after: nil)
                 _ = try LocalWriteGate.awaited(db)
                 _ = try KeyValueStore.clientID(db)
             }
@@ -178,7 +178,7 @@ import Testing
             try database.queue.write { db in
                 let batch = try UploadQueue.batch(db)
                 if let last = batch?.writes.last {
-                    try UploadQueue.complete(through: last.id, writeCheckpoint: WriteCheckpoint(3), db)
+                    try UploadQueue.complete(db, through: last.id, writeCheckpoint: WriteCheckpoint(3))
                 }
                 _ = try CheckpointCounter.initial(db)
                 _ = try CheckpointCounter.next(db)
@@ -187,9 +187,9 @@ import Testing
         attempt("rejected writes with \(step)") {
             try database.queue.write { db in
                 let ids = try RejectedWrites.all(db).map(\.write.id)
-                try RejectedWrites.restore(ids, db)
+                try RejectedWrites.restore(db, ids)
                 try RejectedWrites.restoreParked(db)
-                try RejectedWrites.remove(ids, db)
+                try RejectedWrites.remove(db, ids)
             }
         }
     }

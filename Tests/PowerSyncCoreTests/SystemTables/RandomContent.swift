@@ -86,9 +86,9 @@ struct RandomContent {
     private mutating func insertGate(_ db: Database) throws {
         try db.execute(sql: "INSERT INTO ps_kv VALUES ('last_requested_checkpoint_request_id', 11), ('swift_x', 'y')")
         guard generator.number(below: 2) == 0 else { return }
-        try LocalWriteGate.setTarget(WriteCheckpoint(Int64(1 + generator.number(below: 20))), db)
-        try LocalWriteGate.setLastSeen(WriteCheckpoint(Int64(1 + generator.number(below: 20))), db)
-        try LocalWriteGate.setLastApplied(WriteCheckpoint(Int64(1 + generator.number(below: 20))), db)
+        try LocalWriteGate.setTarget(db, WriteCheckpoint(Int64(1 + generator.number(below: 20))))
+        try LocalWriteGate.setLastSeen(db, WriteCheckpoint(Int64(1 + generator.number(below: 20))))
+        try LocalWriteGate.setLastApplied(db, WriteCheckpoint(Int64(1 + generator.number(below: 20))))
     }
 
     private mutating func insertTimes(_ db: Database) throws {

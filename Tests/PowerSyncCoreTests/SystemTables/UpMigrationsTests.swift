@@ -156,12 +156,12 @@ import Testing
         #expect(writes.map(\.transactionID) == (version == 1 ? [nil, nil, 1, 1, 2] : [4, 4, 5, 5, 6]))
         #expect(writes[1].previousValues?["name"] == .string("new"))
         #expect(writes[1].metadata == "m")
-        let first = try database.queue.read { try UploadQueue.nextTransaction(after: nil, $0) }
+        let first = try database.queue.read { try UploadQueue.nextTransaction($0, after: nil) }
         #expect(first.map(\.id) == (version == 1 ? [41] : [41, 42]))
 
         try database.queue.write { db in
             #expect(try LocalWriteGate.target(db) == LocalWriteGate.pendingTarget)
-            try UploadQueue.complete(through: 45, writeCheckpoint: WriteCheckpoint(3), db)
+            try UploadQueue.complete(db, through: 45, writeCheckpoint: WriteCheckpoint(3))
             #expect(try LocalWriteGate.target(db) == WriteCheckpoint(3))
         }
     }
@@ -183,7 +183,7 @@ import Testing
         let scenario = SyncScenario(database: database)
         #expect(try scenario.updatedRows == ["items|t3"])
         try scenario.start()
-        try scenario.receive(.cp(2, [.bucket("a", checksum: 3)]), .done)
+        try scenario.receive(.checkpoint(2, [.bucket("a", checksum: 3)]), .done)
         #expect(try scenario.itemIDs == ["t1", "t2"])
         #expect(try scenario.updatedRows == [])
     }

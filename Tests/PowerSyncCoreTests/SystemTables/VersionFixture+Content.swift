@@ -15,7 +15,7 @@ extension VersionFixture {
 
     func recordVersions(_ db: Database) throws {
         for version in 1...version {
-            try SystemTables.recordVersion(version, db)
+            try SystemTables.recordVersion(db, version)
         }
     }
 

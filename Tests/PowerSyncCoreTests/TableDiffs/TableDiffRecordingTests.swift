@@ -63,10 +63,9 @@ import Testing
     }
 
     @Test(
-        "A synced row that is replaced counts as an update, and not at all if it is the same",
         arguments: ["OFF", "ON"]
     )
-    func replacedRowsAreUpdates(_ recursiveTriggers: String) throws {
+    func syncedRowThatIsReplacedCountsAsAnUpdateAndNotAtAllIfItIsTheSame(_ recursiveTriggers: String) throws {
         try database.run("PRAGMA recursive_triggers = \(recursiveTriggers)")
         _ = try record()
         try database.write(
@@ -90,8 +89,8 @@ import Testing
         )
     }
 
-    @Test("A replaced row is no deletion, whatever else is recorded", arguments: ["OFF", "ON"])
-    func replacedRowsAreNoDeletions(_ recursiveTriggers: String) throws {
+    @Test(arguments: ["OFF", "ON"])
+    func replacedRowIsNoDeletionWhateverElseIsRecorded(_ recursiveTriggers: String) throws {
         try database.run("PRAGMA recursive_triggers = \(recursiveTriggers)")
         _ = try record([.delete: "TRUE"])
         try database.write(
@@ -105,8 +104,8 @@ import Testing
         #expect(try changes() == [#"1|DELETE|{"size":1}|"#])
     }
 
-    @Test("Values of chosen columns are recorded as they are stored")
-    func chosenValuesAreThoseOfTheRow() throws {
+    @Test
+    func valuesOfChosenColumnsAreRecordedAsTheyAreStored() throws {
         _ = try record(columns: ["name", "size"])
         let stored = #"{"name":{"a":[1,{"b":null}]},"size":1.7976931348623157e308}"#
         try database.write("REPLACE INTO ps_data__items (id, data) VALUES ('1', ?)", [stored])
@@ -114,8 +113,8 @@ import Testing
         #expect(try changes() == [#"1|INSERT|\#(stored)|"#, #"1|UPDATE|{"name":true,"size":null}|\#(stored)"#])
     }
 
-    @Test("Only the recorded operations are recorded", arguments: TableDiffDefinition.Operation.allCases)
-    func onlyRecordedOperations(_ operation: TableDiffDefinition.Operation) throws {
+    @Test(arguments: TableDiffDefinition.Operation.allCases)
+    func onlyTheRecordedOperationsAreRecorded(_ operation: TableDiffDefinition.Operation) throws {
         _ = try record([operation: "TRUE"])
         try database.write(
             """
@@ -149,8 +148,8 @@ import Testing
         Condition(operation: .delete, sql: "OLD.size = 20", ids: ["2"]),
     ]
 
-    @Test("Conditions know the columns of the view", arguments: conditions)
-    func conditionsKnowColumns(_ condition: Condition) throws {
+    @Test(arguments: conditions)
+    func conditionsKnowTheColumnsOfTheView(_ condition: Condition) throws {
         _ = try record([condition.operation: condition.sql])
         try database.write(
             """
@@ -185,8 +184,8 @@ import Testing
         #expect(try changes(2) == ["1|INSERT|{}|", "1|UPDATE|{}|{}"])
     }
 
-    @Test("More columns can be listed than a function has arguments")
-    func manyColumnsCanBeListed() throws {
+    @Test
+    func moreColumnsCanBeListedThanAFunctionHasArguments() throws {
         let names = (0..<120).map { "c\($0)" }
         let table = ClientTable(name: "wide", columns: names.map { ClientColumn(name: $0, type: .integer) })
         try database.apply(table)
@@ -198,8 +197,8 @@ import Testing
         #expect(sums == ["12"])
     }
 
-    @Test("Changes are in their order, whatever the columns of the view are called")
-    func columnsMayHaveTheNamesOfOurs() throws {
+    @Test
+    func changesAreInTheirOrderWhateverTheColumnsOfTheViewAreCalled() throws {
         let names = ["operation_id", "__operation_id", "operation", "value", "previous_value", "timestamp"]
         let table = ClientTable(name: "log", columns: names.map { ClientColumn(name: $0, type: .text) })
         try database.apply(table)
@@ -220,16 +219,16 @@ import Testing
         #expect(try database.queue.read { try recording.lastOperationID($0) } == nil)
         try database.write("INSERT INTO items (id) VALUES ('1'), ('2')")
         #expect(try database.queue.read { try recording.lastOperationID($0) } == 2)
-        try database.queue.write { try recording.remove(through: 1, $0) }
+        try database.queue.write { try recording.remove($0, through: 1) }
         #expect(try database.texts("SELECT id FROM temp.ps_diff_1") == ["2"])
-        try database.queue.write { try recording.remove(through: 2, $0) }
+        try database.queue.write { try recording.remove($0, through: 2) }
         try database.write("INSERT INTO items (id) VALUES ('3')")
         // Positions are not used again.
         #expect(try database.queue.read { try recording.lastOperationID($0) } == 3)
     }
 
-    @Test("What is read ends at a position, and has the recorded columns only")
-    func recordedChangesAreReadUpToAPosition() throws {
+    @Test
+    func whatIsReadEndsAtAPositionAndHasTheRecordedColumnsOnly() throws {
         let recording = try record(columns: ["size"])
         try database.write("INSERT INTO items (id, name, size) VALUES ('1', 'a', 1), ('2', 'b', 2)")
         #expect(try database.rows(recording.storedChanges(through: 1)).map { $0.prefix(10) } == ["1|1|INSERT"])
@@ -248,8 +247,8 @@ import Testing
         #expect(try changes() == [#"1|INSERT|{"col":"a"}|"#])
     }
 
-    @Test("The upload queue knows its sequence while changes are recorded")
-    func uploadQueueKnowsItsSequence() throws {
+    @Test
+    func uploadQueueKnowsItsSequenceWhileChangesAreRecorded() throws {
         _ = try record()
         try database.write("INSERT INTO items (id) VALUES ('1'), ('2')")
         #expect(try database.queue.read { try UploadQueue.sequence($0) } == 2)
@@ -285,8 +284,8 @@ import Testing
         Mistake(operation: .insert, sql: "nonsense(NEW.size)", message: "no such function: nonsense"),
     ]
 
-    @Test("A condition that SQLite does not understand is refused, and writes go on", arguments: mistakes)
-    func mistakesAreRefused(_ mistake: Mistake) throws {
+    @Test(arguments: mistakes)
+    func conditionThatSQLiteDoesNotUnderstandIsRefusedAndWritesGoOn(_ mistake: Mistake) throws {
         var conditions = Self.everything
         conditions[mistake.operation] = mistake.sql
         let problem = #expect(throws: TableDiffDefinition.Problem.self) { _ = try record(conditions) }

@@ -46,7 +46,7 @@ import Testing
             }
         }
         try check()
-        let writes = try #require(try database.queue.read { try UploadQueue.batch(limit: values.count, $0) }?.writes)
+        let writes = try #require(try database.queue.read { try UploadQueue.batch($0, limit: values.count) }?.writes)
         for (write, value) in zip(writes, values) {
             guard case .double(let uploaded)? = write.data?["r"] else {
                 Issue.record("seed \(seed): \(value) is uploaded as \(String(describing: write.data))")
@@ -58,7 +58,7 @@ import Testing
         try database.write("UPDATE items SET other = 1")
         try check()
         let patches = try #require(
-            try database.queue.read { try UploadQueue.batch(limit: 2 * values.count, $0) }?.writes
+            try database.queue.read { try UploadQueue.batch($0, limit: 2 * values.count) }?.writes
         )
         #expect(patches.suffix(values.count).allSatisfy { $0.data == ["other": 1] })
     }

@@ -78,7 +78,7 @@ import Testing
             try String.fetchOne(db, sql: "SELECT data FROM ps_crud ORDER BY id DESC LIMIT 1")
         }
         #expect(entry?.utf8.elementsEqual(text.utf8) == true, "\(comment): \((entry ?? "").prefix(300))")
-        let write = try #require(try database.queue.read { try UploadQueue.batch(limit: 1_000, $0) }?.writes.last)
+        let write = try #require(try database.queue.read { try UploadQueue.batch($0, limit: 1_000) }?.writes.last)
         #expect(write.damage == nil)
     }
 

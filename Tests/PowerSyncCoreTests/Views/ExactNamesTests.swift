@@ -34,7 +34,7 @@ import Testing
         let scenario = try SyncScenario(tables[0], tables[1], delivery: delivery)
         try scenario.start()
         try scenario.receive(
-            .cp(4, [.bucket("a")]),
+            .checkpoint(4, [.bucket("a")]),
             .ops(
                 "a",
                 .put(1, Self.composed, type: Self.composed),
@@ -57,7 +57,7 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.receive(
-            .cp(2, [.bucket(Self.composed, checksum: 1), .bucket(Self.decomposed, checksum: 2)]),
+            .checkpoint(2, [.bucket(Self.composed, checksum: 1), .bucket(Self.decomposed, checksum: 2)]),
             .ops(Self.composed, .put(1, "x", 1)),
             .ops(Self.decomposed, .put(2, "y", 2)),
             .done

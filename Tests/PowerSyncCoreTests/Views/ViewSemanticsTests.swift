@@ -59,8 +59,8 @@ import Testing
         #expect(try database.queue.read { try LocalWriteGate.isOpen($0) })
     }
 
-    @Test("REPLACE of a synced row keeps nothing that is not named", arguments: ["REPLACE", "INSERT OR REPLACE"])
-    func replaceReplacesTheWholeRow(_ verb: String) throws {
+    @Test(arguments: ["REPLACE", "INSERT OR REPLACE"])
+    func replaceOfASyncedRowKeepsNothingThatIsNotNamed(_ verb: String) throws {
         let columns = ["a", "b"].map { ClientColumn(name: $0, type: .text) }
         let database = try LocalTestDatabase(.items(columns))
         try database.write(#"INSERT INTO ps_data__items VALUES ('x', '{"a":"1","b":"2","extra":3}')"#)

@@ -123,7 +123,7 @@ import Testing
             let marks = try await DatabaseQueue(path: file).read { db in
                 try ["application_id", "user_version"].map { try Int64.fetchOne(db, sql: "PRAGMA \($0)") }
             }
-            #expect(marks == [0x5053_4248, 1])
+            #expect(marks == [0x5053_4249, 1])
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Watching checkpoints.
 @Suite(.timeLimit(.minutes(1))) struct CheckpointFeedTests {
-    private let streamID = ReplicationStreamID(rawValue: 1)
+    private let streamID = ServedConfigID(stream: ReplicationStreamID(rawValue: 1), config: 1)
 
     private func checkpoint(_ opID: Int64, _ lsn: Int64, stream: Int64 = 1) -> StorageCheckpoint {
         StorageCheckpoint(streamID: ReplicationStreamID(rawValue: stream), opID: OpID(opID), lsn: .at(lsn))
@@ -25,6 +25,21 @@ import Testing
         _ = try await checkpoints.next()
         for opID in 2...10 as ClosedRange<Int64> { feed.publish(checkpoint(opID, opID)) }
         #expect(try await checkpoints.next() == checkpoint(10, 10))
+    }
+
+    /// Another config of the stream ends the sequence, as another stream does; what the writer has published before comes too late.
+    @Test func anotherConfigOfTheStreamEndsTheSequence() async throws {
+        let feed = CheckpointFeed(checkpoint(5, 5))
+        var checkpoints = feed.checkpoints(of: streamID).makeAsyncIterator()
+        _ = try await checkpoints.next()
+        var switched = checkpoint(5, 5)
+        switched.configNumber = 2
+        feed.publish(switched)
+        feed.publish(checkpoint(6, 6))
+        #expect(feed.current == switched)
+        #expect(try await checkpoints.next() == nil)
+        var late = feed.checkpoints(of: switched.serving).makeAsyncIterator()
+        #expect(try await late.next() == switched)
     }
 
     @Test func olderCheckpointsAreIgnored() async throws {

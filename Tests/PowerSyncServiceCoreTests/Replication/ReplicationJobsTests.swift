@@ -37,6 +37,31 @@ import Testing
         #expect(!jobs.isReplicating)
     }
 
+    /// Rows have to be evaluated for other configs: another job begins when the one before has ended.
+    @Test func anotherConfigGetsAnotherJob() throws {
+        var jobs = ReplicationJobs()
+        let first = try #require(jobs.update([stream(1, .active)]).started.first)
+        var filling = stream(1, .active)
+        filling.next = ReplicationStream.NextConfig(
+            number: 2,
+            content: "",
+            versionLabel: nil,
+            plan: .empty,
+            filledTables: [],
+            isFilled: false
+        )
+        let changes = jobs.update([filling])
+        #expect(changes.stopped.count == 1 && changes.stopped.first === first.stop)
+        #expect(changes.started.isEmpty)
+        jobs.ended(filling.id)
+        let second = try #require(jobs.update([filling]).started.first)
+        filling.next?.filledTables = ["t"]
+        #expect(jobs.update([filling]).stopped.isEmpty)
+        var switched = stream(1, .active)
+        switched.configNumber = 2
+        #expect(jobs.update([switched]).stopped.first === second.stop)
+    }
+
     @Test func dataIsDeletedAfterTheWriterHasStopped() throws {
         var jobs = ReplicationJobs()
         let stop = try #require(jobs.update([stream(1, .processing)]).started.first).stop

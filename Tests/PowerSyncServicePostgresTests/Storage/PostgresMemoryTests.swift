@@ -30,7 +30,7 @@ import Testing
     /// Whether there are names, a config and a waiting connection of a stream.
     private func remembered(_ stream: ReplicationStreamID, by storage: PostgresBucketStorage) -> [Bool] {
         [
-            storage.names.withLockedValue { $0[stream] != nil }, storage.configs.known(of: stream) != nil,
+            storage.names.withLockedValue { $0[stream] != nil }, storage.configs.known(of: ServedConfigID(stream: stream, config: 1)) != nil,
             storage.waiting.withLockedValue { $0[stream] != nil },
         ]
     }

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing

@@ -1,3 +1,4 @@
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -63,7 +64,7 @@ import Testing
     private func serve(_ stream: ScriptedStream) {
         stream.accept()
         stream.send(
-            .checkpoint(3, [.bucket("a", 1, count: 2), .bucket("b", count: 1)], writeCheckpoint: 1),
+            .checkpoint(3, [.bucket("a", count: 2, priority: 1), .bucket("b", count: 1)], writeCheckpoint: 1),
             .put("a", 1...2),
             .done(1),
             .row("b", 3, "unknown", "u", "{}"),

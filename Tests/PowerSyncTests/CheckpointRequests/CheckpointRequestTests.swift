@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -25,8 +26,8 @@ import Testing
         )
     }
 
-    @Test("the counter is agreed on for each stream, then counts")
-    func counterIsSeeded() async throws {
+    @Test
+    func counterIsAgreedOnForEachStreamThenCounts() async throws {
         try await harness.connect(ConnectOptions(checkpointMode: .requests()))
         let stream = try await harness.acceptNext()
         let first = try await service.nextCheckpointRequest()
@@ -56,14 +57,17 @@ import Testing
         #expect(try await counter() == 6)
     }
 
-    @Test("A complete checkpoint with the number, or a greater one, is the answer")
-    func completeCheckpointAnswers() async throws {
+    @Test
+    func completeCheckpointWithTheNumberOrAGreaterOneIsTheAnswer() async throws {
         let stream = try await connect()
         async let request = database.requestCheckpoint()
         try await service.nextCheckpointRequest().respond(2)
         let accepted = try await request
         async let wait: Void = accepted.waitForSync()
-        stream.send(.checkpoint(1, [.bucket("a", 0), .bucket("b", 3)], writeCheckpoint: 2), .done(0))
+        stream.send(
+            .checkpoint(1, [.bucket("a", priority: 0), .bucket("b", priority: 3)], writeCheckpoint: 2),
+            .done(0)
+        )
         try await database.waitForFirstSync(priority: 0)
         #expect(!accepted.hasSynced)
         stream.send(.done)
@@ -74,15 +78,15 @@ import Testing
         async let later = database.requestCheckpoint()
         try await service.nextCheckpointRequest().respond(3)
         let laterRequest = try await later
-        stream.send(.checkpoint(2, [.bucket("a", 0), .bucket("b", 3)], writeCheckpoint: 9), .done)
+        stream.send(.checkpoint(2, [.bucket("a", priority: 0), .bucket("b", priority: 3)], writeCheckpoint: 9), .done)
         try await laterRequest.waitForSync()
 
         try await database.disconnectAndClear()
         #expect(!accepted.hasSynced)
     }
 
-    @Test("Uploads are acknowledged by a number of the client")
-    func uploadsUseTheSameCounter() async throws {
+    @Test
+    func uploadsAreAcknowledgedByANumberOfTheClient() async throws {
         let stream = try await connect(counter: 7)
         // Before the first line: that begins a pass, and the clock of the test would not end the pause after it.
         try await harness.insert("1")
@@ -95,8 +99,8 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test("a service without checkpoint requests fails the connection")
-    func serviceMustSupportThem() async throws {
+    @Test
+    func serviceWithoutCheckpointRequestsFailsTheConnection() async throws {
         try await harness.connect(ConnectOptions(checkpointMode: .requests()))
         let request = Task { [database] in try await database.requestCheckpoint() }
         let stream = try await service.nextStream()
@@ -206,8 +210,8 @@ import Testing
         #expect(harness.database.currentStatus.connected)
     }
 
-    @Test("A request that no checkpoint answers is posted again after 10 seconds")
-    func requestsAreRepeated() async throws {
+    @Test
+    func requestThatNoCheckpointAnswersIsPostedAgainAfter10Seconds() async throws {
         let stream = try await connect()
         async let request = database.requestCheckpoint()
         try await service.nextCheckpointRequest().respond(2)

@@ -1,4 +1,5 @@
 import PowerSyncCore
+import PowerSyncCoreTestSupport
 import PowerSyncTesting
 import Testing
 
@@ -29,8 +30,8 @@ import Testing
         return try await request
     }
 
-    @Test("there are no numbers without a connection, and none before the counter is agreed on")
-    func numbersNeedAnAgreement() async throws {
+    @Test
+    func thereAreNoNumbersWithoutAConnectionAndNoneBeforeTheCounterIsAgreedOn() async throws {
         await #expect { try await database.requestCheckpoint() } throws: { $0.isNotConnecting }
         try await harness.connect(Self.options)
         let request = Task { [database] in try await database.requestCheckpoint() }
@@ -46,8 +47,8 @@ import Testing
     }
 
     /// Each delay before an attempt waits for demand, too, and is cancelled when it is over.
-    @Test("waiting for demand can be cancelled and begun again")
-    func demandIsWaitedForAgain() async throws {
+    @Test
+    func waitingForDemandCanBeCancelledAndBegunAgain() async throws {
         let requests = CheckpointRequests(
             retryInterval: .seconds(10),
             database: LocalDatabase(
@@ -71,8 +72,8 @@ import Testing
         await #expect(throws: CancellationError.self) { try await request.value }
     }
 
-    @Test("an upload that waits for its number ends the delay before the next attempt")
-    func uploadsEndTheDelay() async throws {
+    @Test
+    func uploadThatWaitsForItsNumberEndsTheDelayBeforeTheNextAttempt() async throws {
         try await harness.insert("x")
         try await harness.connect(Self.options)
         let stream = try await harness.acceptNext()
@@ -94,8 +95,8 @@ import Testing
         #expect(try await harness.lists() == ["a1": "remote"])
     }
 
-    @Test("a number that is not acknowledged is posted again every 10 s, until it is")
-    func numbersAreRepeatedUntilAcknowledged() async throws {
+    @Test
+    func numberThatIsNotAcknowledgedIsPostedAgainEvery10SUntilItIs() async throws {
         let stream = try await connect()
         let request = try await request(2)
         // The interval that has begun before the request ends without a repetition.
@@ -114,8 +115,8 @@ import Testing
         _ = try await self.request(3)
     }
 
-    @Test("a number is not posted again while there is no connection")
-    func numbersAreNotRepeatedWithoutAConnection() async throws {
+    @Test
+    func numberIsNotPostedAgainWhileThereIsNoConnection() async throws {
         try await harness.connect(ConnectOptions(retryDelay: 3600, checkpointMode: .requests()))
         let stream = try await harness.acceptNext()
         try await service.nextCheckpointRequest().respond(1)
@@ -134,8 +135,8 @@ import Testing
         harness.clock.advance(by: .seconds(10))
     }
 
-    @Test("in the legacy mode, and without a connection, nothing can be requested")
-    func requestsNeedTheirMode() async throws {
+    @Test
+    func inTheLegacyModeAndWithoutAConnectionNothingCanBeRequested() async throws {
         await #expect { try await database.requestCheckpoint() } throws: { $0.isNotConnecting }
         _ = try await harness.connectAndAccept()
         await #expect { try await database.requestCheckpoint() } throws: { $0.isNotEnabled }
@@ -146,8 +147,8 @@ import Testing
         await #expect { try await database.requestCheckpoint() } throws: { $0.isNotConnecting }
     }
 
-    @Test("a wait that a disconnection has ended can be repeated after connecting again")
-    func waitsCanBeRepeated() async throws {
+    @Test
+    func waitThatADisconnectionHasEndedCanBeRepeatedAfterConnectingAgain() async throws {
         _ = try await connect()
         let request = try await request(2)
         let wait = Task { try await request.waitForSync() }

@@ -99,8 +99,8 @@ import Testing
         #expect(try await running.value == 1)
     }
 
-    @Test("work of ours is no time without progress, also in a task that the call has started")
-    func workIsProgress() async throws {
+    @Test
+    func workOfOursIsNoTimeWithoutProgressAlsoInATaskThatTheCallHasStarted() async throws {
         let (began, worked, running) = (TaskGate(), TaskGate(), TaskGate())
         let call = start { [gate] in
             await Task {

@@ -67,7 +67,8 @@ import Testing
         }
     }
 
-    @Test("Requests end between transactions, at the limits or when a single transaction is larger")
+    /// Requests end between transactions, at the limits or when a single transaction is larger.
+    @Test
     func limitsAreKept() async throws {
         try await Backend.run { backend in
             var options = HTTPBackendOptions()

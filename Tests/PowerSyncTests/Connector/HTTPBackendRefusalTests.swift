@@ -3,6 +3,7 @@ import HTTPStackTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import PowerSyncCoreTestSupport
 import PowerSyncTesting
 import PowerSyncUpload
 import Testing
@@ -67,8 +68,8 @@ import Testing
         }
     }
 
-    @Test("Each connection asks for the authorization again: another user may have signed in")
-    func anotherUserSignsIn() async throws {
+    @Test
+    func eachConnectionAsksForTheAuthorizationAgainAnotherUserMayHaveSignedIn() async throws {
         try await Backend.run { backend in
             let user = NIOLockedValueBox("Basic A")
             let connector = try backend.connector(authorization: { _ in user.withLockedValue { $0 } })
@@ -89,8 +90,8 @@ import Testing
         }
     }
 
-    @Test("An authorization that comes when the next connection has begun is not kept")
-    func lateAuthorization() async throws {
+    @Test
+    func authorizationThatComesWhenTheNextConnectionHasBegunIsNotKept() async throws {
         try await Backend.run { backend in
             let asked = NIOLockedValueBox(0)
             let next = NIOLockedValueBox<HTTPBackendConnector?>(nil)
@@ -161,7 +162,8 @@ import Testing
         }
     }
 
-    @Test("A backend that has not got a request in time gets less, down to one transaction, which is not rejected")
+    /// A backend that has not got a request in time gets less, down to one transaction, which is not rejected.
+    @Test
     func aRequestThatDidNotArriveInTimeIsSentInParts() async throws {
         try await Backend.run { backend in
             let connector = try backend.connector()
@@ -259,7 +261,8 @@ import Testing
         }
     }
 
-    @Test("Nothing leaves the queue behind a write that stays in it, whatever the backend says of later ones")
+    /// Nothing leaves the queue behind a write that stays in it, whatever the backend says of later ones.
+    @Test
     func aRejectionInsideOfWhatWasAppliedComesFirst() async throws {
         try await Backend.run { backend in
             let connector = try backend.connector()
@@ -320,10 +323,9 @@ import Testing
     }
 
     @Test(
-        "With a policy, the queue goes on behind what the backend rejects",
         arguments: [UploadRejectionPolicy.skip, .park]
     )
-    func thePolicyOfTheAppDecides(policy: UploadRejectionPolicy) async throws {
+    func withAPolicyTheQueueGoesOnBehindWhatTheBackendRejects(policy: UploadRejectionPolicy) async throws {
         let harness = SyncHarness()
         try await LoopbackServer.run { request in
             guard let upload = try? UploadRequest(json: request.body) else { return Backend.status(.badRequest) }
@@ -345,7 +347,7 @@ import Testing
             let stream = try await harness.acceptNext()
             stream.send(.checkpoint(1))
             try await harness.service.nextWriteCheckpoint().respond(1)
-            try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+            try await harness.waitForUploadPass()
             let rejected = try await harness.database.rejectedWrites()
             #expect(rejected.map(\.entry.id) == ["bad"] && rejected.map(\.reason) == ["no"])
             #expect(try await harness.database.getUploadQueueStats().count == 0)

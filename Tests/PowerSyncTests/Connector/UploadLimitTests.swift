@@ -34,7 +34,8 @@ import Testing
         #expect(limit.entries == 16)
     }
 
-    @Test("The pause after each further refusal is twice as long, until as much as was refused is accepted")
+    /// The pause after each further refusal is twice as long, until as much as was refused is accepted.
+    @Test
     func pauses() {
         var limit = UploadLimit(maximum: 1000)
         for pause in [1, 2, 4, 8, 16, 32, 64, 64] {
@@ -51,8 +52,8 @@ import Testing
         #expect(limit.entries == 2)
     }
 
-    @Test("A backend that takes so many and no more refuses few of many requests", arguments: [1, 2, 3, 5, 64, 999])
-    func refusals(capacity: Int) {
+    @Test(arguments: [1, 2, 3, 5, 64, 999])
+    func backendThatTakesSoManyAndNoMoreRefusesFewOfManyRequests(capacity: Int) {
         var limit = UploadLimit(maximum: 1000)
         var (accepted, refused) = (0, 0)
         while accepted < 2000 {

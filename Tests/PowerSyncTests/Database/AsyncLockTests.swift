@@ -2,7 +2,8 @@ import Testing
 
 @testable import PowerSyncClient
 
-@Suite("waiting for a lock", .timeLimit(.minutes(1))) struct AsyncLockTests {
+/// Waiting for a lock.
+@Suite(.timeLimit(.minutes(1))) struct AsyncLockTests {
     /// Holds the lock until told otherwise.
     private func hold(_ lock: AsyncLock, until gate: AsyncStream<Void>) async -> Task<Void, any Error> {
         let isHeld = Counter()

@@ -24,8 +24,8 @@ import Testing
         }
     }
 
-    @Test("Too few and too many values name their set", arguments: [[2], [2, "b", "c"]] as [[any Sendable]])
-    func wrongNumberOfValuesNamesItsSet(_ set: [any Sendable]) async throws {
+    @Test(arguments: [[2], [2, "b", "c"]] as [[any Sendable]])
+    func tooFewAndTooManyValuesNameTheirSet(_ set: [any Sendable]) async throws {
         try await withNotes { database in
             let error = await #expect(throws: PowerSyncError.self) {
                 try await database.executeBatch(sql: Self.insert, parameterSets: [[1, "a"], set])
@@ -47,8 +47,8 @@ import Testing
         }
     }
 
-    @Test("The writes of a batch are one transaction of the upload queue")
-    func batchIsOneTransaction() async throws {
+    @Test
+    func writesOfABatchAreOneTransactionOfTheUploadQueue() async throws {
         try await withMemoryDatabase { database in
             try await database.executeBatch(
                 sql: "INSERT INTO users (id, name) VALUES (uuid(), ?)",
@@ -59,8 +59,8 @@ import Testing
         }
     }
 
-    @Test("An error undoes the batch, and names the set")
-    func errorUndoesTheBatch() async throws {
+    @Test
+    func errorUndoesTheBatchAndNamesTheSet() async throws {
         try await withNotes { database in
             let error = await #expect(throws: PowerSyncError.self) {
                 try await database.executeBatch(sql: Self.insert, parameterSets: [[1, "a"], [2, "b"], [1, "c"]])

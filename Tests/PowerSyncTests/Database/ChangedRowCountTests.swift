@@ -36,8 +36,8 @@ import Testing
         }
     }
 
-    @Test("What a statement writes through other views by the app's triggers is not counted")
-    func nestedChangesAreNotCounted() async throws {
+    @Test
+    func whatAStatementWritesThroughOtherViewsByTheAppsTriggersIsNotCounted() async throws {
         let schema = Schema(
             Table(name: "users", columns: [.text("name")]),
             Table(name: "log", columns: [.text("what")])

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ClosingTests {
-    @Test("closing can delete the files, and else keeps them", arguments: [true, false])
-    func closingCanDeleteFiles(_ deleteDatabase: Bool) async throws {
+    @Test(arguments: [true, false])
+    func closingCanDeleteTheFilesAndElseKeepsThem(_ deleteDatabase: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
             let database = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
@@ -17,8 +17,8 @@ import Testing
         }
     }
 
-    @Test("files are not deleted under another instance, which goes on")
-    func filesOfAnotherInstanceAreNotDeleted() async throws {
+    @Test
+    func filesAreNotDeletedUnderAnotherInstanceWhichGoesOn() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
             let logger = DefaultLogger(writers: [])
@@ -46,15 +46,15 @@ import Testing
         }
     }
 
-    @Test("deleting a database in memory succeeds")
-    func deletingMemoryDatabaseSucceeds() async throws {
+    @Test
+    func deletingADatabaseInMemorySucceeds() async throws {
         let database = PowerSyncDatabase(schema: testSchema, dbFilename: ":memory:", logger: DefaultLogger(writers: []))
         try await database.insertUser("Ada")
         try await database.close(deleteDatabase: true)
     }
 
-    @Test("closing again does nothing, and everything else throws")
-    func everythingThrowsAfterClosing() async throws {
+    @Test
+    func closingAgainDoesNothingAndEverythingElseThrows() async throws {
         let database = PowerSyncDatabase(schema: testSchema, dbFilename: ":memory:", logger: DefaultLogger(writers: []))
         try await database.close()
         try await database.close()
@@ -101,8 +101,8 @@ import Testing
         }
     }
 
-    @Test("closing again waits for the first call, and deletes no files under a callback")
-    func closingAgainWaitsForTheFirstCall() async throws {
+    @Test
+    func closingAgainWaitsForTheFirstCallAndDeletesNoFilesUnderACallback() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
             let database = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
@@ -138,8 +138,8 @@ import Testing
         }
     }
 
-    @Test("clearing works on a database that was never connected")
-    func clearingWorksWithoutConnection() async throws {
+    @Test
+    func clearingWorksOnADatabaseThatWasNeverConnected() async throws {
         try await withMemoryDatabase { database in
             try await database.insertUser("Ada")
             try await database.disconnectAndClear()
@@ -148,8 +148,8 @@ import Testing
         }
     }
 
-    @Test("Clearing keeps local-only tables when asked to", arguments: [true, false])
-    func clearingKeepsLocalTables(_ clearLocal: Bool) async throws {
+    @Test(arguments: [true, false])
+    func clearingKeepsLocalOnlyTablesWhenAskedTo(_ clearLocal: Bool) async throws {
         let schema = Schema(Table(name: "drafts", columns: [.text("text")], localOnly: true))
         try await withMemoryDatabase(schema) { database in
             try await database.execute("INSERT INTO drafts (id, text) VALUES ('1', 'hello')")
@@ -158,8 +158,8 @@ import Testing
         }
     }
 
-    @Test("a soft clear keeps the synced history", arguments: [true, false])
-    func softClearKeepsHistory(_ soft: Bool) async throws {
+    @Test(arguments: [true, false])
+    func softClearKeepsTheSyncedHistory(_ soft: Bool) async throws {
         try await withMemoryDatabase { database in
             try await database.execute("INSERT INTO ps_buckets (name, last_applied_op) VALUES ('lists', 10)")
             try await database.disconnectAndClear(soft: soft)

@@ -2,8 +2,8 @@ import PowerSync
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct ConnectionContextTests {
-    @Test("a cancelled waiter throws, and the connections come back")
-    func cancelledWaiterThrows() async throws {
+    @Test
+    func cancelledWaiterThrowsAndTheConnectionsComeBack() async throws {
         try await withFileDatabase { database in
             try await database.waitForReady()
             let gate = Gate()
@@ -50,8 +50,8 @@ import Testing
         }
     }
 
-    @Test("a callback that has begun runs to its end")
-    func begunCallbackRunsToItsEnd() async throws {
+    @Test
+    func callbackThatHasBegunRunsToItsEnd() async throws {
         try await withMemoryDatabase { database async throws in
             let gate = Gate()
             let hasStarted = Counter()
@@ -71,8 +71,8 @@ import Testing
         }
     }
 
-    @Test("a context throws after its callback has returned")
-    func contextEndsWithItsCallback() async throws {
+    @Test
+    func contextThrowsAfterItsCallbackHasReturned() async throws {
         try await withMemoryDatabase { database in
             let context = try await database.writeLock { $0 }
             #expect(throws: PowerSyncError.self) { try context.execute(sql: "SELECT 1", parameters: []) }

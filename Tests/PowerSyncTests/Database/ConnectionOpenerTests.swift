@@ -6,7 +6,8 @@ import Testing
 
 @testable import PowerSyncClient
 
-@Suite("opening while another connection writes", .timeLimit(.minutes(1))) struct ConnectionOpenerTests {
+/// Opening while another connection writes.
+@Suite(.timeLimit(.minutes(1))) struct ConnectionOpenerTests {
     /// Runs a test with a file that a connection is about to write to.
     private func withLockedFile(_ body: (_ path: String, _ other: DatabaseQueue) async throws -> Void) async throws {
         try await withTemporaryDirectory { directory in

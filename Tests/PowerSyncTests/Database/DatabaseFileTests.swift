@@ -233,8 +233,8 @@ import Testing
         }
     }
 
-    @Test("The schema cannot change while another instance syncs")
-    func schemaWaitsForAllInstances() async throws {
+    @Test
+    func schemaCannotChangeWhileAnotherInstanceSyncs() async throws {
         try await withPath { path in
             let first = SyncHarness(path: path)
             let second = SyncHarness(path: path)

@@ -21,8 +21,8 @@ import Testing
         "INSERT INTO seen SELECT max(step) + 1, 0 FROM seen; INSERT INTO seen SELECT max(step) + 1, 0 FROM seen",
     ]
 
-    @Test("They run in order, on every connection, before the SDK's own", arguments: [":memory:", "test.db"])
-    func statementsRunFirst(_ name: String) async throws {
+    @Test(arguments: [":memory:", "test.db"])
+    func theyRunInOrderOnEveryConnectionBeforeTheSDKsOwn(_ name: String) async throws {
         try await withTemporaryDirectory { directory in
             let path = name == ":memory:" ? name : directory.appending(path: name).path
             let database = open(path, Self.statements)
@@ -42,8 +42,8 @@ import Testing
         }
     }
 
-    @Test("An error in any of them fails every operation with SQLite's text", arguments: [0, 1])
-    func errorFailsEveryOperation(_ place: Int) async throws {
+    @Test(arguments: [0, 1])
+    func errorInAnyOfThemFailsEveryOperationWithSQLitesText(_ place: Int) async throws {
         try await withTemporaryDirectory { directory in
             var statements = ["PRAGMA temp_store = MEMORY"]
             statements.insert("SELEKT 1", at: place)
@@ -66,14 +66,13 @@ import Testing
 
     /// The SQLite library of the tests has no cipher.
     @Test(
-        "A key is refused instead of being ignored",
         arguments: [
             "PRAGMA key = 'secret'", "pragma main.key='secret'", "PRAGMA key(\"x'00'\")", "PRAGMA hexkey = '00'",
             "PRAGMA rekey = 'new'", "PRAGMA [key] = 'secret'", "-- the key\n/* of\nthe file */ PRAGMA key = 'secret';",
             "PRAGMA cache_size = 7; PRAGMA\nKEY = 'x'",
         ]
     )
-    func keyWithoutCipherIsRefused(_ statement: String) async throws {
+    func keyIsRefusedInsteadOfBeingIgnored(_ statement: String) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "test.db").path
             let database = open(path, [statement])

@@ -38,8 +38,8 @@ import Testing
         }
     }
 
-    @Test("Thousands of texts leave few statements, and those that are used stay", arguments: Access.allCases)
-    func numberOfStatementsIsBounded(_ access: Access) async throws {
+    @Test(arguments: Access.allCases)
+    func thousandsOfTextsLeaveFewStatementsAndThoseThatAreUsedStay(_ access: Access) async throws {
         try await withFileDatabase { database in
             let (before, after) = try await access.run(database) { context in
                 let before = try Self.statements(context).count
@@ -87,8 +87,8 @@ import Testing
         }
     }
 
-    @Test("A statement whose rows are being mapped lives on while others take its place", arguments: Access.allCases)
-    func statementsInUseAreNotFinalised(_ access: Access) async throws {
+    @Test(arguments: Access.allCases)
+    func statementWhoseRowsAreBeingMappedLivesOnWhileOthersTakeItsPlace(_ access: Access) async throws {
         try await withFileDatabase { database in
             let outer = "WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 5) SELECT i FROM n"
             let rows = try await access.run(database) { context in

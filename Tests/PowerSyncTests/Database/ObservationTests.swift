@@ -7,8 +7,8 @@ import Testing
 @testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct ObservationTests {
-    @Test("A GRDB ValueObservation on a view sees writes through its triggers")
-    func valueObservationSeesTriggerWrites() async throws {
+    @Test
+    func grdbValueObservationOnAViewSeesWritesThroughItsTriggers() async throws {
         try await withFileDatabase { database in
             let writer = try await (try #require(database as? SyncedDatabase)).local.writer()
             let observation = ValueObservation.tracking { db in
@@ -25,8 +25,8 @@ import Testing
         }
     }
 
-    @Test("A GRDB ValueObservation on a view sees rows that the engine announces")
-    func valueObservationSeesAnnouncedRows() async throws {
+    @Test
+    func grdbValueObservationOnAViewSeesRowsThatTheEngineAnnounces() async throws {
         try await withFileDatabase { database in
             let local = try #require(database as? SyncedDatabase).local
             let observation = ValueObservation.tracking { db in
@@ -42,8 +42,8 @@ import Testing
         }
     }
 
-    @Test("Commits that append to the upload queue are announced, others are not")
-    func uploadQueueChangesAreAnnounced() async throws {
+    @Test
+    func commitsThatAppendToTheUploadQueueAreAnnouncedOthersAreNot() async throws {
         let schema = PowerSyncClient.Schema(
             PowerSyncClient.Table(name: "users", columns: [.text("name")]),
             PowerSyncClient.Table(name: "logs", columns: [.text("text")], insertOnly: true),
@@ -75,8 +75,8 @@ import Testing
         }
     }
 
-    @Test("A write of another instance is announced to the upload loop of this one")
-    func otherInstancesAreHeard() async throws {
+    @Test
+    func writeOfAnotherInstanceIsAnnouncedToTheUploadLoopOfThisOne() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
             let first = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))

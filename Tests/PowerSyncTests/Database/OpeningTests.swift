@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct OpeningTests {
-    @Test("opening is logged for debugging, and the minimum severity counts")
-    func openingIsLogged() async throws {
+    @Test
+    func openingIsLoggedForDebuggingAndTheMinimumSeverityCounts() async throws {
         let writer = CollectingLogWriter()
         try await withMemoryDatabase(logger: DefaultLogger(writers: [writer])) { try await $0.waitForReady() }
         #expect(writer.messages(.debug).contains { $0.contains("Opened connection. SQLite version 3.") })
@@ -17,8 +17,8 @@ import Testing
         #expect(quiet.entries.isEmpty)
     }
 
-    @Test("a second instance is warned about, until the first is gone")
-    func secondInstanceIsWarnedAbout() async throws {
+    @Test
+    func secondInstanceIsWarnedAboutUntilTheFirstIsGone() async throws {
         let writer = CollectingLogWriter()
         let logger = DefaultLogger(minSeverity: .warning, writers: [writer])
         let isWarned = {
@@ -53,8 +53,8 @@ import Testing
         }
     }
 
-    @Test("databases in memory are strangers")
-    func memoryDatabasesAreStrangers() async throws {
+    @Test
+    func databasesInMemoryAreStrangers() async throws {
         let writer = CollectingLogWriter()
         let logger = DefaultLogger(minSeverity: .warning, writers: [writer])
         try await withMemoryDatabase(logger: logger) { first in
@@ -66,8 +66,8 @@ import Testing
         #expect(writer.entries.isEmpty)
     }
 
-    @Test("an absolute path gets its directories, and keeps its data")
-    func absolutePathKeepsData() async throws {
+    @Test
+    func absolutePathGetsItsDirectoriesAndKeepsItsData() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("deep/er/a.db").path
             let first = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
@@ -80,8 +80,8 @@ import Testing
         }
     }
 
-    @Test("A file database is in WAL mode, with the limits of the SDK")
-    func connectionsAreConfigured() async throws {
+    @Test
+    func fileDatabaseIsInWALModeWithTheLimitsOfTheSDK() async throws {
         try await withFileDatabase { database async throws in
             let pragma = { (name: String) in
                 try await database.writeLock { context in
@@ -97,8 +97,8 @@ import Testing
         }
     }
 
-    @Test("Initial statements run first on every connection; an error fails each operation")
-    func initialStatementsRunOnEveryConnection() async throws {
+    @Test
+    func initialStatementsRunFirstOnEveryConnectionAnErrorFailsEachOperation() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
             let database = PowerSyncDatabase(
@@ -139,8 +139,8 @@ import Testing
         return other
     }
 
-    @Test("waiting for another connection's lock is cancellable")
-    func waitingForLockIsCancellable() async throws {
+    @Test
+    func waitingForAnotherConnectionsLockIsCancellable() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
             let other = try await makeLockedFile(path)
@@ -155,8 +155,8 @@ import Testing
         }
     }
 
-    @Test("Concurrent first operations open the database once")
-    func concurrentFirstOperationsShareOneOpening() async throws {
+    @Test
+    func concurrentFirstOperationsOpenTheDatabaseOnce() async throws {
         let writer = CollectingLogWriter()
         try await withFileDatabase(logger: DefaultLogger(writers: [writer])) { database in
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -170,8 +170,8 @@ import Testing
         #expect(writer.messages(.debug).filter { $0.contains("Opened connection") }.count == 1)
     }
 
-    @Test("wide tables work, and validation tells")
-    func wideTablesWork() async throws {
+    @Test
+    func wideTablesWorkAndValidationTells() async throws {
         let table = Table(name: "wide", columns: (0..<70).map { .text("c\($0)") })
         #expect(throws: TableError.self) { try table.validate() }
         let writer = CollectingLogWriter()
@@ -182,8 +182,8 @@ import Testing
         #expect(writer.messages(.warning).count == 1)
     }
 
-    @Test("An index over an unknown column is reported by every operation")
-    func impossibleSchemaIsReported() async throws {
+    @Test
+    func indexOverAnUnknownColumnIsReportedByEveryOperation() async throws {
         let schema = Schema(
             Table(name: "users", columns: [.text("name")], indexes: [.ascending(name: "i", column: "missing")])
         )

@@ -63,8 +63,8 @@ private struct Color: PowerSyncDataTypeConvertible, Sendable {
         Case("too large", UInt64.max, "", nil),
     ]
 
-    @Test("Other types are refused before anything runs", arguments: unsupported)
-    func otherTypesAreRefused(_ example: Case) async throws {
+    @Test(arguments: unsupported)
+    func otherTypesAreRefusedBeforeAnythingRuns(_ example: Case) async throws {
         try await withMemoryDatabase { database async throws in
             let error = await #expect(throws: PowerSyncError.self) {
                 try await database.execute(
@@ -97,8 +97,8 @@ private struct Color: PowerSyncDataTypeConvertible, Sendable {
         Count(sql: "SELECT :a, :b, :a", parameters: [1], words: "has 2 parameters, and 1 value is given"),
     ]
 
-    @Test("Too few or too many values are an error that counts them", arguments: counts)
-    func wrongNumberOfParameters(_ example: Count) async throws {
+    @Test(arguments: counts)
+    func tooFewOrTooManyValuesAreAnErrorThatCountsThem(_ example: Count) async throws {
         try await withMemoryDatabase { database in
             func expectRangeError(_ body: () async throws -> Void) async throws {
                 let error = await #expect(throws: PowerSyncError.self) { try await body() }
@@ -130,8 +130,8 @@ private struct Color: PowerSyncDataTypeConvertible, Sendable {
         }
     }
 
-    @Test("Blobs can be read, by index and by name")
-    func blobsCanBeRead() async throws {
+    @Test
+    func blobsCanBeReadByIndexAndByName() async throws {
         try await withMemoryDatabase { database in
             let bytes = Data([0, 1, 255])
             try await database.get(sql: "SELECT ? AS a, ? AS b, NULL AS c", parameters: [bytes, Data()]) {

@@ -23,8 +23,8 @@ import Testing
         },
     ]
 
-    @Test("a missing table gives the exact error text", arguments: missingTable)
-    func missingTableGivesExactErrorText(_ operation: MissingTable) async throws {
+    @Test(arguments: missingTable)
+    func missingTableGivesTheExactErrorText(_ operation: MissingTable) async throws {
         try await withMemoryDatabase { database in
             let sql = "SELECT name FROM usersfail"
             let error = await #expect(throws: PowerSyncError.self) { try await operation.run(database, sql) }
@@ -46,8 +46,8 @@ import Testing
         }
     }
 
-    @Test("get without a row names the SQL")
-    func getWithoutRowNamesTheSQL() async throws {
+    @Test
+    func getWithoutARowNamesTheSQL() async throws {
         try await withMemoryDatabase { database in
             let error = await #expect(throws: PowerSyncError.self) {
                 try await database.get("SELECT name FROM users") { try $0.getString(index: 0) }
@@ -60,16 +60,16 @@ import Testing
         }
     }
 
-    @Test("text without a statement throws", arguments: ["", "  ", ";", "\n;\n", "-- only a comment"])
-    func textWithoutStatementThrows(_ sql: String) async throws {
+    @Test(arguments: ["", "  ", ";", "\n;\n", "-- only a comment"])
+    func textWithoutAStatementThrows(_ sql: String) async throws {
         try await withMemoryDatabase { database in
             await #expect(throws: PowerSyncError.self) { try await database.execute(sql) }
             await #expect(throws: PowerSyncError.self) { try await database.getAll(sql) { _ in 0 } }
         }
     }
 
-    @Test("an error of a mapper comes out unchanged")
-    func mapperErrorComesOutUnchanged() async throws {
+    @Test
+    func errorOfAMapperComesOutUnchanged() async throws {
         try await withMemoryDatabase { database in
             let thrown = NSError(domain: "app", code: 7, userInfo: [NSLocalizedDescriptionKey: "cannot map"])
             let error = await #expect(throws: NSError.self) {
@@ -82,7 +82,7 @@ import Testing
 
     // MARK: - Reading
 
-    @Test("an inserted row can be read in every way")
+    @Test
     func insertedRowCanBeReadInEveryWay() async throws {
         try await withMemoryDatabase { database in
             let sql = "INSERT INTO users (id, name, email) VALUES (?, ?, ?)"
@@ -105,8 +105,8 @@ import Testing
         }
     }
 
-    @Test("a mapper may return nil for a row")
-    func mapperMayReturnNil() async throws {
+    @Test
+    func mapperMayReturnNilForARow() async throws {
         try await withMemoryDatabase { database in
             let all = try await database.getAll("SELECT * FROM (VALUES ('a'), (NULL), ('b'))") {
                 $0.getStringOptional(index: 0)
@@ -117,8 +117,8 @@ import Testing
         }
     }
 
-    @Test("get and getOptional read the first row only")
-    func firstRowIsAllThatIsRead() async throws {
+    @Test
+    func getAndGetOptionalReadTheFirstRowOnly() async throws {
         try await withMemoryDatabase { database in
             try await database.execute("CREATE TABLE numbers (number INTEGER)")
             try await database.execute("INSERT INTO numbers VALUES (1), (-9223372036854775808)")
@@ -135,8 +135,8 @@ import Testing
         }
     }
 
-    @Test("a statement runs inside the mapper of another one, even of itself")
-    func statementRunsInsideMapper() async throws {
+    @Test
+    func statementRunsInsideTheMapperOfAnotherOneEvenOfItself() async throws {
         try await withMemoryDatabase { database in
             for name in ["Ada", "Bob", "Cyd"] { try await database.insertUser(name, id: name) }
             let sql = "SELECT name FROM users ORDER BY name"
@@ -150,8 +150,8 @@ import Testing
         }
     }
 
-    @Test("full-text search, joins and functions are there")
-    func capabilitiesAreThere() async throws {
+    @Test
+    func fullTextSearchJoinsAndFunctionsAreThere() async throws {
         try await withFileDatabase { database in
             #expect(
                 try await database.get("SELECT sqlite_compileoption_used('ENABLE_FTS5')") { try $0.getInt(index: 0) }

@@ -4,8 +4,8 @@ import Testing
 @Suite struct SchemaUpdateTests {
     private static let users = [Column.text("name"), .text("email")]
 
-    @Test("a view can be renamed, and keeps its rows")
-    func viewCanBeRenamed() async throws {
+    @Test
+    func viewCanBeRenamedAndKeepsItsRows() async throws {
         try await withFileDatabase { database in
             try await database.insertUser("Ada")
             let renamed = Table(name: "users", columns: Self.users, viewNameOverride: "people")
@@ -15,8 +15,8 @@ import Testing
         }
     }
 
-    @Test("tables can be added, and rows of removed ones come back")
-    func tablesCanBeAdded() async throws {
+    @Test
+    func tablesCanBeAddedAndRowsOfRemovedOnesComeBack() async throws {
         try await withFileDatabase { database in
             try await database.insertUser("Ada")
             try await database.updateSchema(schema: Schema(Table(name: "tasks", columns: [.text("title")])))
@@ -32,8 +32,8 @@ import Testing
         }
     }
 
-    @Test("A schema that breaks a rule is told about, and applied")
-    func brokenRuleIsToldAbout() async throws {
+    @Test
+    func schemaThatBreaksARuleIsToldAboutAndApplied() async throws {
         let writer = CollectingLogWriter()
         try await withMemoryDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [writer])) { database in
             let table = Table(name: "users", columns: [.text("full name")])

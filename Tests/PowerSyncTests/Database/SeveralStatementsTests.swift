@@ -4,8 +4,8 @@ import Testing
 
 /// Texts with several statements.
 @Suite struct SeveralStatementsTests {
-    @Test("All statements of a text run, and each takes its values")
-    func allStatementsRun() async throws {
+    @Test
+    func allStatementsOfATextRunAndEachTakesItsValues() async throws {
         try await withMemoryDatabase { database async throws in
             let changes = try await database.execute(
                 sql: """
@@ -25,7 +25,6 @@ import Testing
     }
 
     @Test(
-        "Of several statements that fail nothing remains",
         arguments: [
             "INSERT INTO users (id) VALUES ('1'); INSERT INTO nowhere VALUES (1)",
             "INSERT INTO users (id) VALUES ('1'); INSERT INTO users (id) VALUES ('1')",
@@ -33,7 +32,7 @@ import Testing
             "CREATE TABLE a (x); INSERT INTO users (id) VALUES ('1'); INSERT INTO users (id) VALUES (NULL)",
         ]
     )
-    func failureOfOneUndoesAll(_ sql: String) async throws {
+    func ofSeveralStatementsThatFailNothingRemains(_ sql: String) async throws {
         try await withMemoryDatabase { database async throws in
             await #expect(throws: PowerSyncError.self) { try await database.execute(sql) }
             #expect(try await database.count("users") == 0)
@@ -41,8 +40,8 @@ import Testing
         }
     }
 
-    @Test("A PRAGMA among several statements commits each by itself")
-    func pragmaCommitsEach() async throws {
+    @Test
+    func pragmaAmongSeveralStatementsCommitsEachByItself() async throws {
         try await withMemoryDatabase { database async throws in
             await #expect(throws: PowerSyncError.self) {
                 try await database.execute(
@@ -53,8 +52,8 @@ import Testing
         }
     }
 
-    @Test("What runs one statement refuses several, and names those that would be dropped")
-    func severalStatementsAreRefused() async throws {
+    @Test
+    func whatRunsOneStatementRefusesSeveralAndNamesThoseThatWouldBeDropped() async throws {
         try await withMemoryDatabase { database async throws in
             let sql = "SELECT name FROM users; DELETE FROM users"
             func expectRefusal(_ body: () async throws -> Void) async throws {

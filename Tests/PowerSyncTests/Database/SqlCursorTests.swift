@@ -5,8 +5,8 @@ import Testing
 @Suite struct SqlCursorTests {
     private static let sql = "SELECT 'Ada' AS name, 36 AS age, 1.5 AS score, 1 AS flag, '110' AS digits, NULL AS absent"
 
-    @Test("values are read by name and by index")
-    func valuesAreRead() async throws {
+    @Test
+    func valuesAreReadByNameAndByIndex() async throws {
         try await withMemoryDatabase { database in
             try await database.get(Self.sql) { cursor throws in
                 #expect(try cursor.getString(name: "name") == "Ada")
@@ -24,8 +24,8 @@ import Testing
         }
     }
 
-    @Test("optional getters give nil for NULL, by index also out of range")
-    func optionalGettersGiveNil() async throws {
+    @Test
+    func optionalGettersGiveNilForNULLByIndexAlsoOutOfRange() async throws {
         try await withMemoryDatabase { database in
             try await database.get(Self.sql) { cursor throws in
                 #expect(try cursor.getStringOptional(name: "absent") == nil)
@@ -53,7 +53,7 @@ import Testing
         Failure(testDescription: "SqlCursorError:nullValueFound:invalid index 6") { _ = try $0.getInt(index: 6) },
     ]
 
-    @Test("errors name the column", arguments: failures)
+    @Test(arguments: failures)
     func errorsNameTheColumn(_ failure: Failure) async throws {
         try await withMemoryDatabase { database in
             let error = await #expect(throws: SqlCursorError.self) {

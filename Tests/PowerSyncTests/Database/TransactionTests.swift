@@ -3,7 +3,7 @@ import PowerSync
 import Testing
 
 @Suite struct TransactionTests {
-    @Test("a write transaction commits all statements")
+    @Test
     func writeTransactionCommitsAllStatements() async throws {
         try await withMemoryDatabase { database in
             try await database.writeTransaction { transaction in
@@ -18,8 +18,8 @@ import Testing
         }
     }
 
-    @Test("an error rolls the write transaction back")
-    func errorRollsBack() async throws {
+    @Test
+    func errorRollsTheWriteTransactionBack() async throws {
         struct Refusal: Error {}
         try await withMemoryDatabase { database async throws in
             await #expect(throws: Refusal.self) {
@@ -32,8 +32,8 @@ import Testing
         }
     }
 
-    @Test("results pass through, Sendable or not")
-    func resultsPassThrough() async throws {
+    @Test
+    func resultsPassThroughSendableOrNot() async throws {
         final class Box { let value = 1 }
         try await withMemoryDatabase { database in
             let none = try await database.writeTransaction { _ in nil as Any? }
@@ -51,8 +51,8 @@ import Testing
 
     enum Kind: CaseIterable { case memory, file }
 
-    @Test("a read transaction reads and cannot write", arguments: Kind.allCases)
-    func readTransactionCannotWrite(_ kind: Kind) async throws {
+    @Test(arguments: Kind.allCases)
+    func readTransactionReadsAndCannotWrite(_ kind: Kind) async throws {
         let body = { (database: any PowerSyncDatabaseProtocol) async throws in
             try await database.insertUser("Ada")
             let count = try await database.readTransaction { transaction in
@@ -74,8 +74,8 @@ import Testing
         }
     }
 
-    @Test("A read transaction sees the state of its start", .timeLimit(.minutes(1)))
-    func readTransactionIsASnapshot() async throws {
+    @Test(.timeLimit(.minutes(1)))
+    func readTransactionSeesTheStateOfItsStart() async throws {
         try await withFileDatabase { database in
             try await database.waitForReady()
             let hasStarted = Counter()
@@ -94,8 +94,8 @@ import Testing
         }
     }
 
-    @Test("a statement that ends the transaction leaves the connection usable")
-    func statementEndsTransaction() async throws {
+    @Test
+    func statementThatEndsTheTransactionLeavesTheConnectionUsable() async throws {
         try await withMemoryDatabase { database in
             try await database.execute("CREATE TABLE t (id INTEGER PRIMARY KEY)")
             try await database.execute("INSERT INTO t VALUES (1)")
@@ -115,8 +115,8 @@ import Testing
         }
     }
 
-    @Test("a commit that fails is rolled back")
-    func commitFails() async throws {
+    @Test
+    func commitThatFailsIsRolledBack() async throws {
         try await withMemoryDatabase { database in
             try await database.execute("PRAGMA foreign_keys = ON")
             try await database.execute("CREATE TABLE a (id INTEGER PRIMARY KEY)")
@@ -131,8 +131,8 @@ import Testing
         }
     }
 
-    @Test("A transaction that a callback leaves open is rolled back")
-    func openTransactionIsRolledBack() async throws {
+    @Test
+    func transactionThatACallbackLeavesOpenIsRolledBack() async throws {
         let writer = CollectingLogWriter()
         try await withMemoryDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [writer])) { database in
             try await database.writeLock { context in

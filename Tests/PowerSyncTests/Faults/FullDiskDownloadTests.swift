@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import TestSupport
@@ -6,7 +7,7 @@ import Testing
 
 @testable import PowerSyncClient
 
-@Suite("A full disk", .timeLimit(.minutes(2))) struct FullDiskDownloadTests {
+@Suite(.timeLimit(.minutes(2))) struct FullDiskDownloadTests {
     private func setLimit(_ database: any PowerSyncDatabaseProtocol, pages: Int) async throws {
         try await database.writeLock { context in
             // The statement gives the limit that is now in force.
@@ -14,8 +15,8 @@ import Testing
         }
     }
 
-    @Test("while downloading is shown as an error, and the download goes on when there is room")
-    func downloading() async throws {
+    @Test
+    func whileDownloadingIsShownAsAnErrorAndTheDownloadGoesOnWhenThereIsRoom() async throws {
         try await withTemporaryDirectory { directory async throws in
             let harness = SyncHarness(path: directory.appending(path: "a.db").path)
             let first = try await harness.connectAndAccept()

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import TestSupport
@@ -8,8 +9,8 @@ import Testing
 
 #if os(Linux)
 @Suite(.timeLimit(.minutes(1))) struct ReleasedFilesTests {
-    @Test("nothing keeps the file open after closing, whatever was going on")
-    func closingReleasesAllFiles() async throws {
+    @Test
+    func nothingKeepsTheFileOpenAfterClosingWhateverWasGoingOn() async throws {
         try await withTemporaryDirectory { directory in
             let harness = SyncHarness(path: directory.appendingPathComponent("a.db").path)
             let openFiles = {

@@ -5,13 +5,14 @@ import Testing
 
 @testable import PowerSyncClient
 
-@Suite("A file that cannot be used", .timeLimit(.minutes(1))) struct UnusableFileTests {
+/// A file that cannot be used.
+@Suite(.timeLimit(.minutes(1))) struct UnusableFileTests {
     private func open(_ path: String) -> any PowerSyncDatabaseProtocol {
         PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
     }
 
-    @Test("A path below something that is no directory is an error until that is gone")
-    func pathBelowAFile() async throws {
+    @Test
+    func pathBelowSomethingThatIsNoDirectoryIsAnErrorUntilThatIsGone() async throws {
         try await withTemporaryDirectory { directory in
             let obstacle = directory.appending(path: "obstacle")
             try Data("not a directory".utf8).write(to: obstacle)
@@ -27,8 +28,8 @@ import Testing
         }
     }
 
-    @Test("A directory in the place of the file is an error until it is gone")
-    func directoryInPlaceOfTheFile() async throws {
+    @Test
+    func directoryInThePlaceOfTheFileIsAnErrorUntilItIsGone() async throws {
         try await withTemporaryDirectory { directory in
             let obstacle = directory.appending(path: "a.db")
             try FileManager.default.createDirectory(at: obstacle, withIntermediateDirectories: false)
@@ -45,8 +46,8 @@ import Testing
         }
     }
 
-    @Test("A directory without permission is an error until it is granted", .enabled(if: geteuid() != 0))
-    func directoryWithoutPermission() async throws {
+    @Test(.enabled(if: geteuid() != 0))
+    func directoryWithoutPermissionIsAnErrorUntilItIsGranted() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "closed/a.db").path
             let parent = directory.appending(path: "closed").path
@@ -111,8 +112,8 @@ import Testing
         }
     }
 
-    @Test("Damage is reported by every operation, and the file is left alone", arguments: Damage.allCases)
-    func damageIsReported(_ damage: Damage) async throws {
+    @Test(arguments: Damage.allCases)
+    func damageIsReportedByEveryOperationAndTheFileIsLeftAlone(_ damage: Damage) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "a.db").path
             let intact = open(path)

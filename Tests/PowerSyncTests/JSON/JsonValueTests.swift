@@ -6,7 +6,6 @@ import Testing
 
 @Suite struct JsonValueTests {
     @Test(
-        "JSON and values correspond",
         arguments: [
             ("null", JsonValue.null),
             ("123", .int(123)),

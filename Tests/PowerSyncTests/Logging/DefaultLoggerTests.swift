@@ -4,8 +4,8 @@ import Testing
 @testable import PowerSyncClient
 
 @Suite struct DefaultLoggerTests {
-    @Test("Messages below the minimum severity are dropped", arguments: LogSeverity.allCases)
-    func lowSeveritiesAreDropped(_ minimum: LogSeverity) {
+    @Test(arguments: LogSeverity.allCases)
+    func messagesBelowTheMinimumSeverityAreDropped(_ minimum: LogSeverity) {
         let writer = CollectingLogWriter()
         let logger = DefaultLogger(minSeverity: minimum, writers: [writer])
         logger.debug("message", tag: "tag")
@@ -44,10 +44,9 @@ import Testing
     }
 
     @Test(
-        "A tag stands in brackets, if there is one",
         arguments: [("Sync", "[Sync] text"), ("", "text"), (nil, "text")] as [(String?, String)]
     )
-    func tagStandsInBrackets(_ tag: String?, _ text: String) {
+    func tagStandsInBracketsIfThereIsOne(_ tag: String?, _ text: String) {
         #expect(PrintLogWriter.text(message: "text", tag: tag) == text)
     }
 

@@ -5,6 +5,7 @@ import Testing
 
 #if canImport(FoundationNetworking)
 import FoundationNetworking
+import PowerSyncCoreTestSupport
 #endif
 
 @testable import PowerSyncClient

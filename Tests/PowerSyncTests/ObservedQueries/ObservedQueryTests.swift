@@ -1,6 +1,7 @@
 import Foundation
 import Observation
 import PowerSync
+import PowerSyncCoreTestSupport
 import PowerSyncTesting
 import Testing
 
@@ -205,13 +206,10 @@ import Testing
         try await database.connect(connector: StaticConnector(), options: nil)
         let lines = try await service.nextStream()
         lines.accept()
-        lines.send(
-            #"{"checkpoint":{"last_op_id":"0","buckets":[{"bucket":"a","checksum":0,"priority":1},{"bucket":"b","checksum":0,"priority":3}]}}"#
-        )
-        lines.send(#"{"partial_checkpoint_complete":{"last_op_id":"0","priority":1}}"#)
+        lines.send(.checkpoint(0, [.bucket("a", priority: 1), .bucket("b")]), .done(1))
         await until { urgent.hasSynced }
         #expect(!all.hasSynced)
-        lines.send(#"{"checkpoint_complete":{"last_op_id":"0"}}"#)
+        lines.send(.done)
         await until { all.hasSynced }
         #expect(!stream.hasSynced)
         await until { changes.count == 1 }

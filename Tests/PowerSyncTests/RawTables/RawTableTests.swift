@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -49,8 +50,8 @@ import Testing
 
     // MARK: - Triggers
 
-    @Test("the insert trigger yields one PUT")
-    func insertTriggerYieldsOnePut() async throws {
+    @Test
+    func insertTriggerYieldsOnePUT() async throws {
         let database = harness().database
         try await createTable(database)
         try await createTrigger("INSERT", Self.inferred, database)
@@ -61,8 +62,8 @@ import Testing
         #expect(entries.first?.opData == ["title": "Milk"])
     }
 
-    @Test("the update trigger yields one PATCH, and none for a column that is not synced")
-    func updateTriggerYieldsOnePatch() async throws {
+    @Test
+    func updateTriggerYieldsOnePATCHAndNoneForAColumnThatIsNotSynced() async throws {
         let table = RawTable(
             name: "todos",
             schema: RawTableSchema(
@@ -96,7 +97,6 @@ import Testing
     )
 
     @Test(
-        "puts and removes arrive",
         arguments: [(inferred, "l|Milk|"), (explicit, #"|Milk|{"list_id":"l","other":[1]}"#)]
     )
     func putsAndRemovesArrive(_ table: RawTable, _ stored: String) async throws {

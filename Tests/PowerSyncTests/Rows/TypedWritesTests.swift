@@ -299,13 +299,16 @@ import Testing
     }
 
     @Test(
-        "seconds have a fraction only if there is one, and milliseconds are the nearest ones",
         arguments: [
             (.unixSeconds, 1_700_000_000, .int64(1_700_000_000)), (.unixMilliseconds, 1.0016, .int64(1_002)),
             (.unixMilliseconds, -1.0016, .int64(-1_002)),
         ] as [(RowFormat.Dates, TimeInterval, PowerSyncDataType)]
     )
-    func dates(_ dates: RowFormat.Dates, _ seconds: TimeInterval, _ expected: PowerSyncDataType) throws {
+    func secondsHaveAFractionOnlyIfThereIsOneAndMillisecondsAreTheNearestOnes(
+        _ dates: RowFormat.Dates,
+        _ seconds: TimeInterval,
+        _ expected: PowerSyncDataType
+    ) throws {
         let date = Date(timeIntervalSince1970: seconds)
         let value = EncodedValue.json(try EncodedValue.date(date, RowFormat(dates: dates))).column
         #expect(QueryParameters([value]) == QueryParameters([expected]))

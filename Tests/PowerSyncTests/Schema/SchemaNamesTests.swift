@@ -41,8 +41,8 @@ import Testing
         #expect(throws: PowerSyncError.self) { try JSONEncoder().encode(table) }
     }
 
-    @Test("A mark that combines with an illegal character does not hide it", arguments: [".", "\"", "#", "]", " "])
-    func combiningMarkHidesNothing(_ character: String) {
+    @Test(arguments: [".", "\"", "#", "]", " "])
+    func markThatCombinesWithAnIllegalCharacterDoesNotHideIt(_ character: String) {
         #expect(throws: TableError.self) {
             try Table(name: "t", columns: [.text("a\(character)\u{301}")]).validate()
         }

@@ -38,7 +38,6 @@ import Testing
     }
 
     @Test(
-        "Options",
         arguments: [
             (Table(name: "t", columns: [], viewNameOverride: "v"), #""name":"t","view_name":"v"}"#),
             (Table(name: "t", columns: [], localOnly: true), #""local_only":true"#),
@@ -113,7 +112,7 @@ import Testing
         ),
     ]
 
-    @Test("Raw tables", arguments: rawTables)
+    @Test(arguments: rawTables)
     func rawTable(_ example: RawCase) throws {
         #expect(try json(example.table) == example.json)
         // The same members, in an order of their own.

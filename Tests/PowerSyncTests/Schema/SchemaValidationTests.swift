@@ -85,15 +85,15 @@ import Testing
         delete: PendingStatement(sql: "", parameters: [])
     )
 
-    @Test("The first problem is thrown", arguments: invalid)
+    @Test(arguments: invalid)
     func firstProblemIsThrown(_ example: Case) {
         let error = #expect(throws: (any Error).self) { try example.schema.validate() }
         // No two of them have the same text.
         #expect(error.map { "\($0)" } == "\(example.error)")
     }
 
-    @Test("Every illegal character is found", arguments: ["\"", "'", "%", ",", ".", "#", "[", "]", " ", "\t", "\n"])
-    func illegalCharacterIsFound(_ character: String) {
+    @Test(arguments: ["\"", "'", "%", ",", ".", "#", "[", "]", " ", "\t", "\n"])
+    func everyIllegalCharacterIsFound(_ character: String) {
         #expect(throws: TableError.self) {
             try Table(name: "t", columns: [.text("a\(character)b")]).validate()
         }

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import TestSupport
@@ -36,11 +37,10 @@ import Testing
     }
 
     @Test(
-        "Clearing resets all instances, whichever is asked and whichever syncs",
         arguments: [true, false],
         [true, false]
     )
-    func clearingResetsAllInstances(_ asksFirst: Bool, _ soft: Bool) async throws {
+    func clearingResetsAllInstancesWhicheverIsAskedAndWhicheverSyncs(_ asksFirst: Bool, _ soft: Bool) async throws {
         try await withSyncedPair { first, second in
             #expect(second.database.currentStatus.syncStreams?.count == 1)
             try await (asksFirst ? first : second).database.disconnectAndClear(soft: soft)
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test("Apps may clear in SQL", arguments: ["powersync_clear(1)", "powersync_clear(2)", "powersync_clear(0)"])
+    @Test(arguments: ["powersync_clear(1)", "powersync_clear(2)", "powersync_clear(0)"])
     func appsMayClearInSQL(_ call: String) async throws {
         try await withSyncedPair { first, second in
             try await first.database.disconnect()
@@ -85,8 +85,8 @@ import Testing
         }
     }
 
-    @Test("A resync forgets the status only when asked to", arguments: [false, true])
-    func resyncForgetsTheStatusWhenAskedTo(_ forgets: Bool) async throws {
+    @Test(arguments: [false, true])
+    func resyncForgetsTheStatusOnlyWhenAskedTo(_ forgets: Bool) async throws {
         try await withSyncedPair { first, second in
             try await first.database.disconnect()
             let sql = "SELECT powersync_trigger_resync(\(forgets ? 1 : 0))"
@@ -130,8 +130,8 @@ import Testing
         try await harness.wait { $0.hasSynced == false }
     }
 
-    @Test("While connected, everything is downloaded again, whichever instance is asked", arguments: [true, false])
-    func connectedInstanceStartsOver(_ asksFirst: Bool) async throws {
+    @Test(arguments: [true, false])
+    func whileConnectedEverythingIsDownloadedAgainWhicheverInstanceIsAsked(_ asksFirst: Bool) async throws {
         try await withSyncedPair { first, second in
             _ = try await (asksFirst ? first : second).database.writeTransaction {
                 try $0.execute(sql: "SELECT powersync_clear(1)", parameters: [])

@@ -147,7 +147,6 @@ import Testing
     }
 
     @Test(
-        "Only what did not answer is unreachable",
         arguments: [
             (SyncTransportError.Code.connection, true), (.idle, true), (.status, false), (.unexpectedResponse, false),
         ]

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -48,8 +49,8 @@ import Testing
             .checkpoint(
                 2,
                 [
-                    .bucket("x", 3, count: 0, reasons: [.subscription(0)]),
-                    .bucket("y", 1, count: 0, reasons: [.subscription(1)]),
+                    .bucket("x", count: 0, priority: 3, .subscription(0)),
+                    .bucket("y", count: 0, priority: 1, .subscription(1)),
                 ],
                 streams: [StreamDescription(name: "a", isDefault: false)]
             )
@@ -137,10 +138,9 @@ import Testing
     }
 
     @Test(
-        "the more urgent priority counts, whichever comes last",
         arguments: [[nil, 1], [2, 1], [1, 2], [1, nil]]
     )
-    func theMoreUrgentPriorityWins(_ priorities: [Int32?]) async throws {
+    func moreUrgentPriorityCountsWhicheverComesLast(_ priorities: [Int32?]) async throws {
         var subscriptions: [any SyncStreamSubscription] = []
         for priority in priorities {
             subscriptions.append(try await stream().subscribe(ttl: nil, priority: priority.map { BucketPriority($0) }))
@@ -187,8 +187,8 @@ import Testing
         #expect(try await harness.service.nextStream().request.streams.subscriptions.isEmpty)
     }
 
-    @Test("a handle from before the end of its subscription keeps no later one", arguments: [false, true])
-    func oldHandle(isCleared: Bool) async throws {
+    @Test(arguments: [false, true])
+    func handleFromBeforeTheEndOfItsSubscriptionKeepsNoLaterOne(isCleared: Bool) async throws {
         let old = try await stream().subscribe(ttl: 0, priority: nil)
         if isCleared {
             try await harness.database.disconnectAndClear()

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -14,7 +15,7 @@ import Testing
         let other = try await harness.database.syncStream(name: "lists", params: nil).subscribe()
         let waiting = Task { try await subscription.waitForFirstSync() }
         let service = try await harness.connectAndAccept()
-        service.send(.checkpoint(1, [.bucket("a", reasons: [.subscription(1)])], streams: [lists]))
+        service.send(.checkpoint(1, [.bucket("a", .subscription(1))], streams: [lists]))
         let error = await #expect(throws: UnknownSyncStreamError.self) { try await waiting.value }
         #expect(error?.streamName == "list")
         #expect(error?.similarNames == ["lists"])
@@ -64,7 +65,7 @@ import Testing
         try await harness.wait { $0.hasSynced == true }
         await #expect(throws: UnknownSyncStreamError.self) { try await subscription.waitForFirstSync() }
         let next = try await harness.connectAndAccept()
-        next.send(.checkpoint(2, [.bucket("a", count: 0, reasons: [.subscription(0)])], streams: [lists]), .done)
+        next.send(.checkpoint(2, [.bucket("a", count: 0, .subscription(0))], streams: [lists]), .done)
         try await harness.wait { $0.forStream(stream: subscription)?.subscription.hasSynced == true }
         try await subscription.waitForFirstSync()
         #expect(harness.database.currentStatus.forStream(stream: subscription)?.subscription.unknownStream == nil)

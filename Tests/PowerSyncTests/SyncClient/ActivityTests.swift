@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncTesting
 import Testing
 
@@ -31,14 +32,15 @@ import Testing
         try await harness.connect()
         let first = try await harness.waitForActivity { $0.download?.reason.kind == .credentials }
         #expect(first.download?.since == date(0))
-        try await harness.log.wait(for: .info, containing: "Waiting for the app's credentials.")
+        try await harness.connector.waitForFetches(1)
+        #expect(harness.log.messages(.info).contains("Waiting for the app's credentials."))
         harness.date.advance(by: 3)
         gate.open()
         let stream = try await harness.service.nextStream()
         let second = try await harness.waitForActivity { $0.download?.reason.kind == .service }
         // The stream is not open since the same time.
         #expect(second.download?.since == date(0))
-        try await harness.log.wait(for: .info, containing: "Waiting for the sync service to open the sync stream.")
+        #expect(harness.log.messages(.info).contains("Waiting for the sync service to open the sync stream."))
         stream.accept()
         try await harness.waitForActivity { $0.download == nil }
     }
@@ -86,8 +88,9 @@ import Testing
         try await harness.waitForActivity {
             if case .stream(entries: 2)? = $0.upload?.reason { true } else { false }
         }
-        try await harness.log.wait(for: .info, containing: "Waiting for the sync stream, to upload")
         stream.refuse(ScriptedError())
+        try await harness.database.close()
+        #expect(harness.log.messages(.info).contains { $0.hasPrefix("Waiting for the sync stream, to upload") })
     }
 
     @Test func stalledQueueIsARetryWithItsReason() async throws {
@@ -121,7 +124,8 @@ import Testing
         try await harness.waitForActivity {
             if case .upload(entries: 1)? = $0.upload?.reason { true } else { false }
         }
-        try await harness.log.wait(for: .info, containing: "Waiting for the app to upload")
+        try await harness.connector.waitForUploads(1)
+        #expect(harness.log.messages(.info).contains { $0.hasPrefix("Waiting for the app to upload") })
         // Meanwhile the checkpoint is not shown.
         try await harness.waitForActivity {
             if case .localWrites(checkpoint: 1)? = $0.download?.reason { true } else { false }

@@ -1,3 +1,4 @@
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -65,8 +66,8 @@ import Testing
         stream.send(.keepalive(tokenExpiresIn: 3600))
     }
 
+    /// A write checkpoint that does not come is asked about, and given up for one of a service that counts anew.
     @Test(
-        "a write checkpoint that does not come is asked about, and given up for one of a service that counts anew",
         arguments: [(answer: 1, opens: 1), (answer: 50, opens: 50), (answer: 51, opens: 50)]
     )
     func lostWriteCheckpoint(answer: Int64, opens: Int64) async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -16,11 +17,13 @@ import Testing
     }
 
     @Test(
-        "a wall clock that jumps by a day does not disturb a connection",
         arguments: jumps,
         [SyncTransportMethod.http, .webSocket]
     )
-    func clockThatJumps(by seconds: TimeInterval, _ transport: SyncTransportMethod) async throws {
+    func wallClockThatJumpsByADayDoesNotDisturbAConnection(
+        by seconds: TimeInterval,
+        _ transport: SyncTransportMethod
+    ) async throws {
         let stream = try await harness.connectAndAccept(options(transport))
         stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1), .done)
         try await harness.database.waitForFirstSync()
@@ -39,8 +42,8 @@ import Testing
         try await harness.database.close()
     }
 
-    @Test("a clock that jumps while nobody is connected does not disturb the next connection", arguments: jumps)
-    func jumpWhileDisconnected(by seconds: TimeInterval) async throws {
+    @Test(arguments: jumps)
+    func clockThatJumpsWhileNobodyIsConnectedDoesNotDisturbTheNextConnection(by seconds: TimeInterval) async throws {
         let subscription = try await harness.database.syncStream(name: "kept", params: nil).subscribe(
             ttl: 60,
             priority: nil
@@ -65,8 +68,8 @@ import Testing
         try await harness.database.close()
     }
 
-    @Test("a subscription that is held outlives a jump; one that is not ends a day early, or late", arguments: jumps)
-    func subscriptions(by seconds: TimeInterval) async throws {
+    @Test(arguments: jumps)
+    func subscriptionThatIsHeldOutlivesAJumpOneThatIsNotEndsADayEarlyOrLate(by seconds: TimeInterval) async throws {
         let kept = try await harness.database.syncStream(name: "kept", params: nil).subscribe(ttl: 60, priority: nil)
         let left = try await harness.database.syncStream(name: "left", params: nil).subscribe(ttl: 60, priority: nil)
         try await left.unsubscribe()

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -8,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct ConnectionTests {
     private let harness = SyncHarness()
 
-    @Test("request") func requestCarriesWhatTheOptionsSay() async throws {
+    @Test func requestCarriesWhatTheOptionsSay() async throws {
         try await harness.connect(
             ConnectOptions(
                 params: ["n": .int(1), "flag": .bool(true)],

@@ -141,8 +141,8 @@ import Testing
         case succeedsBefore, failsBefore, succeedsAfter, failsAfter, never
     }
 
-    @Test("A fetch from before the invalidation does not count, however and whenever it ends", arguments: End.allCases)
-    mutating func fetchFromBeforeTheInvalidationDoesNotCount(_ end: End) throws {
+    @Test(arguments: End.allCases)
+    mutating func fetchFromBeforeTheInvalidationDoesNotCountHoweverAndWheneverItEnds(_ end: End) throws {
         let first = try fetchWanted(by: 1)
         let second = try invalidated()
         #expect(machine.credentialsWanted(by: entry(2)).isWait)

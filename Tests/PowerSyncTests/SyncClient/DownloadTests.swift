@@ -1,3 +1,4 @@
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -9,7 +10,7 @@ import Testing
 
     @Test func prioritiesBecomeVisibleOneAfterTheOther() async throws {
         let stream = try await harness.connectAndAccept()
-        stream.send(.checkpoint(4, (0...3).map { .bucket("p\($0)", Int32($0), count: 1) }))
+        stream.send(.checkpoint(4, (0...3).map { .bucket("p\($0)", count: 1, priority: Int32($0)) }))
         for priority in Int32(0)...2 {
             stream.send(.put("p\(priority)", Int64(priority + 1)...Int64(priority + 1)), .done(priority))
             try await harness.database.waitForFirstSync(priority: priority)
@@ -25,7 +26,7 @@ import Testing
 
     @Test func lowerPriorityAnswersForHigherOnes() async throws {
         let stream = try await harness.connectAndAccept()
-        stream.send(.checkpoint(1, [.bucket("p2", 2, count: 1), .bucket("p3")]), .put("p2", 1...1), .done(2))
+        stream.send(.checkpoint(1, [.bucket("p2", count: 1, priority: 2), .bucket("p3")]), .put("p2", 1...1), .done(2))
         try await harness.database.waitForFirstSync(priority: 2)
         // These return although nothing more is sent.
         try await harness.database.waitForFirstSync(priority: 1)

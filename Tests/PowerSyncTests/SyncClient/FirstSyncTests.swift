@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import TestSupport

@@ -1,5 +1,6 @@
 import GRDB
 import NIOConcurrencyHelpers
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -47,8 +48,8 @@ import Testing
         try await database.close()
     }
 
-    @Test("While another connection holds a lock a transaction is tried four times", arguments: [3, 4])
-    func busyDatabase(failures: Int) async throws {
+    @Test(arguments: [3, 4])
+    func whileAnotherConnectionHoldsALockATransactionIsTriedFourTimes(failures: Int) async throws {
         let harness = SyncHarness()
         let missing = Shared(failures)
         try await harness.database.writeLock { context in

@@ -1,4 +1,5 @@
 import NIOCore
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import TestSupport

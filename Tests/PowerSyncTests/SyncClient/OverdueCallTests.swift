@@ -1,3 +1,4 @@
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -200,8 +201,8 @@ import Testing
         #expect(try await harness.acceptNext().token == "token 3")
     }
 
-    @Test("an invalidation gets around a call that hangs, also a second one before the delay is over")
-    func anInvalidationGetsAroundIt() async throws {
+    @Test
+    func invalidationGetsAroundACallThatHangsAlsoASecondOneBeforeTheDelayIsOver() async throws {
         harness.connector.onFetch { [gate] call in
             if call < 3 { try await Task { try await gate.pass() }.value }
             return PowerSyncCredentials(endpoint: "https://sync.test", token: "token \(call)")

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -84,7 +85,7 @@ import Testing
         stream.send(
             .checkpoint(
                 1,
-                [.bucket("a", 1, count: 0, reasons: [.subscription(0)]), .bucket("b", count: 0)],
+                [.bucket("a", count: 0, priority: 1, .subscription(0)), .bucket("b", count: 0)],
                 streams: [StreamDescription(name: "s", isDefault: false)]
             ),
             .done(1)

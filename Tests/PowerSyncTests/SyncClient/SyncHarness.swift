@@ -67,6 +67,11 @@ final class SyncHarness: Sendable {
         try await status.wait(until: isReached)
     }
 
+    /// Waits until a pass of uploads has ended: its throttle runs from its beginning, on a clock that stands still.
+    func waitForUploadPass() async throws {
+        try await clock.waitForTimer(of: .seconds(1))
+    }
+
     /// Writes a row into the view `lists`.
     func insert(_ id: String, name: String = "local") async throws {
         try await database.execute(

@@ -1,23 +1,6 @@
 import PowerSyncProtocol
 
 extension SyncLine {
-    /// A checkpoint; checksums are 0.
-    static func checkpoint(
-        _ opID: Int64,
-        _ buckets: [BucketDescription] = [],
-        writeCheckpoint: Int64? = nil,
-        streams: [StreamDescription] = []
-    ) -> SyncLine {
-        .checkpoint(
-            Checkpoint(
-                lastOpID: OpID(opID),
-                writeCheckpoint: writeCheckpoint.map { WriteCheckpoint($0) },
-                buckets: buckets,
-                streams: streams
-            )
-        )
-    }
-
     /// Operations that put rows into `lists`; the ids of rows are `<bucket><op id>`.
     static func put(_ bucket: String, _ opIDs: ClosedRange<Int64>) -> SyncLine {
         var line = DataLine(bucket: BucketName(bucket))
@@ -46,31 +29,5 @@ extension SyncLine {
             data: data
         )
         return .data(line)
-    }
-
-    /// The end of a checkpoint.
-    static let done = SyncLine.checkpointComplete(CheckpointComplete(lastOpID: nil))
-
-    /// The end of the part of a checkpoint up to a priority.
-    static func done(_ priority: Int32) -> SyncLine {
-        .partialCheckpointComplete(PartialCheckpointComplete(lastOpID: nil, priority: Priority(priority)))
-    }
-}
-
-extension BucketDescription {
-    /// A bucket of a checkpoint; the checksum is 0.
-    static func bucket(
-        _ name: String,
-        _ priority: Int32 = 3,
-        count: Int64? = nil,
-        reasons: [BucketReason] = []
-    ) -> BucketDescription {
-        BucketDescription(
-            name: BucketName(name),
-            checksum: .zero,
-            priority: Priority(priority),
-            count: count,
-            reasons: reasons
-        )
     }
 }

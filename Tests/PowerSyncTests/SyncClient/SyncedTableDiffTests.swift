@@ -1,3 +1,4 @@
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -7,8 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct SyncedTableDiffTests {
     private let harness = SyncHarness()
 
-    @Test("Rows of checkpoints are recorded as what they are, and other watches are left alone")
-    func checkpointsAreRecorded() async throws {
+    @Test
+    func rowsOfCheckpointsAreRecordedAsWhatTheyAreAndOtherWatchesAreLeftAlone() async throws {
         var options = TableDiffOptions()
         options.throttle = 0
         let diff = try await harness.database.trackTableDiff(of: "lists", options: options)

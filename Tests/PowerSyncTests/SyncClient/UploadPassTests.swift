@@ -9,13 +9,13 @@ import Testing
         #expect(pass.headRead(nil) == .finish)
     }
 
-    @Test("callback completes one transaction per call") mutating func movingHeadIsUploadedUntilEmpty() {
+    @Test mutating func callbackCompletesOneTransactionPerCall() {
         #expect(pass.headRead(1) == .upload(head: 1))
         #expect(pass.headRead(4) == .upload(head: 4))
         #expect(pass.headRead(nil) == .finish)
     }
 
-    @Test("callback does nothing") mutating func sameHeadAfterASuccessfulCallStalls() {
+    @Test mutating func callbackDoesNothing() {
         #expect(pass.headRead(1) == .upload(head: 1))
         #expect(pass.headRead(1) == .stall)
     }

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -73,7 +74,7 @@ import Testing
         try await harness.insert("y", name: "good")
         try await harness.connectAndAccept(ConnectOptions(uploadRejectionPolicy: .skip)).send(.checkpoint(1))
         try await harness.service.nextWriteCheckpoint().respond(1)
-        try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+        try await harness.waitForUploadPass()
         let error = harness.database.currentStatus.uploadError as? UploadRejectionError
         #expect(error?.description.contains("not allowed") == true)
         #expect(!harness.database.currentStatus.uploading)

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing
@@ -54,7 +55,7 @@ import Testing
         let flow = harness.database.currentStatus.asFlow()
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1), .done, .keepalive(tokenExpiresIn: 3600))
-        try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+        try await harness.waitForUploadPass()
         try await harness.database.close()
         for await status in flow { #expect(!status.uploading) }
         #expect(harness.connector.uploads == 0)
@@ -134,7 +135,7 @@ import Testing
     @Test func writesMadeOfflineAreUploadedAfterReconnection() async throws {
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
-        try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+        try await harness.waitForUploadPass()
         stream.end()
         try await harness.wait { !$0.connected }
         try await harness.insert("x")
@@ -187,7 +188,6 @@ import Testing
         let request = try await harness.service.nextWriteCheckpoint()
         try await harness.insert("y")
         request.respond(1)
-        try await harness.log.wait(for: .debug, containing: "Write checkpoint 1 is superseded")
         try await harness.clock.waitForTimer(of: .seconds(1))
         harness.clock.advance(by: .seconds(1))
         try await harness.service.nextWriteCheckpoint().respond(2)
@@ -203,7 +203,6 @@ import Testing
         try await harness.insert("y")
         try await harness.database.getNextCrudTransaction()?.complete()
         request.respond(1)
-        try await harness.log.wait(for: .debug, containing: "Write checkpoint 1 is superseded")
         try await harness.clock.waitForTimer(of: .seconds(1))
         harness.clock.advance(by: .seconds(1))
         try await harness.service.nextWriteCheckpoint().respond(2)
@@ -218,7 +217,7 @@ import Testing
         try await harness.insert("x")
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1))
-        try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+        try await harness.waitForUploadPass()
         stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 7), .put("a", 1...1), .done)
         try await harness.wait { $0.hasSynced == true }
         #expect(try await harness.lists() == ["a1": "remote"])
@@ -231,7 +230,7 @@ import Testing
         )
         let stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1, [.bucket("a", count: 1)]), .put("a", 1...1))
-        try await harness.log.wait(for: .debug, containing: "The upload queue is empty")
+        try await harness.waitForUploadPass()
         #expect(harness.connector.uploads == 1)
         stream.send(.done)
         try await harness.wait { $0.hasSynced == true }

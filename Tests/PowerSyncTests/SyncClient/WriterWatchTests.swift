@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncTesting
 import Testing
 
@@ -91,7 +92,6 @@ import Testing
     }
 
     @Test(
-        "nobody else's writes wait, or nobody can be compared",
         arguments: [
             (token(of: "anna"), token(of: "anna")),
             (token(of: "anna"), "an opaque token"),
@@ -100,7 +100,7 @@ import Testing
             (token(#"{"exp":1}"#), token(of: "bert")),
         ]
     )
-    func nothingIsTold(first: String, second: String) async throws {
+    func nobodyElsesWritesWaitOrNobodyCanBeCompared(first: String, second: String) async throws {
         try await leaveWrites(of: first)
         let stream = try await connect(second)
         stream.send(.checkpoint(0))

@@ -4,7 +4,6 @@ import Testing
 
 @Suite struct CommonTableContextTests {
     @Test(
-        "A common table expression comes before those of the statement",
         arguments: [
             ("SELECT * FROM T", "WITH T AS (x) SELECT * FROM T"),
             ("  \n-- all WITH\n/* WITH */ SELECT 1", "WITH T AS (x) SELECT 1"),
@@ -17,7 +16,7 @@ import Testing
             ("", "WITH T AS (x) "),
         ]
     )
-    func tableComesFirst(_ sql: String, _ expected: String) {
+    func commonTableExpressionComesBeforeThoseOfTheStatement(_ sql: String, _ expected: String) {
         #expect(CommonTableContext.adding("T AS (x)", to: sql) == expected)
     }
 }

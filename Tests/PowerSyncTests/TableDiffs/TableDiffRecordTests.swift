@@ -22,8 +22,8 @@ import Testing
         Row("no object", "[1]", [:]),
     ]
 
-    @Test("A row that cannot be read as it is keeps no other change from being handed over", arguments: rows)
-    func aRowIsHandedOver(_ row: Row) async throws {
+    @Test(arguments: rows)
+    func rowThatCannotBeReadAsItIsKeepsNoOtherChangeFromBeingHandedOver(_ row: Row) async throws {
         try await withMemoryDatabase { database in
             var options = TableDiffOptions()
             options.throttle = 0

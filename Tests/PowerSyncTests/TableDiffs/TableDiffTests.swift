@@ -54,8 +54,8 @@ import Testing
         }
     }
 
-    @Test("What is recorded before the run is handed over first, and recorded values are typed")
-    func earlierChangesComeFirst() async throws {
+    @Test
+    func whatIsRecordedBeforeTheRunIsHandedOverFirstAndRecordedValuesAreTyped() async throws {
         try await withMemoryDatabase { database in
             let diff = try await database.trackTableDiff(of: "users", options: Self.unthrottled)
             try await database.execute("INSERT INTO users (id, name, age) VALUES ('1', 'Ada', 36)")
@@ -79,8 +79,8 @@ import Testing
         }
     }
 
-    @Test("DIFF can be queried and joined, stored and extracted, and written from")
-    func diffCanBeQueried() async throws {
+    @Test
+    func diffCanBeQueriedAndJoinedStoredAndExtractedAndWrittenFrom() async throws {
         try await withFileDatabase { database in
             try await database.execute("CREATE TABLE log (id, age, operation)")
             try await database.execute("INSERT INTO tasks (id, user_id, title) VALUES ('t', '1', 'Write')")
@@ -122,8 +122,8 @@ import Testing
         }
     }
 
-    @Test("Columns and conditions are those of the options")
-    func optionsCount() async throws {
+    @Test
+    func columnsAndConditionsAreThoseOfTheOptions() async throws {
         try await withFileDatabase { database in
             var options = TableDiffOptions(
                 columns: .only(["name"]),
@@ -157,8 +157,8 @@ import Testing
         }
     }
 
-    @Test("A handler that throws is rolled back, and gets the changes again with the next one")
-    func throwingHandlerGetsTheChangesAgain() async throws {
+    @Test
+    func handlerThatThrowsIsRolledBackAndGetsTheChangesAgainWithTheNextOne() async throws {
         let log = CollectingLogWriter()
         var attempts = 0
         try await withFileDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [log])) { database in
@@ -194,8 +194,8 @@ import Testing
         #expect(log.messages(.error).allSatisfy { $0.contains("Refusal") })
     }
 
-    @Test("What the handler changes in the view is handed over next")
-    func changesOfTheHandlerAreNotLost() async throws {
+    @Test
+    func whatTheHandlerChangesInTheViewIsHandedOverNext() async throws {
         try await withFileDatabase { database in
             let handed = HandedChanges()
             try await withRun(
@@ -213,8 +213,8 @@ import Testing
         }
     }
 
-    @Test("The hook runs before the first recorded change, in the same transaction")
-    func hookRunsBeforeRecording() async throws {
+    @Test
+    func hookRunsBeforeTheFirstRecordedChangeInTheSameTransaction() async throws {
         try await withFileDatabase { database in
             try await database.execute("INSERT INTO users (id) VALUES ('1')")
             try await database.execute("CREATE TABLE known (id)")
@@ -269,8 +269,8 @@ import Testing
         Mistake(view: "logs", columns: .all, when: [.insert: "TRUE"], message: "'logs' is insert-only"),
     ]
 
-    @Test("Names and conditions that do not exist are refused", arguments: mistakes)
-    func mistakesAreRefused(_ mistake: Mistake) async throws {
+    @Test(arguments: mistakes)
+    func namesAndConditionsThatDoNotExistAreRefused(_ mistake: Mistake) async throws {
         let schema = Schema(
             Table(name: "users", columns: [.text("name")]),
             Table(name: "logs", columns: [.text("line")], insertOnly: true)
@@ -290,8 +290,8 @@ import Testing
 
     // MARK: - Ending
 
-    @Test("The scope ends recording when it throws, and in a cancelled task")
-    func scopeEndsRecording() async throws {
+    @Test
+    func scopeEndsRecordingWhenItThrowsAndInACancelledTask() async throws {
         try await withFileDatabase { database in
             await #expect(throws: Refusal.self) {
                 try await database.withTableDiff(of: "users") { _ in throw Refusal() }
@@ -312,8 +312,8 @@ import Testing
         }
     }
 
-    @Test("A diff that is dropped stops recording")
-    func droppedDiffStops() async throws {
+    @Test
+    func diffThatIsDroppedStopsRecording() async throws {
         try await withFileDatabase { database in
             var diff: TableDiff? = try await database.trackTableDiff(of: "users")
             #expect(try await temporaryObjects(database) > 0)
@@ -323,8 +323,8 @@ import Testing
         }
     }
 
-    @Test("Stopping is idempotent, and a stopped diff has nothing to run")
-    func stoppingIsIdempotent() async throws {
+    @Test
+    func stoppingIsIdempotentAndAStoppedDiffHasNothingToRun() async throws {
         try await withFileDatabase { database in
             let diff = try await database.trackTableDiff(of: "users")
             try await diff.stop()
@@ -333,8 +333,8 @@ import Testing
         }
     }
 
-    @Test("A run that was cancelled can be followed by another one, but not joined by one")
-    func runsFollowEachOther() async throws {
+    @Test
+    func runThatWasCancelledCanBeFollowedByAnotherOneButNotJoinedByOne() async throws {
         try await withFileDatabase { database in
             let diff = try await database.trackTableDiff(of: "users", options: Self.unthrottled)
             let handed = HandedChanges()
@@ -367,8 +367,8 @@ import Testing
         try await diff.stop()
     }
 
-    @Test("A new schema ends the diff: the run throws, and a warning is logged")
-    func newSchemaEndsTheDiff() async throws {
+    @Test
+    func newSchemaEndsTheDiffTheRunThrowsAndAWarningIsLogged() async throws {
         let log = CollectingLogWriter()
         try await withFileDatabase(logger: DefaultLogger(minSeverity: .warning, writers: [log])) { database in
             let diff = try await database.trackTableDiff(of: "users", options: Self.unthrottled)

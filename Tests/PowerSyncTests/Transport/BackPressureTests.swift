@@ -1,5 +1,6 @@
 import HTTPStackTestSupport
 import NIOCore
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import RSocket

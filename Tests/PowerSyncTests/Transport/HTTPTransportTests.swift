@@ -4,6 +4,7 @@ import HTTPStackTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import PowerSyncCoreTestSupport
 import PowerSyncNIO
 import PowerSyncProtocol
 import Testing
@@ -12,7 +13,8 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct HTTPTransportTests {
     private static let lines: [SyncLine] = [
-        .checkpoint(2, [.bucket("ä", 1, count: 2)]), .put("ä", 1...2), .keepalive(tokenExpiresIn: 3600), .done,
+        .checkpoint(2, [.bucket("ä", count: 2, priority: 1)]), .put("ä", 1...2), .keepalive(tokenExpiresIn: 3600),
+        .done,
     ]
 
     private static func body(_ format: SyncLineFormat) -> ByteBuffer {
@@ -68,7 +70,6 @@ import Testing
     }
 
     @Test(
-        "Lines arrive whatever the format and the chunks",
         arguments: HTTPStack.allCases,
         [
             Case(format: .bson, chunkSize: .max),
@@ -81,7 +82,7 @@ import Testing
             Case(format: .bson, contentType: "application/vnd.powersync.bson-stream;a=b", chunkSize: 100),
         ]
     )
-    func linesArriveInEveryFormat(_ stack: HTTPStack, _ testCase: Case) async throws {
+    func linesArriveWhateverTheFormatAndTheChunks(_ stack: HTTPStack, _ testCase: Case) async throws {
         try await LoopbackServer.run { _ in
             Self.response(testCase.format, contentType: testCase.contentType, chunkSize: testCase.chunkSize)
         } _: { server in
@@ -153,7 +154,6 @@ import Testing
     }
 
     @Test(
-        "errors of the service",
         arguments: HTTPStack.allCases,
         [
             (401, #"{"error":{"code":"PSYNC_S2101","status":401}}"#, true),
@@ -162,7 +162,7 @@ import Testing
             (429, "", false),
         ]
     )
-    func errorStatusIsTyped(
+    func errorsOfTheService(
         _ stack: HTTPStack,
         _ answer: (status: Int, body: String, isUnauthorized: Bool)
     ) async throws {

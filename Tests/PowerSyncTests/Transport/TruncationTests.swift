@@ -2,24 +2,27 @@ import HTTPStackTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncClient
 
 /// Responses that end after each of their bytes, over real connections.
-@Suite("A truncated response", .timeLimit(.minutes(1))) struct TruncationTests {
+@Suite(.timeLimit(.minutes(1))) struct TruncationTests {
     private static let lines: [SyncLine] = [
-        .checkpoint(2, [.bucket("ä", 1, count: 2)], writeCheckpoint: 1), .put("ä", 1...2), .done(1),
+        .checkpoint(2, [.bucket("ä", count: 2, priority: 1)], writeCheckpoint: 1), .put("ä", 1...2), .done(1),
         .keepalive(tokenExpiresIn: 3600), .done,
     ]
 
     @Test(
-        "gives the lines before its end, and an error if there is half a line",
         arguments: HTTPStack.allCases,
         [SyncLineFormat.bson, .ndjson]
     )
-    func everyByte(_ stack: HTTPStack, _ format: SyncLineFormat) async throws {
+    func givesTheLinesBeforeItsEndAndAnErrorIfThereIsHalfALine(
+        _ stack: HTTPStack,
+        _ format: SyncLineFormat
+    ) async throws {
         var body = ByteBuffer()
         // Where a response may end without loss, and how many lines there are up to there.
         var ends = [0: 0]

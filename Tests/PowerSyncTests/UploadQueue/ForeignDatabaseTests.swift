@@ -62,7 +62,8 @@ private struct ForeignContext: ConnectionContext {
     ) throws -> RowType { throw ForeignDatabase.Unavailable() }
 }
 
-@Suite("databases of the app") struct ForeignDatabaseTests {
+/// Databases of the app.
+@Suite struct ForeignDatabaseTests {
     @Test func wrapperOfOursHasAnUploadQueue() async throws {
         try await withMemoryDatabase { database in
             let wrapper = ForeignDatabase(wrapped: database)

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCoreTestSupport
 import PowerSyncTesting
 import Testing
 

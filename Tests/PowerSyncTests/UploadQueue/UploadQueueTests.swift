@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test("Entries carry what was written")
+    @Test
     func entriesCarryWhatWasWritten() async throws {
         try await withMemoryDatabase { database in
             try await database.execute("INSERT INTO users (id, name, age, score) VALUES ('1', 'Ada', 0, 1.5)")
@@ -40,8 +40,8 @@ import Testing
         }
     }
 
-    @Test("metadata travels with the entry")
-    func metadataTravels() async throws {
+    @Test
+    func metadataTravelsWithTheEntry() async throws {
         let schema = Schema(Table(name: "users", columns: [.text("name")], trackMetadata: true))
         try await withMemoryDatabase(schema) { database in
             try await database.execute("INSERT INTO users (id, name, _metadata) VALUES ('1', 'Ada', 'from a test')")
@@ -73,8 +73,8 @@ import Testing
         ),
     ]
 
-    @Test("previous values travel with updates", arguments: trackings)
-    func previousValuesTravel(_ tracking: Tracking) async throws {
+    @Test(arguments: trackings)
+    func previousValuesTravelWithUpdates(_ tracking: Tracking) async throws {
         let table = Table(
             name: "users",
             columns: [.text("name"), .text("email")],
@@ -88,8 +88,8 @@ import Testing
         }
     }
 
-    @Test("an empty update makes no entry, if the table says so", arguments: [true, false])
-    func emptyUpdateMakesNoEntry(_ ignore: Bool) async throws {
+    @Test(arguments: [true, false])
+    func emptyUpdateMakesNoEntryIfTheTableSaysSo(_ ignore: Bool) async throws {
         let table = Table(name: "users", columns: [.text("name")], ignoreEmptyUpdates: ignore)
         try await withMemoryDatabase(Schema(table)) { database in
             try await database.execute("INSERT INTO users (id, name) VALUES ('1', 'Ada')")
@@ -101,7 +101,6 @@ import Testing
     }
 
     @Test(
-        "a batch has at most its limit",
         arguments: [(50, 50, true), (99, 99, true), (100, 100, false), (101, 100, false)]
     )
     func batchHasAtMostItsLimit(_ limit: Int32, _ count: Int, _ hasMore: Bool) async throws {
@@ -123,8 +122,8 @@ import Testing
         }
     }
 
-    @Test("the next transaction is whole, and gone once completed")
-    func nextTransactionIsWhole() async throws {
+    @Test
+    func nextTransactionIsWholeAndGoneOnceCompleted() async throws {
         try await withMemoryDatabase { database in
             try await insert(100, database)
             let transaction = try #require(try await database.getNextCrudTransaction())
@@ -135,8 +134,8 @@ import Testing
         }
     }
 
-    @Test("completing a transaction completes those before it")
-    func completingCompletesEarlierOnes() async throws {
+    @Test
+    func completingATransactionCompletesThoseBeforeIt() async throws {
         try await withMemoryDatabase { database in
             for try await _ in database.getCrudTransactions() { Issue.record("the queue is empty") }
             try await insert(5, database)
@@ -156,8 +155,8 @@ import Testing
         }
     }
 
-    @Test("the backend's own write checkpoint becomes the target")
-    func ownWriteCheckpointBecomesTarget() async throws {
+    @Test
+    func backendsOwnWriteCheckpointBecomesTheTarget() async throws {
         try await withMemoryDatabase { database in
             try await insert(1, database)
             #expect(try await target(database) == .max)
@@ -169,8 +168,8 @@ import Testing
         }
     }
 
-    @Test("with more entries queued the target stays unknown")
-    func targetStaysUnknown() async throws {
+    @Test
+    func withMoreEntriesQueuedTheTargetStaysUnknown() async throws {
         try await withMemoryDatabase { database in
             try await insert(1, database)
             try await insert(1, database, from: 2)
@@ -180,10 +179,9 @@ import Testing
     }
 
     @Test(
-        "A write checkpoint that is not a number is refused",
         arguments: ["", "abc", "-1", "1.5", "9223372036854775808"]
     )
-    func strangeWriteCheckpointIsRefused(_ text: String) async throws {
+    func writeCheckpointThatIsNotANumberIsRefused(_ text: String) async throws {
         try await withMemoryDatabase { database in
             try await insert(1, database)
             let transaction = try #require(try await database.getNextCrudTransaction())
@@ -192,8 +190,8 @@ import Testing
         }
     }
 
-    @Test("Statistics count entries and their bytes")
-    func statisticsCountBytes() async throws {
+    @Test
+    func statisticsCountEntriesAndTheirBytes() async throws {
         try await withMemoryDatabase { database in
             #expect(try await database.getUploadQueueStats(includeSize: true).sizeInBytes == 0)
             try await database.execute("INSERT INTO users (id, name) VALUES ('1', 'Zoë')")

@@ -2,8 +2,8 @@ import PowerSync
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct UploadQueueWatchTests {
-    @Test("The queue is watched: writes, completions, clearing, and nothing else")
-    func queueIsWatched() async throws {
+    @Test
+    func queueIsWatchedWritesCompletionsClearingAndNothingElse() async throws {
         try await withFileDatabase { database in
             var stats = try database.watchUploadQueue(throttle: 0).makeAsyncIterator()
             let first = try #require(try await stats.next())

@@ -81,8 +81,8 @@ private typealias News = ChangeListener.News
         ),
     ]
 
-    @Test("A listener hears of what its query reads", arguments: cases)
-    func listenersHearOfTheirQueries(_ example: Case) throws {
+    @Test(arguments: cases)
+    func listenerHearsOfWhatItsQueryReads(_ example: Case) throws {
         try write("INSERT INTO a VALUES (0, 0); INSERT INTO b VALUES (0, 0)")
         let listener = try listener(example.query)
         try write(example.write)
@@ -114,24 +114,24 @@ private typealias News = ChangeListener.News
         #expect(listener.takeNews() == News(mayBeAny: true, lastPossible: 1))
     }
 
-    @Test("An announcement of the engine reaches all listeners of the tables, and no others")
-    func announcementsReachAllListeners() throws {
+    @Test
+    func announcementOfTheEngineReachesAllListenersOfTheTablesAndNoOthers() throws {
         let first = try listener("SELECT * FROM a")
         let second = try listener("SELECT * FROM b")
         let other = try listener("SELECT * FROM ps_crud")
         let region = try writer.read { try $0.makeStatement(sql: "SELECT * FROM a, b").databaseRegion }
-        try writer.write { try Announcement.tell(["a", "b"], in: region, $0) }
+        try writer.write { try Announcement.tell($0, ["a", "b"], in: region) }
         #expect(first.takeNews() == News(tables: ["a"], lastCertain: 1))
         #expect(second.takeNews().tables == ["b"])
         #expect(other.takeNews().isEmpty)
-        try writer.write { try Announcement.tell(nil, in: .fullDatabase, $0) }
+        try writer.write { try Announcement.tell($0, nil, in: .fullDatabase) }
         for listener in [first, second, other] {
             #expect(listener.takeNews() == News(mayBeAny: true, lastPossible: 2))
         }
     }
 
-    @Test("An announcement of somebody else may concern everybody, however narrow it is")
-    func announcementsOfOthersMayConcernEverybody() throws {
+    @Test
+    func announcementOfSomebodyElseMayConcernEverybodyHoweverNarrowItIs() throws {
         let listeners = [try listener("SELECT * FROM a"), try listener("SELECT * FROM b")]
         try writer.write { try $0.notifyChanges(in: Table("a")) }
         for listener in listeners { #expect(listener.takeNews() == News(mayBeAny: true, lastPossible: 1)) }
@@ -148,7 +148,8 @@ private typealias News = ChangeListener.News
         #expect(listener.takeNews().isEmpty)
     }
 
-    @Test("A listener that is added during a transaction hears of what it may have changed, and of nothing else")
+    /// A listener that is added during a transaction hears of what it may have changed, and of nothing else.
+    @Test
     func lateListenerHearsOfTheCommit() throws {
         let (concerned, other, unknown) = (ChangeListener(), ChangeListener(), ChangeListener())
         try writer.write { db in
@@ -167,7 +168,8 @@ private typealias News = ChangeListener.News
         #expect(other.takeNews().lastCertain == 2)
     }
 
-    @Test("A listener that is added late hears of statements that had been executed before the transaction as well")
+    /// A listener that is added late hears of statements that had been executed before the transaction as well.
+    @Test
     func lateListenerHearsOfKnownStatements() throws {
         let (concerned, other) = (ChangeListener(), ChangeListener())
         try write("INSERT INTO a VALUES (0, 0); INSERT INTO b VALUES (0, 0)")
@@ -180,8 +182,8 @@ private typealias News = ChangeListener.News
         #expect(other.takeNews().isEmpty)
     }
 
-    @Test("Updates of one table reach the queries of all of its columns")
-    func updatesReachTheQueriesOfAllColumns() throws {
+    @Test
+    func updatesOfOneTableReachTheQueriesOfAllOfItsColumns() throws {
         try write("INSERT INTO a VALUES (0, 0)")
         let (ofX, ofY) = (try listener("SELECT x FROM a"), try listener("SELECT y FROM a"))
         try write("UPDATE a SET y = 2")
@@ -189,8 +191,8 @@ private typealias News = ChangeListener.News
         #expect(ofY.takeNews() == News(tables: ["a"], lastCertain: 2))
     }
 
-    @Test("Commits that append to the upload queue are told, of whomever, and no others", .timeLimit(.minutes(1)))
-    func appendingToTheUploadQueueIsTold() async throws {
+    @Test(.timeLimit(.minutes(1)))
+    func commitsThatAppendToTheUploadQueueAreToldOfWhomeverAndNoOthers() async throws {
         var changes = tracker.uploadQueueChanges().makeAsyncIterator()
         try write("INSERT INTO ps_crud (data) VALUES ('x')")
         #expect(await changes.next() != nil)
@@ -202,8 +204,8 @@ private typealias News = ChangeListener.News
         #expect(await changes.next() == nil)
     }
 
-    @Test("A listener with new interests looks again, at once and after an open transaction")
-    func newInterestsAreLookedAtAgain() throws {
+    @Test
+    func listenerWithNewInterestsLooksAgainAtOnceAndAfterAnOpenTransaction() throws {
         let listener = try listener("SELECT * FROM a")
         let b = try region("SELECT * FROM b")
         try writer.write { db in
@@ -218,8 +220,8 @@ private typealias News = ChangeListener.News
         #expect(listener.takeNews().isEmpty)
     }
 
-    @Test("Preparing a statement is no change of other tables")
-    func preparingIsNoChange() throws {
+    @Test
+    func preparingAStatementIsNoChangeOfOtherTables() throws {
         let listener = try writer.writeWithoutTransaction { db in
             _ = try db.makeStatement(sql: "DELETE FROM b")
             let listener = ChangeListener()
@@ -230,8 +232,8 @@ private typealias News = ChangeListener.News
         #expect(listener.takeNews().isEmpty)
     }
 
-    @Test("A DELETE that was prepared before anybody listened is heard of")
-    func preparedDeletesAreHeardOf() throws {
+    @Test
+    func deleteThatWasPreparedBeforeAnybodyListenedIsHeardOf() throws {
         func deleteAll() throws {
             try writer.write { db in
                 try db.execute(sql: "INSERT INTO a VALUES (1, 1)")
@@ -248,7 +250,8 @@ private typealias News = ChangeListener.News
         #expect(listener.takeNews().tables == ["a"])
     }
 
-    @Test("Until a listener is confirmed, a DELETE that was prepared before may have deleted rows unnoticed")
+    /// Until a listener is confirmed, a DELETE that was prepared before may have deleted rows unnoticed.
+    @Test
     func unconfirmedListenerHearsOfPossibleDeletions() throws {
         func delete() throws {
             try writer.write { db in try db.cachedStatement(sql: "DELETE FROM a").execute() }
@@ -269,8 +272,8 @@ private typealias News = ChangeListener.News
         #expect(listener.takeNews().isEmpty)
     }
 
-    @Test("Of many listeners one write concerns the right ones only")
-    func oneWriteConcernsTheRightListeners() throws {
+    @Test
+    func ofManyListenersOneWriteConcernsTheRightOnesOnly() throws {
         try writer.write { db in
             for index in 0..<200 { try db.execute(sql: "CREATE TABLE t\(index) (x)") }
         }
@@ -280,8 +283,8 @@ private typealias News = ChangeListener.News
         #expect(concerned == [7, 9])
     }
 
-    @Test("What other connections have written is heard of by those whom it concerns")
-    func writesOfOthersConcernTheRightListeners() throws {
+    @Test
+    func whatOtherConnectionsHaveWrittenIsHeardOfByThoseWhomItConcerns() throws {
         let concerned = try listener("SELECT * FROM b, a")
         let other = try listener("SELECT * FROM b")
         tracker.announce(["A", "ps_crud"])
@@ -289,8 +292,8 @@ private typealias News = ChangeListener.News
         #expect(other.takeNews().isEmpty)
     }
 
-    @Test("While a commit is under way, a reader may see it or not")
-    func commitUnderWayMayBeSeen() throws {
+    @Test
+    func whileACommitIsUnderWayAReaderMaySeeItOrNot() throws {
         final class Witness: TransactionObserver {
             let tracker: ChangeTracker
             var seen: [SeenCommits] = []

@@ -46,7 +46,7 @@ private struct ScriptedQueries: Queries {
         #expect(seen == [[[1, 2], [1, 2], [], []], [[2, 3], [3], [1], [2]]])
     }
 
-    @Test("errors end the streams") func errorsEndTheStreams() async throws {
+    @Test func errorsEndTheStreams() async throws {
         let mock = ScriptedQueries(results: [[1]], failure: ScriptedQueries.Unavailable())
         var results = try mock.watchDistinct(options: numbers).makeAsyncIterator()
         #expect(try await results.next() == [1])

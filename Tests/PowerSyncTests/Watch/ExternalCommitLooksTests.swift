@@ -8,7 +8,8 @@ import Testing
 
 @testable import PowerSyncClient
 
-@Suite("When the version of a file is looked at", .timeLimit(.minutes(1))) struct ExternalCommitLooksTests {
+/// When the version of a file is looked at.
+@Suite(.timeLimit(.minutes(1))) struct ExternalCommitLooksTests {
     /// A database whose looks do not wait, unless a clock is given, and whose rounds of late looks are told.
     private func withLocalDatabase(
         clock: (any Clock<Duration>)? = nil,
@@ -115,8 +116,8 @@ import Testing
         }
     }
 
-    @Test("A commit that becomes visible after it was written is seen")
-    func lateCommitIsSeen() async throws {
+    @Test
+    func commitThatBecomesVisibleAfterItWasWrittenIsSeen() async throws {
         try await withTemporaryDirectory { directory in
             let pool = try DatabasePool(path: directory.appending(path: "a.db").path)
             let other = try DatabasePool(path: pool.path)
@@ -145,8 +146,8 @@ import Testing
         }
     }
 
-    @Test("Without a watch of the system the version is looked at every second, which is told")
-    func blindLooks() async throws {
+    @Test
+    func withoutAWatchOfTheSystemTheVersionIsLookedAtEverySecondWhichIsTold() async throws {
         try await withTemporaryDirectory { directory in
             let pool = try DatabasePool(path: directory.appending(path: "a.db").path)
             let other = try DatabasePool(path: pool.path)

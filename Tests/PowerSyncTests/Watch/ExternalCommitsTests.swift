@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import LocalDatabaseWorker
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import TestSupport
@@ -8,7 +9,8 @@ import Testing
 
 @testable import PowerSyncClient
 
-@Suite("commits of other processes and connections", .timeLimit(.minutes(2))) struct ExternalCommitsTests {
+/// Commits of other processes and connections.
+@Suite(.timeLimit(.minutes(2))) struct ExternalCommitsTests {
     private static func open(_ path: String) -> any PowerSyncDatabaseProtocol {
         PowerSyncDatabase(schema: WorkerSchema.first, dbFilename: path, logger: DefaultLogger(writers: []))
     }
@@ -66,8 +68,8 @@ import Testing
         "SELECT count(*) > 0 FROM ps_data__items",
     ].map(Shape.init)
 
-    @Test("A write of another process wakes every shape of query", arguments: shapes)
-    func anotherProcessWakesWatches(_ shape: Shape) async throws {
+    @Test(arguments: shapes)
+    func writeOfAnotherProcessWakesEveryShapeOfQuery(_ shape: Shape) async throws {
         try await withDatabase { database, path in
             var task = WorkerTask(.write, path: path)
             task.count = 1
@@ -82,8 +84,8 @@ import Testing
         }
     }
 
-    @Test("A write of a plain connection wakes every shape of query", arguments: shapes)
-    func plainConnectionWakesWatches(_ shape: Shape) async throws {
+    @Test(arguments: shapes)
+    func writeOfAPlainConnectionWakesEveryShapeOfQuery(_ shape: Shape) async throws {
         try await withDatabase { database, path in
             let pool = try DatabasePool(path: path)
             var results = try database.watch(shape.sql) { try $0.getInt(index: 0) }.makeAsyncIterator()
@@ -101,8 +103,8 @@ import Testing
         }
     }
 
-    @Test("Who only listens to tables has the database opened, and hears of others")
-    func listeningOpensTheDatabase() async throws {
+    @Test
+    func whoOnlyListensToTablesHasTheDatabaseOpenedAndHearsOfOthers() async throws {
         try await withDatabase { database, path in
             try await database.close()
             let log = RecordingLogger()
@@ -118,8 +120,8 @@ import Testing
         }
     }
 
-    @Test("Every write of a long series is seen in the end")
-    func lastOfManyWritesIsSeen() async throws {
+    @Test
+    func everyWriteOfALongSeriesIsSeenInTheEnd() async throws {
         try await withDatabase { database, path in
             let pool = try DatabasePool(path: path)
             var results = try database.watch("SELECT count(*) FROM items") { try $0.getInt(index: 0) }
@@ -134,8 +136,8 @@ import Testing
         }
     }
 
-    @Test("A write of another process is uploaded by the one that is connected")
-    func writeOfAnotherProcessIsUploaded() async throws {
+    @Test
+    func writeOfAnotherProcessIsUploadedByTheOneThatIsConnected() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "a.db").path
             var task = WorkerTask(.write, path: path)
@@ -163,8 +165,8 @@ import Testing
             try await database.close()
         }
     }
-    @Test("The first sync of one process is seen by another one that waits for it")
-    func firstSyncOfAnotherProcessIsSeen() async throws {
+    @Test
+    func firstSyncOfOneProcessIsSeenByAnotherOneThatWaitsForIt() async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "a.db").path
             let worker = try WorkerProcess(argument: WorkerTask(.waitForSync, path: path).argument())

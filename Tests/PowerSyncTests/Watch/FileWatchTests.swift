@@ -64,8 +64,8 @@ import Testing
         }
     }
 
-    @Test("A file is found again after it was replaced, or made again", arguments: [true, false])
-    func replacedFileIsFoundAgain(isReplaced: Bool) async throws {
+    @Test(arguments: [true, false])
+    func fileIsFoundAgainAfterItWasReplacedOrMadeAgain(isReplaced: Bool) async throws {
         try await withTemporaryDirectory { directory in
             let file = directory.appending(path: "file")
             try Data().write(to: file)

@@ -131,13 +131,12 @@ import Testing
     }
 
     @Test(
-        "Statements that cannot run in a transaction are left alone",
         arguments: [
             "VACUUM", "PRAGMA synchronous = FULL", " ; PRAGMA journal_mode = WAL", "ATTACH ':memory:' AS other",
             "/* WITH */ ANALYZE",
         ]
     )
-    func othersRunAsTheyAre(_ sql: String) async throws {
+    func statementsThatCannotRunInATransactionAreLeftAlone(_ sql: String) async throws {
         try await withFileDatabase { database in _ = try await database.execute(sql) }
     }
 

@@ -14,8 +14,8 @@ import Testing
         }
     }
 
-    @Test("Of 200 watches one write wakes only the right one, and none runs without need")
-    func oneWriteWakesTheRightOne() async throws {
+    @Test
+    func of200WatchesOneWriteWakesOnlyTheRightOneAndNoneRunsWithoutNeed() async throws {
         let schema = Schema(tables: (0..<200).map { Table(name: "t\($0)", columns: [.text("x")]) })
         try await withFileDatabase(schema) { database in
             let runs = Runs()
@@ -42,8 +42,8 @@ import Testing
         }
     }
 
-    @Test("two watches of one query get all changes")
-    func twoWatchesGetAllChanges() async throws {
+    @Test
+    func twoWatchesOfOneQueryGetAllChanges() async throws {
         try await withFileDatabase { database in
             var counts = try (0..<2).map { _ in
                 try database.watch("SELECT count(*) FROM users") { try $0.getInt(index: 0) }.makeAsyncIterator()
@@ -58,8 +58,8 @@ import Testing
         }
     }
 
-    @Test("Named tables replace those of the query")
-    func triggerOnTables() async throws {
+    @Test
+    func namedTablesReplaceThoseOfTheQuery() async throws {
         try await withFileDatabase { database in
             let fetches = Counter()
             var options = WatchOptions(sql: "SELECT count(*) FROM users") { cursor in

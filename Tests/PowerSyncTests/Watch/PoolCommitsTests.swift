@@ -70,8 +70,8 @@ import Testing
         }
     }
 
-    @Test("Commits of others are noticed beside those of the pool and our own", arguments: [false, true])
-    func commitsOfOthersAreNoticed(_ isOurTurn: Bool) async throws {
+    @Test(arguments: [false, true])
+    func commitsOfOthersAreNoticedBesideThoseOfThePoolAndOurOwn(_ isOurTurn: Bool) async throws {
         try await withPool { pool, database, path in
             let watch = TableWatch(database, views: ["users", "tasks"], throttle: .zero, triggerImmediately: false)
             let other = try DatabaseQueue(path: path)
@@ -98,8 +98,8 @@ import Testing
         }
     }
 
-    @Test("A commit of the pool that names no table may be anything")
-    func unnamedCommitMayBeAnything() async throws {
+    @Test
+    func commitOfThePoolThatNamesNoTableMayBeAnything() async throws {
         try await withPool { pool, database, _ in
             let watch = TableWatch(database, views: ["users", "notes"], throttle: .zero, triggerImmediately: false)
             // Names arrive in order: after this, none are on their way.

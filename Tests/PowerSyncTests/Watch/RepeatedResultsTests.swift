@@ -40,8 +40,8 @@ import Testing
 
     enum Table: String, CaseIterable { case users, tasks }
 
-    @Test("What was committed before the first result is in it", arguments: Table.allCases)
-    func firstResultContainsEarlierCommits(_ table: Table) async throws {
+    @Test(arguments: Table.allCases)
+    func whatWasCommittedBeforeTheFirstResultIsInIt(_ table: Table) async throws {
         try await withLocalDatabase { database in
             let listener = ChangeListener()
             try await database.write { db in
@@ -61,8 +61,8 @@ import Testing
         }
     }
 
-    @Test("A watch that starts beside a write to another table emits its first result once")
-    func startBesideAWrite() async throws {
+    @Test
+    func watchThatStartsBesideAWriteToAnotherTableEmitsItsFirstResultOnce() async throws {
         try await withFileDatabase { database in
             for round in 0..<20 {
                 async let write: Int64 = database.execute("INSERT INTO tasks (id) VALUES (uuid())")
@@ -76,8 +76,8 @@ import Testing
         }
     }
 
-    @Test("A commit after the state of a result gives another one, also when the result is the same")
-    func laterCommitGivesAResult() async throws {
+    @Test
+    func commitAfterTheStateOfAResultGivesAnotherOneAlsoWhenTheResultIsTheSame() async throws {
         try await withFileDatabase { database in
             try await database.insertUser("Ada", id: "1")
             var results = try database.watch(options: RepeatedResultsTests.names).makeAsyncIterator()
@@ -89,8 +89,8 @@ import Testing
         }
     }
 
-    @Test("When it is not known what has changed, only another result is emitted")
-    func unknownChangesGiveOtherResultsOnly() async throws {
+    @Test
+    func whenItIsNotKnownWhatHasChangedOnlyAnotherResultIsEmitted() async throws {
         try await withLocalDatabase { database in
             let (results, task) = results(of: database, ChangeListener())
             var iterator = results.makeAsyncIterator()
@@ -106,8 +106,8 @@ import Testing
         }
     }
 
-    @Test("A result differs in any value, type, row or name")
-    func everyDifferenceCounts() async throws {
+    @Test
+    func resultDiffersInAnyValueTypeRowOrName() async throws {
         let queries = [
             "SELECT 1 AS a", "SELECT 2 AS a", "SELECT 1.0 AS a", "SELECT '1' AS a", "SELECT x'31' AS a",
             "SELECT NULL AS a",

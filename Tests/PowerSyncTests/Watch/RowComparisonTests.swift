@@ -60,8 +60,8 @@ import Testing
         ),
     ]
 
-    @Test("Each result is compared with the one before", arguments: cases)
-    func resultsAreCompared(_ example: Case) {
+    @Test(arguments: cases)
+    func eachResultIsComparedWithTheOneBefore(_ example: Case) {
         var comparison = RowComparison<Row, Character>()
         let diffs = example.results.map { result in
             comparison.compare(result.split(separator: " ").map(Row.init), keyBy: \.key).map(describe)

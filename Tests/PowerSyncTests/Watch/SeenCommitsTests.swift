@@ -28,8 +28,8 @@ import Testing
         ),
     ]
 
-    @Test("Whether a state is current follows from what it contains", arguments: cases)
-    func whetherAStateIsCurrent(_ example: Case) {
+    @Test(arguments: cases)
+    func whetherAStateIsCurrentFollowsFromWhatItContains(_ example: Case) {
         let state = SeenCommits(contained: 3, possible: 4)
         let news = ChangeListener.News(lastCertain: example.certain, lastPossible: example.possible)
         #expect(state.look(after: news) == example.look)

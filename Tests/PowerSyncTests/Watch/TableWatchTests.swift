@@ -27,7 +27,8 @@ import Testing
         try await database.write { try $0.execute(sql: "INSERT INTO users (id) VALUES (uuid())") }
     }
 
-    @Test("Changes within the throttle share an element, and the throttle begins with the first one")
+    /// Changes within the throttle share an element, and the throttle begins with the first one.
+    @Test
     func changesWithinTheThrottleShareAnElement() async throws {
         let database = try makeLocalDatabase()
         let watch = TableWatch(
@@ -50,7 +51,7 @@ import Testing
         try await database.close()
     }
 
-    @Test("changes add up while nobody asks") func changesAddUpWhileNobodyAsks() async throws {
+    @Test func changesAddUpWhileNobodyAsks() async throws {
         let database = try makeLocalDatabase()
         let watch = TableWatch(database, views: ["users", "tasks"], throttle: .zero, triggerImmediately: true)
         #expect(try await watch.next() == [])
@@ -80,13 +81,13 @@ import Testing
         let watch = TableWatch(database, views: ["users", "tasks"], throttle: .zero, triggerImmediately: false)
         try await database.write { db in
             let region = try GRDB.Table("ps_data__users").databaseRegion(db)
-            try Announcement.tell(["ps_data__users"], in: region, db)
+            try Announcement.tell(db, ["ps_data__users"], in: region)
         }
         #expect(try await watch.next() == ["users"])
         try await database.close()
     }
 
-    @Test("dropping the watch ends listening") func droppingTheWatchEndsListening() async throws {
+    @Test func droppingTheWatchEndsListening() async throws {
         let database = try makeLocalDatabase()
         var watch: TableWatch? = TableWatch(database, views: ["users"], throttle: .zero, triggerImmediately: true)
         #expect(try await watch?.next() == [])
@@ -97,9 +98,9 @@ import Testing
     }
 }
 
-@Suite("onChange", .timeLimit(.minutes(1))) struct OnChangeTests {
-    @Test("The first element is empty, unless it is not wanted")
-    func firstElementIsEmpty() async throws {
+@Suite(.timeLimit(.minutes(1))) struct OnChangeTests {
+    @Test
+    func firstElementIsEmptyUnlessItIsNotWanted() async throws {
         try await withFileDatabase { database in
             var changes = database.onChange(tables: ["users"], throttle: 0).makeAsyncIterator()
             #expect(try await changes.next() == [])
@@ -112,8 +113,8 @@ import Testing
         }
     }
 
-    @Test("Views of every kind are known by their names, and other tables do not count")
-    func viewsAreKnownByTheirNames() async throws {
+    @Test
+    func viewsOfEveryKindAreKnownByTheirNamesAndOtherTablesDoNotCount() async throws {
         let schema = PowerSyncClient.Schema(
             PowerSyncClient.Table(name: "users", columns: [.text("name")], viewNameOverride: "people"),
             PowerSyncClient.Table(name: "drafts", columns: [.text("name")], localOnly: true),
@@ -136,8 +137,8 @@ import Testing
         }
     }
 
-    @Test("A new schema and clearing count as changes of everything, and a view may have a new table")
-    func schemaAndClearingCount() async throws {
+    @Test
+    func newSchemaAndClearingCountAsChangesOfEverythingAndAViewMayHaveANewTable() async throws {
         try await withFileDatabase { database in
             var changes = database.onChange(tables: ["users", "people"], throttle: 0).makeAsyncIterator()
             #expect(try await changes.next() == [])

@@ -27,8 +27,8 @@ import Testing
         }
     }
 
-    @Test("the first result comes at once, and each write shows up", arguments: Kind.allCases, [0, 0.005])
-    func eachWriteShowsUp(_ kind: Kind, _ throttle: TimeInterval) async throws {
+    @Test(arguments: Kind.allCases, [0, 0.005])
+    func firstResultComesAtOnceAndEachWriteShowsUp(_ kind: Kind, _ throttle: TimeInterval) async throws {
         try await withDatabase(kind) { database in
             var results = try names(database, throttle: throttle).makeAsyncIterator()
             #expect(try await results.next() == [])
@@ -58,8 +58,8 @@ import Testing
         "SELECT count(*) FROM ps_data__users",
     ].map(Shape.init)
 
-    @Test("Every shape of query follows its tables", arguments: shapes)
-    func everyShapeFollowsItsTables(_ shape: Shape) async throws {
+    @Test(arguments: shapes)
+    func everyShapeOfQueryFollowsItsTables(_ shape: Shape) async throws {
         try await withFileDatabase { database in
             try await database.execute("INSERT INTO tasks (id, user_id) VALUES ('t', 'u')")
             var counts = try database.watch(shape.sql) { try $0.getInt(index: 0) }.makeAsyncIterator()
@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    @Test("a write of another instance wakes every shape of query", arguments: shapes)
-    func anotherInstanceWakesWatches(_ shape: Shape) async throws {
+    @Test(arguments: shapes)
+    func writeOfAnotherInstanceWakesEveryShapeOfQuery(_ shape: Shape) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appendingPathComponent("a.db").path
             let first = PowerSyncDatabase(schema: testSchema, dbFilename: path, logger: DefaultLogger(writers: []))
@@ -85,8 +85,8 @@ import Testing
         }
     }
 
-    @Test("statements that were committed before the callback threw are noticed")
-    func committedStatementsAreNoticed() async throws {
+    @Test
+    func statementsThatWereCommittedBeforeTheCallbackThrewAreNoticed() async throws {
         struct Refusal: Error {}
         try await withFileDatabase { database in
             var results = try names(database).makeAsyncIterator()
@@ -101,8 +101,8 @@ import Testing
         }
     }
 
-    @Test("Rows changed by a statement that returns rows are noticed")
-    func returningIsNoticed() async throws {
+    @Test
+    func rowsChangedByAStatementThatReturnsRowsAreNoticed() async throws {
         try await withFileDatabase { database in
             try await database.execute("CREATE TABLE notes (id INTEGER PRIMARY KEY, text)")
             var counts = try database.watch("SELECT count(*) FROM notes") { try $0.getInt(index: 0) }
@@ -118,8 +118,8 @@ import Testing
         }
     }
 
-    @Test("a missing table ends the stream, and the text shows EXPLAIN")
-    func missingTableEndsTheStream() async throws {
+    @Test
+    func missingTableEndsTheStreamAndTheTextShowsEXPLAIN() async throws {
         try await withFileDatabase { database in
             var results = try database.watch("SELECT name FROM usersfail") { _ in 0 }.makeAsyncIterator()
             let error = await #expect(throws: PowerSyncError.self) { try await results.next() }
@@ -130,8 +130,8 @@ import Testing
         }
     }
 
-    @Test("an error of the mapper ends the stream unchanged")
-    func mapperErrorEndsTheStream() async throws {
+    @Test
+    func errorOfTheMapperEndsTheStreamUnchanged() async throws {
         try await withFileDatabase { database in
             let thrown = NSError(domain: "app", code: 7, userInfo: [NSLocalizedDescriptionKey: "cannot map"])
             try await database.insertUser("Ada")
@@ -141,8 +141,8 @@ import Testing
         }
     }
 
-    @Test("a slow consumer skips results, and gets the last one")
-    func slowConsumerSkipsResults() async throws {
+    @Test
+    func slowConsumerSkipsResultsAndGetsTheLastOne() async throws {
         try await withFileDatabase { database in
             var results = try names(database, throttle: 0).makeAsyncIterator()
             #expect(try await results.next() == [])
@@ -157,8 +157,8 @@ import Testing
         }
     }
 
-    @Test("closing the database finishes the stream, whatever the throttle", arguments: [0.005, 3600])
-    func closingFinishesTheStream(_ throttle: TimeInterval) async throws {
+    @Test(arguments: [0.005, 3600])
+    func closingTheDatabaseFinishesTheStreamWhateverTheThrottle(_ throttle: TimeInterval) async throws {
         let database = PowerSyncDatabase(schema: testSchema, dbFilename: ":memory:", logger: DefaultLogger(writers: []))
         var results = try names(database, throttle: throttle).makeAsyncIterator()
         #expect(try await results.next() == [])
@@ -168,7 +168,7 @@ import Testing
         #expect(try await late.next() == nil)
     }
 
-    @Test("A watch does not keep the database alive")
+    @Test
     func watchDoesNotKeepTheDatabaseAlive() async throws {
         var database: (any PowerSyncDatabaseProtocol)? = PowerSyncDatabase(
             schema: testSchema,
@@ -193,8 +193,8 @@ import Testing
         }
     }
 
-    @Test("a watch follows its view to another table")
-    func watchFollowsItsView() async throws {
+    @Test
+    func watchFollowsItsViewToAnotherTable() async throws {
         try await withFileDatabase { database in
             var results = try names(database).makeAsyncIterator()
             #expect(try await results.next() == [])
@@ -207,8 +207,8 @@ import Testing
         }
     }
 
-    @Test("A watch shows its database being cleared")
-    func watchShowsClearing() async throws {
+    @Test
+    func watchShowsItsDatabaseBeingCleared() async throws {
         try await withFileDatabase { database in
             try await database.insertUser("Ada")
             var results = try names(database).makeAsyncIterator()
@@ -218,8 +218,8 @@ import Testing
         }
     }
 
-    @Test("The result of a watch may be anything")
-    func resultNeedNotBeSendable() async throws {
+    @Test
+    func resultOfAWatchMayBeAnything() async throws {
         final class Box {
             let value: Int
             init(value: Int) { self.value = value }

@@ -278,13 +278,19 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
         plan: SyncPlan,
         _ body: (inout any ChangeReader) async throws -> Result
     ) async throws -> Result {
-        var reader: any ChangeReader = Reader(source: self, tables: tables.map(\.descriptor), position: position)
+        var reader: any ChangeReader = Reader(
+            source: self,
+            tables: tables.map(\.descriptor),
+            plan: plan,
+            position: position
+        )
         return try await body(&reader)
     }
 
     private struct Reader: ChangeReader {
         let source: ModelSource
         let tables: [SourceTableDescriptor]
+        let plan: SyncPlan
         var position: SourcePosition
         var isFirst = true
 
@@ -303,7 +309,7 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
                 let content = source.content
                 guard let count = content.count(position) else { throw ModelSource.historyLost }
                 guard tables.allSatisfy({ content.tables[$0.name.name]?.descriptor == $0 }),
-                    content.tables.count == tables.count
+                    content.tables.values.count(where: { plan.readsTable($0.descriptor.name) }) == tables.count
                 else { return [.tablesChanged] }
                 if count < content.log.count {
                     // One transaction after the other.

@@ -15,10 +15,10 @@ enum UploadQueueBenchmarks {
             return database
         }
         let ours = try Measurement.best(of: 3, prepare: filledDatabase) { database in
-            while let batch = try database.pool.read({ try UploadQueue.batch(limit: 100, $0) }) {
+            while let batch = try database.pool.read({ try UploadQueue.batch($0, limit: 100) }) {
                 guard let last = batch.writes.last else { break }
                 try database.pool.write { db in
-                    try UploadQueue.complete(through: last.id, writeCheckpoint: nil, db)
+                    try UploadQueue.complete(db, through: last.id, writeCheckpoint: nil)
                 }
             }
         }

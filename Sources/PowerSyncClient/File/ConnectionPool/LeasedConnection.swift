@@ -15,7 +15,7 @@ struct LeasedConnection: ConnectionContext {
         let connection = LeasedConnection(lease: Lent(lease))
         defer {
             connection.lease.end()
-            if sqlite3_get_autocommit(lease.pointer) == 0 {
+            if unsafe sqlite3_get_autocommit(lease.pointer) == 0 {
                 logger.warning("A callback left a transaction open; it is rolled back", tag: LogTag.database)
                 _ = try? lease.execute(sql: "ROLLBACK", parameters: [])
             }
@@ -25,7 +25,7 @@ struct LeasedConnection: ConnectionContext {
 
     /// Whether a transaction is open.
     var isInsideTransaction: Bool {
-        get throws { sqlite3_get_autocommit(try lease.value().pointer) == 0 }
+        get throws { unsafe sqlite3_get_autocommit(try lease.value().pointer) == 0 }
     }
 
     func execute(sql: String, parameters: [(any Sendable)?]?) throws -> Int64 {

@@ -6,7 +6,9 @@ import PowerSyncSQLite
 /// A statement of the app on a connection that is not GRDB's, with the SDK's values and errors.
 ///
 /// Valid inside the callback of ``use(_:sql:parameters:_:)``; later it has no rows.
-final class LeasedStatement {
+///
+/// `@safe`: the closure that uses it ends before the connection is given back, and it has no statement afterwards.
+@safe final class LeasedStatement {
     private let connection: OpaquePointer
     /// `nil` after the last row or an error: another step would run the statement again.
     private var statement: PreparedStatement?
@@ -17,20 +19,20 @@ final class LeasedStatement {
     /// Prepares the only statement of a text.
     private convenience init(_ connection: OpaquePointer, sql: String) throws {
         var rest = sql[...]
-        let statement = try LeasedStatement.prepare(&rest, of: sql, on: connection)
+        let statement = try unsafe LeasedStatement.prepare(&rest, of: sql, on: connection)
         guard let statement else { throw PowerSyncError.noStatement(in: sql) }
         guard SQLText.statements(String(rest)).isEmpty else { throw PowerSyncError.severalStatements(in: sql) }
-        self.init(statement, connection, sql: sql)
+        unsafe self.init(statement, connection, sql: sql)
     }
 
     private init(_ statement: PreparedStatement, _ connection: OpaquePointer, sql: String) {
-        self.connection = connection
+        unsafe self.connection = connection
         self.statement = statement
         self.sql = sql
     }
 
     /// Whether there is no need to step to the end: nothing is written on the way.
-    var isReadonly: Bool { statement.map { sqlite3_stmt_readonly($0.handle) != 0 } ?? true }
+    var isReadonly: Bool { statement.map { unsafe sqlite3_stmt_readonly($0.handle) != 0 } ?? true }
 
     /// Prepares the next statement of a text; `nil` when there is none.
     private static func prepare(
@@ -38,8 +40,8 @@ final class LeasedStatement {
         of sql: String,
         on connection: OpaquePointer
     ) throws -> PreparedStatement? {
-        try reportingErrors(of: sql, on: connection) {
-            try PreparedStatement(preparingFirstOf: &rest, on: connection)
+        try unsafe reportingErrors(of: sql, on: connection) {
+            try unsafe PreparedStatement(preparingFirstOf: &rest, on: connection)
         }
     }
 
@@ -51,14 +53,14 @@ final class LeasedStatement {
         var rest = sql[...]
         var values = parameters[...]
         var changes: Int64?
-        while let prepared = try prepare(&rest, of: sql, on: connection) {
-            let statement = LeasedStatement(prepared, connection, sql: sql)
+        while let prepared = try unsafe prepare(&rest, of: sql, on: connection) {
+            let statement = unsafe LeasedStatement(prepared, connection, sql: sql)
             defer { statement.end() }
             let count = prepared.parameterCount
             try statement.bind(Array(values.prefix(count)))
             values = values.dropFirst(count)
-            let text = sqlite3_sql(prepared.handle).map { String(cString: $0) }
-            let counted = RowChanges(of: text.flatMap(SQLText.changedTable), on: connection)
+            let text = unsafe sqlite3_sql(prepared.handle).map { unsafe String(cString: $0) }
+            let counted = unsafe RowChanges(of: text.flatMap(SQLText.changedTable), on: connection)
             while try statement.step() {}
             changes = (changes ?? 0) + counted.count
         }
@@ -79,7 +81,7 @@ final class LeasedStatement {
         parameters: [PowerSyncDataType?],
         _ callback: (LeasedStatement) throws -> R
     ) throws -> R {
-        let statement = try LeasedStatement(connection, sql: sql)
+        let statement = try unsafe LeasedStatement(connection, sql: sql)
         defer { statement.end() }
         try statement.bind(parameters)
         return try callback(statement)
@@ -94,7 +96,7 @@ final class LeasedStatement {
         for (index, parameter) in parameters.enumerated() {
             let code = parameter.bind(to: statement, at: CInt(index + 1))
             guard code == SQLITE_OK else {
-                throw PowerSyncError(DatabaseError(code, reportedBy: connection, sql: sql), sql: sql)
+                throw unsafe PowerSyncError(DatabaseError(code, reportedBy: connection, sql: sql), sql: sql)
             }
         }
     }
@@ -112,7 +114,7 @@ final class LeasedStatement {
         guard let statement else { return false }
         var hasRow = false
         defer { if !hasRow { end() } }
-        hasRow = try LeasedStatement.reportingErrors(of: sql, on: connection) { try statement.step() }
+        hasRow = try unsafe LeasedStatement.reportingErrors(of: sql, on: connection) { try statement.step() }
         return hasRow
     }
 
@@ -124,7 +126,7 @@ final class LeasedStatement {
         do {
             return try body()
         } catch let error as DatabaseError {
-            let offset = sqlite3_error_offset(connection)
+            let offset = unsafe sqlite3_error_offset(connection)
             throw PowerSyncError(error, sql: sql, offset: offset < 0 ? nil : offset)
         }
     }
@@ -133,7 +135,7 @@ final class LeasedStatement {
 extension LeasedStatement: SQLiteStatementIteratorProtocol {
     func next<T>(callback: (any SqlCursor) throws -> T) throws -> T? {
         guard try step(), let statement else { return nil }
-        let cursor = cursor ?? RowCursor(PreparedStatement(borrowing: statement.handle))
+        let cursor = unsafe cursor ?? RowCursor(PreparedStatement(borrowing: statement.handle))
         self.cursor = cursor
         cursor.didStep()
         return try callback(cursor)
@@ -145,7 +147,7 @@ extension SQLiteConnectionLease {
     ///
     /// - Throws: ``PowerSyncError``.
     public func execute(sql: String, parameters: [PowerSyncDataType?]) throws -> Int64 {
-        try LeasedStatement.run(pointer, sql: sql, parameters: parameters)
+        try unsafe LeasedStatement.run(pointer, sql: sql, parameters: parameters)
     }
 
     /// Runs a callback that reads the rows of a query, through ``pointer``.
@@ -156,6 +158,6 @@ extension SQLiteConnectionLease {
         parameters: [PowerSyncDataType?],
         callback: (any SQLiteStatementIteratorProtocol) throws -> T
     ) throws -> T {
-        try LeasedStatement.use(pointer, sql: sql, parameters: parameters) { try callback($0) }
+        try unsafe LeasedStatement.use(pointer, sql: sql, parameters: parameters) { try callback($0) }
     }
 }

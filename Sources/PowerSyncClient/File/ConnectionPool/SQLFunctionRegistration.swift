@@ -14,15 +14,15 @@ public func resolvePowerSyncLoadableExtensionPath() throws(PowerSyncError) -> St
             OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?, OpaquePointer?
         ) -> CInt
     let entryPoint: EntryPoint = { connection, _, _ in
-        guard let connection else { return SQLITE_MISUSE }
+        guard let connection = unsafe connection else { return SQLITE_MISUSE }
         // An error here would make opening any database fail, also of code that knows nothing of PowerSync.
-        try? SQLFunctions.install(on: connection)
+        try? unsafe SQLFunctions.install(on: connection)
         return SQLITE_OK
     }
     // SQLite declares the entry point without its parameters, and calls it with them.
-    let code = sqlite3_auto_extension(unsafeBitCast(entryPoint, to: (@convention(c) () -> Void).self))
+    let code = unsafe sqlite3_auto_extension(unsafeBitCast(entryPoint, to: (@convention(c) () -> Void).self))
     guard code == SQLITE_OK else {
-        throw .sqliteError(
+        throw unsafe .sqliteError(
             extendedResultCode: code,
             message: "SQLite refuses automatic extensions; use registerPowerSyncFunctions(on:) for each connection",
             errorString: String(cString: sqlite3_errstr(code))
@@ -36,8 +36,8 @@ public func resolvePowerSyncLoadableExtensionPath() throws(PowerSyncError) -> St
 /// Views and triggers of a PowerSync database can then be written to. Functions that administrate the database
 /// (`powersync_init`, `powersync_replace_schema`, `powersync_clear`, …) need a connection of PowerSync or GRDB.
 ///
-/// - Parameter connection: The `sqlite3 *`, used by nobody else during the call.
+/// - Parameter connection: The `sqlite3 *`, used by the call alone while it runs.
 /// - Throws: ``PowerSyncError/sqliteError(extendedResultCode:offset:message:errorString:sql:)`` when SQLite refuses.
 public func registerPowerSyncFunctions(on connection: OpaquePointer) throws {
-    try PowerSyncError.wrappingErrors { try SQLFunctions.install(on: connection) }
+    try PowerSyncError.wrappingErrors { try unsafe SQLFunctions.install(on: connection) }
 }

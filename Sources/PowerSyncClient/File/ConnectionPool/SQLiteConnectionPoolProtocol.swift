@@ -22,7 +22,7 @@ public protocol SQLiteConnectionPoolProtocol: Sendable {
         onConnection: @Sendable @escaping (any SQLiteConnectionLease) throws -> T
     ) async throws -> T
 
-    /// Runs a callback while nobody else uses any connection.
+    /// Runs a callback while no other caller uses any connection.
     ///
     /// - Throws: What the callback throws, and `CancellationError` when the task is cancelled while it waits.
     func withAllConnections<T: Sendable>(

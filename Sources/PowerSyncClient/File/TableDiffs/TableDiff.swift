@@ -6,7 +6,7 @@ import PowerSyncCore
 ///
 /// Made by ``PowerSyncDatabaseProtocol/withTableDiff(of:options:_:)`` or
 /// ``PowerSyncDatabaseProtocol/trackTableDiff(of:options:)``. Dropping the last reference ends it like ``stop()``, except
-/// that nobody waits.
+/// that there is no waiter.
 public final class TableDiff: Sendable {
     /// ```
     ///          run()                       stop(), updateSchema
@@ -216,7 +216,7 @@ public final class TableDiff: Sendable {
                         extracted: recording.extractedChanges(through: last)
                     )
                     try handler(handed)
-                    try recording.remove(through: last, db)
+                    try recording.remove(db, through: last)
                 }
             }
         } catch {

@@ -4,7 +4,7 @@ import PowerSyncCore
 
 /// The table diffs that are recorded by connections to a file, for any of its handles.
 ///
-/// A recording is kept until it was dropped, also when nobody holds its diff any more: its triggers are objects of a
+/// A recording is kept until it was dropped, also when its diff has no owner any more: its triggers are objects of a
 /// connection that may outlive the database.
 final class TableDiffRegistry: Sendable {
     private struct Entry: Sendable {
@@ -41,7 +41,7 @@ final class TableDiffRegistry: Sendable {
         state.withLockedValue { _ = $0.entries.removeValue(forKey: number) }
     }
 
-    /// Drops what records the diffs, because the tables may change, or nobody records any more.
+    /// Drops what records the diffs, because the tables may change, or no diff records any more.
     ///
     /// - Parameters:
     ///   - db: The writer.

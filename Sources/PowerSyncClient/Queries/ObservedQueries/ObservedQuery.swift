@@ -155,7 +155,7 @@ public final class ObservedQuery<Row: Sendable & Equatable> {
         guard following == nil, let database else { return }
         let follower = QueryFollower(database: database, options: options, merge: merge)
         let (generation, shown) = (generation, shownRows)
-        // A property that returns at once has to leave somebody behind; `deinit` and `restart()` cancel the task.
+        // A property that returns at once has to leave a task behind; `deinit` and `restart()` cancel the task.
         following = Task { [weak self] in
             // Of queries that are replaced in a row, only the last one is run.
             guard !Task.isCancelled else { return }

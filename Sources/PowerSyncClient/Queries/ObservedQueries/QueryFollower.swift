@@ -1,7 +1,7 @@
 /// Follows a query for an observed query, off the main thread.
 ///
-/// A watch ends with an error. Nobody knows then which tables would heal it, so the next commit of anything does, a new
-/// schema, or the opening of the database by somebody else:
+/// A watch ends with an error. It is not known then which tables would heal it, so the next commit of anything does, a new
+/// schema, or the opening of the database by another caller:
 ///
 /// ```
 ///            result                     error                        error
@@ -40,7 +40,7 @@ struct QueryFollower<Row: Sendable & Equatable>: Sendable {
             } catch {
                 guard !Task.isCancelled else { return }
                 await tell(.failure(error))
-                // Of a database that is not ours, nobody tells what is committed.
+                // What is committed to a database that is not ours is not told.
                 guard let own = SyncedDatabase.behind(database) else { return }
                 if let recovery {
                     guard await recovery.wait(throttle: options.throttle) else { return await tellEnd(tell) }

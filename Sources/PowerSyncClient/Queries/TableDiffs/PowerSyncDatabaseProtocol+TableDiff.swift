@@ -49,7 +49,14 @@ extension PowerSyncDatabaseProtocol {
         try await trackTableDiff(of: view, options: TableDiffOptions())
     }
 
-    /// Has the database of ours do it.
+    /// Records changes of a view until the returned object is stopped.
+    ///
+    /// - Parameters:
+    ///   - view: The name of a view in the schema.
+    ///   - options: What is recorded.
+    /// - Returns: The recorded changes.
+    /// - Throws: ``PowerSyncError`` when the schema has no such view or column, SQLite does not understand a condition, the throttle is
+    ///   no time, or the database is not one of this SDK; what the hook of the options throws.
     public func trackTableDiff(of view: String, options: TableDiffOptions) async throws -> TableDiff {
         let own = try requireOwn(for: "A table diff")
         try Argument.check(seconds: options.throttle, "throttle")

@@ -27,7 +27,14 @@ extension PowerSyncDatabaseProtocol {
         onChange(tables: tables, throttle: DEFAULT_WATCH_THROTTLE, triggerImmediately: triggerImmediately)
     }
 
-    /// Has the database of ours do it.
+    /// Tells which views have changed.
+    ///
+    /// - Parameters:
+    ///   - tables: The names of views, or of tables that the app created itself.
+    ///   - throttle: How long changes are collected after the first one, in seconds.
+    ///   - triggerImmediately: Whether the first element comes at once; it is the empty set.
+    /// - Returns: The names of those that have changed, in each element. The stream throws ``PowerSyncError`` when the throttle is no
+    ///   time, or the database is not one of this SDK.
     public func onChange(
         tables: Set<String>,
         throttle: TimeInterval,

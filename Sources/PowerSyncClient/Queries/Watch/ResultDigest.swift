@@ -18,10 +18,10 @@ struct ResultDigest {
 
     /// Adds the row that the query has stepped to.
     ///
-    /// Call it before anybody reads the row: SQLite converts a value where it is.
+    /// Call it before the row is read: SQLite converts a value where it is.
     mutating func addRow() {
         rowCount += 1
-        let row = PreparedStatement(borrowing: statement.sqliteStatement)
+        let row = unsafe PreparedStatement(borrowing: statement.sqliteStatement)
         for column in 0..<row.columnCount {
             switch row.storageClass(at: column) {
             case .null: hasher.combine(0 as UInt8)
@@ -31,23 +31,23 @@ struct ResultDigest {
             case .real:
                 hasher.combine(2 as UInt8)
                 hasher.combine(row.double(at: column).bitPattern)
-            case .text: add(row.text(at: column), type: 3)
-            case .blob: add(row.blob(at: column), type: 4)
+            case .text: unsafe add(row.text(at: column), type: 3)
+            case .blob: unsafe add(row.blob(at: column), type: 4)
             }
         }
     }
 
     private mutating func add(_ bytes: UnsafeRawBufferPointer?, type: UInt8) {
         hasher.combine(type)
-        hasher.combine(bytes?.count ?? 0)
-        if let bytes { hasher.combine(bytes: bytes) }
+        unsafe hasher.combine(bytes?.count ?? 0)
+        if let bytes = unsafe bytes { unsafe hasher.combine(bytes: bytes) }
     }
 
     /// The digest.
     func finish() -> Int {
         var hasher = hasher
         hasher.combine(rowCount)
-        let row = PreparedStatement(borrowing: statement.sqliteStatement)
+        let row = unsafe PreparedStatement(borrowing: statement.sqliteStatement)
         for column in 0..<row.columnCount { hasher.combine(row.name(of: column)) }
         return hasher.finalize()
     }

@@ -15,7 +15,7 @@ public protocol SyncStream: SyncStreamDescription {
     /// Subscribes. Works offline; cheap enough to be called often.
     ///
     /// A client that is connected asks the service for it when no other change of subscriptions has followed for 20 ms, or
-    /// after a second: several in a row open the sync stream anew once. An app that subscribes all the time waits longer, up to 8
+    /// after a second: several in a row open the connection anew once. An app that subscribes all the time waits longer, up to 8
     /// seconds. Of more than 1,000 subscriptions those that the app held the longest ago are left out:
     /// ``SyncSubscriptionDescription/isLeftOut``.
     ///

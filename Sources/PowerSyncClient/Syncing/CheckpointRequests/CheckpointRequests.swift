@@ -127,7 +127,7 @@ extension CheckpointRequests {
         do {
             let initial = try await database.read { try CheckpointCounter.initial($0) }
             let id = try await posted(initial)
-            try await database.write { db in try CheckpointCounter.seed(id, db) }
+            try await database.write { db in try CheckpointCounter.seed(db, id) }
         } catch {
             if !(error is CancellationError) { seeded(.failed(error)) }
             throw error

@@ -12,7 +12,7 @@ final class ConnectionProgress: Sendable {
     struct Facts: Sendable {
         /// What the loops wait for.
         var activity = ConnectionActivity.StateMachine()
-        /// Whether the sync stream is open.
+        /// Whether the service's response is open.
         var isStreamOpen = false
         /// Whether a checkpoint is being downloaded or applied.
         var isDownloading = false

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncProtocol
 
-/// Keeps one connection's sync stream open: one iteration after another, with a delay after those that ended on their
+/// Keeps one connection's lines coming: one iteration after another, with a delay after those that ended on their
 /// own or failed (docs/client-sync.md "Connections").
 final class DownloadLoop: Sendable {
     private let context: SyncContext
@@ -124,7 +124,7 @@ final class DownloadLoop: Sendable {
         let showing = Task { [context] in
             try await context.database.write { db in
                 for stream in streams {
-                    try StreamSubscriptions.status(of: stream, db).map(context.progress.subscriptionStored)
+                    try StreamSubscriptions.status(db, of: stream).map(context.progress.subscriptionStored)
                 }
             }
         }

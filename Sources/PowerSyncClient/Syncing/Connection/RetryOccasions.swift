@@ -14,7 +14,7 @@ package protocol RetryOccasions: Sendable {
 
 /// What a connection tries again when it has failed.
 package enum RetriedAttempt: Sendable, Hashable {
-    /// Opening the sync stream, and reading it.
+    /// Opening the connection, and reading its lines.
     case download
     /// Uploading local writes.
     case upload

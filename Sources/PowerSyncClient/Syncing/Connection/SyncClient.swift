@@ -217,8 +217,8 @@ extension SyncClient {
             } onRollback: { _ in
                 _ = liveStreams.release(share)
             }
-            try StreamSubscriptions.subscribe(key, timeToLive: lifetime, priority: priority, now: now, db)
-            let status = try StreamSubscriptions.status(of: key, db)
+            try StreamSubscriptions.subscribe(db, key, timeToLive: lifetime, priority: priority, now: now)
+            let status = try StreamSubscriptions.status(db, of: key)
             db.afterNextTransaction { _ in stored(status) }
             return share
         }
@@ -228,8 +228,8 @@ extension SyncClient {
     func unsubscribeAll(from key: StreamKey) async throws {
         try await openDatabase()
         try await database.write { [liveStreams = group.liveStreams, stored = subscriptionStored] db in
-            try StreamSubscriptions.unsubscribeAll(key, db)
-            let status = try StreamSubscriptions.status(of: key, db)
+            try StreamSubscriptions.unsubscribeAll(db, key)
+            let status = try StreamSubscriptions.status(db, of: key)
             db.afterNextTransaction { _ in
                 // After the table: a connection that hears of it must find the table changed.
                 liveStreams.forget(key)

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncProtocol
 
-/// Merges the lines of one sync stream with local events, for the task that hands them to the engine.
+/// Merges the lines of one response with local events, for the task that hands them to the engine.
 ///
 /// Local events never wait behind an endless stream of lines: they can be taken before every transaction. The task
 /// that reads the stream is held back while too many bytes wait for the database (docs/client-sync.md "Connections").

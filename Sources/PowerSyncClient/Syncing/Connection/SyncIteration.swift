@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncProtocol
 
-/// One attempt to keep one sync stream open: from the start event to the end of the stream
+/// One attempt to keep one response open: from the start event to the end of its lines
 /// (docs/client-sync.md "Connections").
 ///
 /// ```

@@ -29,7 +29,15 @@ extension PowerSyncDatabaseProtocol {
         try await syncOnce(connector: connector, options: ConnectOptions(), deadline: deadline)
     }
 
-    /// Has the database of ours do it.
+    /// Connects, uploads everything, applies a checkpoint that contains it, and disconnects.
+    ///
+    /// - Parameters:
+    ///   - connector: The app's backend.
+    ///   - options: How to connect.
+    ///   - deadline: The longest time to try, from now on.
+    /// - Returns: What was achieved.
+    /// - Throws: `CancellationError`; ``PowerSyncError`` when the options or the deadline are invalid, the database is closed, another
+    ///   database object syncs the same file, or the database is not one of this SDK.
     public func syncOnce(
         connector: any PowerSyncBackendConnectorProtocol,
         options: ConnectOptions,

@@ -16,7 +16,7 @@ extension UploadLoop {
         do {
             let now = SyncInstant(context.environment.now())
             let setAside = try await context.database.write { db in
-                try RejectedWrites.setAside(rejection.rejected, treatment, at: now, db)
+                try RejectedWrites.setAside(db, rejection.rejected, treatment, at: now)
             }
             guard !setAside.rejected.isEmpty else { return false }
             context.log(.warning, UploadLoop.message(about: setAside, rejection, context.options.uploadRejectionPolicy))

@@ -119,7 +119,7 @@ final class UploadLoop: Sendable {
             guard now - since >= Self.awaitingLimit else { return Awaited(checkpoint: awaited, since: since) }
             let later = try await requestWriteCheckpoint(clientID: clientID)
             let isReplaced = try await context.database.write { db in
-                try LocalWriteGate.replace(awaited, by: later, db)
+                try LocalWriteGate.replace(db, awaited, by: later)
             }
             if isReplaced {
                 context.log(
@@ -245,7 +245,7 @@ final class UploadLoop: Sendable {
                     try await requestWriteCheckpoint(clientID: clientID)
                 }
             let isStored = try await context.database.write { db in
-                try LocalWriteGate.acknowledge(checkpoint, ifSequenceIs: sequence, db)
+                try LocalWriteGate.acknowledge(db, checkpoint, ifSequenceIs: sequence)
             }
             if !isStored {
                 context.log(.debug, "Write checkpoint \(checkpoint) is superseded by newer local writes.")

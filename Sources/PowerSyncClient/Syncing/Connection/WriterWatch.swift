@@ -40,9 +40,9 @@ final class WriterWatch: Sendable {
         guard let subject = Self.subject(of: token) else { return nil }
         let (user, isOwned) = try await database.read { db in
             let user = Self.name(of: subject, inFileOf: try KeyValueStore.clientID(db))
-            return (user, try QueueOwner.isOwned(by: user, db))
+            return (user, try QueueOwner.isOwned(db, by: user))
         }
-        let waiting = isOwned ? 0 : try await database.write { try QueueOwner.claim(for: user, $0) }
+        let waiting = isOwned ? 0 : try await database.write { try QueueOwner.claim($0, for: user) }
         return guarded.withLockedValue { guarded in
             let before = guarded
             guarded = Guarded(user: user, isForeign: waiting > 0)
@@ -57,7 +57,7 @@ final class WriterWatch: Sendable {
     /// - Throws: When the database cannot be written, or `CancellationError`.
     func queueIsEmpty() async throws -> Finding? {
         guard let user = guarded.withLockedValue({ $0.isForeign ? $0.user : nil }),
-            try await database.write({ try QueueOwner.claim(for: user, $0) }) == 0
+            try await database.write({ try QueueOwner.claim($0, for: user) }) == 0
         else { return nil }
         return guarded.withLockedValue { guarded in
             guard guarded.user == user else { return nil }

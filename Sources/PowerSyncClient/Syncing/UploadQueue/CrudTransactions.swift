@@ -39,7 +39,7 @@ public struct CrudTransactionsIterator: AsyncIteratorProtocol {
     /// - Returns: `nil` when nothing follows.
     public mutating func next() async throws -> CrudTransaction? {
         let writes = try await database.readFromEngine { [lastID] db in
-            try UploadQueue.nextTransaction(after: lastID, db)
+            try UploadQueue.nextTransaction(db, after: lastID)
         }
         guard let last = writes.last else { return nil }
         lastID = last.id

@@ -21,7 +21,7 @@ extension PowerSyncDatabaseProtocol {
     /// - Parameter writes: Elements of ``rejectedWrites()``; those that have gone already are ignored.
     /// - Throws: ``PowerSyncError``; nothing has changed then.
     public func restoreRejectedWrites(_ writes: [RejectedWrite]) async throws {
-        try await writeToEngine { db in try RejectedWrites.restore(writes.map(\.id), db) }
+        try await writeToEngine { db in try RejectedWrites.restore(db, writes.map(\.id)) }
     }
 
     /// Puts all parked writes and those behind them back at the end of the upload queue, for example after an update of the
@@ -41,6 +41,6 @@ extension PowerSyncDatabaseProtocol {
     /// - Parameter writes: Elements of ``rejectedWrites()``; those that have gone already are ignored.
     /// - Throws: ``PowerSyncError``; nothing has changed then.
     public func removeRejectedWrites(_ writes: [RejectedWrite]) async throws {
-        try await writeToEngine { db in try RejectedWrites.remove(writes.map(\.id), db) }
+        try await writeToEngine { db in try RejectedWrites.remove(db, writes.map(\.id)) }
     }
 }

@@ -11,10 +11,14 @@ extension PowerSyncDatabaseProtocol {
         try await getCrudBatch(limit: 100)
     }
 
-    /// Reads from the database of ours.
+    /// The oldest writes of the upload queue, across transactions.
+    ///
+    /// - Parameter limit: The most writes, at least 1.
+    /// - Returns: `nil` when the queue is empty.
+    /// - Throws: ``PowerSyncError``, also for a limit below 1.
     public func getCrudBatch(limit: Int32) async throws -> CrudBatch? {
         let batch = try await readFromEngine { db in
-            try UploadQueue.batch(limit: Int(limit), db)
+            try UploadQueue.batch(db, limit: Int(limit))
         }
         guard let batch, let last = batch.writes.last else { return nil }
         return CrudBatch(
@@ -32,7 +36,9 @@ extension PowerSyncDatabaseProtocol {
         return try await transactions.next()
     }
 
-    /// Reads from the database of ours.
+    /// The transactions of the upload queue, the oldest first.
+    ///
+    /// - Returns: A sequence that reads one transaction at a time; iterating it throws ``PowerSyncError``.
     public func getCrudTransactions() -> CrudTransactions {
         CrudTransactions(database: self)
     }
@@ -45,7 +51,11 @@ extension PowerSyncDatabaseProtocol {
         try await getUploadQueueStats(includeSize: false)
     }
 
-    /// Reads from the database of ours.
+    /// How many writes wait for their upload, and how large they are.
+    ///
+    /// - Parameter includeSize: Whether the size is added up, which reads the whole queue.
+    /// - Returns: The number of writes, and their size in bytes if it was asked for.
+    /// - Throws: ``PowerSyncError``.
     public func getUploadQueueStats(includeSize: Bool) async throws -> UploadQueueStats {
         try await readFromEngine { db in
             UploadQueueStats(

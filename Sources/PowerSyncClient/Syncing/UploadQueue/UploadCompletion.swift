@@ -39,9 +39,9 @@ struct UploadCompletion: Sendable {
             try await database.writeToEngine { db in
                 if let group, group.isCleared(entry: lastID) { throw PowerSyncError.writesWereCleared }
                 for rejection in rejections {
-                    try RejectedWrites.record(rejection.entry.clientId, reason: rejection.reason, at: now, db)
+                    try RejectedWrites.record(db, rejection.entry.clientId, reason: rejection.reason, at: now)
                 }
-                try UploadQueue.complete(through: lastID, writeCheckpoint: writeCheckpoint, db)
+                try UploadQueue.complete(db, through: lastID, writeCheckpoint: writeCheckpoint)
             }
         }
     }

@@ -52,7 +52,7 @@ extension AdminRoutes {
             if let active = streams.last(where: { $0.state.isServed }) {
                 data["active_sync_rules"] = .object(try await status(of: active, state, includesContent))
             }
-            if let next = streams.last(where: { $0.state == .processing }) {
+            if let next = streams.last(where: { $0.state == .processing }) ?? streams.last?.deploying {
                 data["deploying_sync_rules"] = .object(try await status(of: next, state, includesContent))
             }
             if includesService { data["service"] = .object(try await usage()) }

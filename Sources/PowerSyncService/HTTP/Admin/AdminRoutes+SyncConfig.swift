@@ -14,8 +14,15 @@ extension AdminRoutes {
             try await answer(request) { request in
                 // Before the body: a client that is told to change a file need not send a config.
                 if isConfigured { throw ErrorEnvelope.syncConfigIsConfigured }
+                if try isDryRun(request) {
+                    return Response(data: changes(try await deployer.preview(try await syncConfigText(of: request)).plan))
+                }
                 let deployment = try await deployer.deploy(try await syncConfigText(of: request))
-                return Response(data: ["slot_name": .string(deployment.stream.sourceHandle)])
+                let head: JSONObject = [
+                    "slot_name": .string(deployment.stream.sourceHandle),
+                    "outcome": .string(deployment.outcome.rawValue),
+                ]
+                return Response(data: JSONObject(members: head.members + changes(deployment.plan).members))
             }
         }
         router.post("api/sync-rules/v1/validate") { request, _ in
@@ -35,6 +42,31 @@ extension AdminRoutes {
         router.get("api/sync-rules/v1/current") { request, _ in
             try await answer(request) { _ in Response(pretty: ["data": .object(try await current())]) }
         }
+    }
+
+    /// Whether a request only asks what would be done: `?dry_run=true`.
+    private func isDryRun(_ request: Request) throws -> Bool {
+        switch request.uri.queryParameters.get("dry_run") {
+        case nil, "false": false
+        case "", "true": true
+        case .some: throw ErrorEnvelope.validationFailed(["dry_run is true or false"])
+        }
+    }
+
+    /// What a deployment does: `{"streams":[{"name":…,"change":"kept","reason":…},{…,"change":"read","tables":[…]}]}`, with the reason in
+    /// `everything_is_read` when nothing is kept.
+    private func changes(_ plan: DeploymentPlan) -> JSONObject {
+        let streams = plan.streams.map { change in
+            var entry: JSONObject = [
+                "name": .string(change.stream), "change": .string(change.outcome.rawValue),
+                "reason": .string(change.reason),
+            ]
+            if !change.tables.isEmpty { entry["tables"] = .array(change.tables.map { .string($0.description) }) }
+            return JSONValue.object(entry)
+        }
+        var changes: JSONObject = ["streams": .array(streams)]
+        if let reason = plan.everythingIsRead { changes["everything_is_read"] = .string(reason.rawValue) }
+        return changes
     }
 
     /// The sync config in a body: YAML as it is, or JSON with the text in `content`.
@@ -64,7 +96,7 @@ extension AdminRoutes {
             let head: JSONObject = ["slot_name": .string(stream.sourceHandle), "content": .string(stream.content)]
             return .object(JSONObject(members: head.members + validity(of: stream.content).members))
         }
-        let next = streams.last { $0.state == .processing }
+        let next = streams.last { $0.state == .processing } ?? active.deploying
         return ["current": entry(active), "next": next.map(entry) ?? .null]
     }
 

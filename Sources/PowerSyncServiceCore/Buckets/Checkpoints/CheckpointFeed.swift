@@ -21,30 +21,32 @@ package final class CheckpointFeed: Sendable {
 
     /// Publishes a checkpoint of the active stream.
     ///
-    /// A checkpoint of a stream that is not newer than what was published is ignored: it arrived late.
+    /// A checkpoint of a stream or a config that is not newer than what was published is ignored: it arrived late.
     package func publish(_ checkpoint: StorageCheckpoint) {
         let isNews = latest.withLockedValue { latest in
-            if let latest, latest.streamID == checkpoint.streamID, !checkpoint.advances(over: latest) { return false }
-            if let latest, checkpoint.streamID < latest.streamID { return false }
+            if let latest {
+                if checkpoint.serving == latest.serving, !checkpoint.advances(over: latest) { return false }
+                if checkpoint.serving < latest.serving { return false }
+            }
             latest = checkpoint
             return true
         }
         if isNews { signal.advance() }
     }
 
-    /// The checkpoints of a stream, beginning with the current one.
-    package func checkpoints(of stream: ReplicationStreamID) -> CheckpointSequence {
-        CheckpointSequence(feed: self, streamID: stream)
+    /// The checkpoints of a stream with one of its configs, beginning with the current one.
+    package func checkpoints(of serving: ServedConfigID) -> CheckpointSequence {
+        CheckpointSequence(feed: self, serving: serving)
     }
 
-    /// The newest checkpoint of a stream that advances over one, or `nil` when another stream is active.
+    /// The newest checkpoint of a stream that advances over one, or `nil` when another stream or config is active.
     fileprivate func next(
-        of stream: ReplicationStreamID,
+        of serving: ServedConfigID,
         after last: StorageCheckpoint?
     ) async throws -> StorageCheckpoint? {
         while true {
             let seen = signal.version
-            guard let current, current.streamID == stream else { return nil }
+            guard let current, current.serving == serving else { return nil }
             guard let last else { return current }
             if current.advances(over: last) { return current }
             try await signal.wait(after: seen)
@@ -54,12 +56,13 @@ package final class CheckpointFeed: Sendable {
 
 /// The checkpoints of one stream, with latest-value semantics: a slow consumer skips what lies between.
 ///
-/// The first element is the current checkpoint. The sequence ends when another stream becomes active.
+/// The first element is the current checkpoint. The sequence ends when another stream or another config of it
+/// becomes active.
 package struct CheckpointSequence: AsyncSequence, Sendable {
     package typealias Element = StorageCheckpoint
 
     fileprivate let feed: CheckpointFeed
-    fileprivate let streamID: ReplicationStreamID
+    fileprivate let serving: ServedConfigID
 
     /// Remembers what one consumer has seen.
     package struct Iterator: AsyncIteratorProtocol {
@@ -71,7 +74,7 @@ package struct CheckpointSequence: AsyncSequence, Sendable {
         /// - Returns: `nil` when another stream has become active.
         /// - Throws: `CancellationError` when the task is cancelled while waiting.
         package mutating func next() async throws -> StorageCheckpoint? {
-            let next = try await sequence.feed.next(of: sequence.streamID, after: last)
+            let next = try await sequence.feed.next(of: sequence.serving, after: last)
             if let next { last = next }
             return next
         }

@@ -5,6 +5,8 @@ package import PowerSyncProtocol
 package struct StorageCheckpoint: Sendable, Hashable {
     /// The replication stream whose data this is.
     package var streamID: ReplicationStreamID
+    /// The number of the stream's sync config from this checkpoint on, counted from 1.
+    package var configNumber: Int64
     /// Operations and parameter entries with an op id up to this one belong to the checkpoint.
     package var opID: OpID
     /// The source position that the checkpoint corresponds to.
@@ -13,8 +15,9 @@ package struct StorageCheckpoint: Sendable, Hashable {
     package var lsn: LSN
 
     /// Creates a checkpoint.
-    package init(streamID: ReplicationStreamID, opID: OpID, lsn: LSN) {
+    package init(streamID: ReplicationStreamID, configNumber: Int64 = 1, opID: OpID, lsn: LSN) {
         self.streamID = streamID
+        self.configNumber = configNumber
         self.opID = opID
         self.lsn = lsn
     }

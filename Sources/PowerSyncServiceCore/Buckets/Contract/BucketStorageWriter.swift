@@ -103,6 +103,15 @@ package protocol BucketStorageWriter {
     /// Records that a table has been copied, and that no checkpoint may be made before a position.
     mutating func markSnapshotDone(_ table: SourceTable, noCheckpointBefore lsn: LSN) async throws
 
+    /// Records that the rows of a table have been read for the next config of the stream, or that everything has been: then the next
+    /// checkpoint puts that config in the place of the stream's own. Changes nothing of a config with another number.
+    ///
+    /// - Parameters:
+    ///   - table: The table, which counts as copied from now on; `nil` when everything has been read.
+    ///   - number: The number of the next config when the writer was made.
+    /// - Throws: An error of the database.
+    mutating func markFilled(_ table: SourceTable?, forConfig number: Int64) async throws
+
     /// Records that all tables of the stream have been copied, and that no checkpoint may be made before a position.
     mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws
 }
@@ -158,7 +167,8 @@ package struct ResolvedTable: Sendable {
         makeID: () -> String
     ) {
         let candidates = tables.filter { table in
-            table.descriptor.relationID == descriptor.relationID || table.descriptor.name == descriptor.name
+            table.descriptor.relationID == descriptor.relationID
+                || !descriptor.sharesName && table.descriptor.name == descriptor.name
         }
         let compatible = candidates.filter { $0.descriptor == descriptor }
         let kept = compatible.first(where: \.isSnapshotDone) ?? compatible.first

@@ -9,7 +9,9 @@ package protocol StorageMaintenance: Sendable {
     /// The version of what is stored, and what this service needs; changes nothing, also while a service runs.
     func version() async throws -> StorageVersion
 
-    /// The handles (``ReplicationStream/sourceHandle``) of all streams that are stored, those of any version included; changes nothing, also while a service runs.
+    /// The handles (``ReplicationStream/sourceHandle``) of all streams that are stored, those of any version included.
+    ///
+    /// Changes nothing, also while a service runs.
     func sourceHandles() async throws -> Set<String>
 
     /// Finds what would keep a service from opening the storage; changes nothing.

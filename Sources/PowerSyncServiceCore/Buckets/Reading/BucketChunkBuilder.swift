@@ -54,17 +54,17 @@ package struct BucketChunkBuilder {
         current = nil
         var operation = SyncOperation(opID: OpID(stored.opID), kind: stored.kind, checksum: stored.checksum)
         if stored.kind == .put || stored.kind == .remove {
-            operation.objectType = append(stored.table, to: &chunk.line.text)
-            operation.objectID = append(stored.rowID, to: &chunk.line.text)
+            operation.objectType = unsafe append(stored.table, to: &chunk.line.text)
+            operation.objectID = unsafe append(stored.rowID, to: &chunk.line.text)
             operation.subkey = appendSubkey(of: stored, to: &chunk.line.text)
         }
-        if stored.kind == .put { operation.data = append(stored.data, to: &chunk.line.text) }
+        if stored.kind == .put { operation.data = unsafe append(stored.data, to: &chunk.line.text) }
         if let target = stored.targetOp { chunk.targetOp = max(chunk.targetOp ?? .zero, OpID(target)) }
         chunk.line.operations.append(operation)
         chunk.line.nextAfter = operation.opID
         current = chunk
-        currentBytes += stored.data.count
-        totalBytes += stored.data.count
+        unsafe currentBytes += stored.data.count
+        unsafe totalBytes += stored.data.count
         remainingOperations -= 1
         return remainingOperations > 0
     }
@@ -85,7 +85,7 @@ package struct BucketChunkBuilder {
 
     /// Whether a line would be too long with another operation.
     private func exceeds(_ line: DataLine, with stored: StoredOperation) -> Bool {
-        if currentBytes + stored.data.count > chunkBytes { return true }
+        if unsafe currentBytes + stored.data.count > chunkBytes { return true }
         return chunkBytes < limits.chunkBytes && line.sentBytes + stored.sentBytes > chunkBytes
     }
 
@@ -100,19 +100,19 @@ package struct BucketChunkBuilder {
 
     private func append(_ bytes: UnsafeRawBufferPointer, to text: inout ByteBuffer) -> TextRange {
         let offset = text.readableBytes
-        text.writeBytes(bytes)
+        unsafe text.writeBytes(bytes)
         return TextRange(offset: offset, count: bytes.count)
     }
 
     /// Appends `<source table id>/<replica id>`.
     private func appendSubkey(of operation: StoredOperation, to text: inout ByteBuffer) -> TextRange {
         let offset = text.readableBytes
-        let (table, key) = (operation.sourceTable, ReplicaID(bytes: operation.sourceKey))
+        let (table, key) = unsafe (operation.sourceTable, ReplicaID(bytes: operation.sourceKey))
         let count = table.count + 1 + ReplicaID.textBytes
-        text.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { memory in
-            memory.copyMemory(from: table)
-            memory[table.count] = UInt8(ascii: "/")
-            key.writeText(to: UnsafeMutableRawBufferPointer(rebasing: memory[(table.count + 1)...]))
+        unsafe text.writeWithUnsafeMutableBytes(minimumWritableBytes: count) { memory in
+            unsafe memory.copyMemory(from: table)
+            unsafe memory[table.count] = UInt8(ascii: "/")
+            unsafe key.writeText(to: UnsafeMutableRawBufferPointer(rebasing: memory[(table.count + 1)...]))
             return count
         }
         return TextRange(offset: offset, count: count)
@@ -131,7 +131,7 @@ extension StoredOperation {
     /// About what it adds to the length of a line.
     fileprivate var sentBytes: Int {
         guard kind == .put || kind == .remove else { return DataLine.bytesAroundTexts }
-        let subkey = sourceTable.count + 1 + ReplicaID.textBytes
-        return table.count + rowID.count + subkey + data.count + DataLine.bytesAroundTexts
+        let subkey = unsafe sourceTable.count + 1 + ReplicaID.textBytes
+        return unsafe table.count + rowID.count + subkey + data.count + DataLine.bytesAroundTexts
     }
 }

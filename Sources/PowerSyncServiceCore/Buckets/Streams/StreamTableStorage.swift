@@ -6,6 +6,8 @@ package protocol StreamTableStorage: BucketStorage {
 
     /// The sync configs of the streams.
     var configs: StreamConfigs { get }
+    /// Tells of checkpoints.
+    var feed: CheckpointFeed { get }
 
     /// Makes the handle of a new stream, different at every call.
     func makeSourceHandle() -> String
@@ -42,18 +44,21 @@ extension StreamTableStorage {
         plan: SyncPlan,
         mode: DeploymentMode
     ) async throws -> ReplicationStream {
-        let stored = StreamConfig.Stored(content: content, encodedPlan: try plan.encodedJSON())
         let sourceHandle = makeSourceHandle()
-        let record = try await changeStreams("deploying a sync config") { [configs] streams in
+        let deployed = try await changeStreams("deploying a sync config") { [configs] streams in
             try streams.deploy(
-                stored,
+                content,
+                plan,
                 versionLabel: versionLabel,
                 mode: mode,
                 sourceHandle: sourceHandle,
                 configs: configs
             )
         }
-        return ReplicationStream(record, try await config(of: record.id))
+        let record = deployed.record
+        // A config that needs nothing new is served from now on.
+        if record.state == .active, let checkpoint = record.checkpoint { feed.publish(checkpoint) }
+        return try await replicationStream(of: record)
     }
 
     package func restart(_ stream: ReplicationStreamID) async throws -> ReplicationStream {
@@ -61,7 +66,7 @@ extension StreamTableStorage {
         let record = try await changeStreams("starting a stream again") { streams in
             try streams.restart(stream, sourceHandle: sourceHandle)
         }
-        return ReplicationStream(record, try await config(of: record.id))
+        return try await replicationStream(of: record)
     }
 
     package func progress(of stream: ReplicationStreamID) async throws -> ReplicationStreamProgress {
@@ -72,11 +77,29 @@ extension StreamTableStorage {
         try await readStreams("reading the published position") { try $0.publishedPosition() }
     }
 
-    /// The config of a stream, which is read when it is asked for first.
-    package func config(of stream: ReplicationStreamID) async throws -> StreamConfig {
-        if let config = configs.known(of: stream) { return config }
-        return try await readStreams("reading a sync config") { [configs] streams in
-            try configs.config(of: stream, streams.config)
+    /// The stream of a record, or as it is by now if other configs have taken their places.
+    private func replicationStream(of record: StreamRecord) async throws -> ReplicationStream {
+        try await readStreams("reading a sync config") { [configs] streams in
+            let record = try streams.record(of: record.id)
+            return ReplicationStream(record, try configs.config(of: record, in: streams))
         }
+    }
+
+    /// What clients are served from a checkpoint on, with the config of that moment or a later one.
+    package func served(at checkpoint: StorageCheckpoint) async throws -> ActiveReplicationStream {
+        if let config = configs.known(of: checkpoint.serving) {
+            return ActiveReplicationStream(plan: config.plan, checkpoint: checkpoint)
+        }
+        let (plan, number) = try await readStreams("reading a sync config") { [configs] streams in
+            let record = try streams.record(of: checkpoint.streamID)
+            return (try configs.config(of: record, in: streams).plan, record.configNumber)
+        }
+        var checkpoint = checkpoint
+        if checkpoint.configNumber != number {
+            // It has taken its place, and this process is about to be told.
+            checkpoint.configNumber = number
+            feed.publish(checkpoint)
+        }
+        return ActiveReplicationStream(plan: plan, checkpoint: checkpoint)
     }
 }

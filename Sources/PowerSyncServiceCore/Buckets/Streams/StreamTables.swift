@@ -1,4 +1,4 @@
-import PowerSyncSyncConfig
+package import PowerSyncSyncConfig
 
 /// The replication streams of a storage, in one transaction: what a database reads and writes.
 ///
@@ -14,6 +14,10 @@ package protocol StreamTables {
     ///
     /// - Throws: As ``record(of:)``.
     func config(of stream: ReplicationStreamID) throws -> StreamConfig.Stored
+    /// Reads the config that is to take the place of a stream's own; the record says that there is one.
+    ///
+    /// - Throws: As ``record(of:)``.
+    func nextConfig(of stream: ReplicationStreamID) throws -> StreamConfig.Stored
     /// The source tables of a stream, in no particular order.
     func sourceTables(of stream: ReplicationStreamID) throws -> [SourceTable]
     /// The history of a source with a number; `nil` for 0.
@@ -29,6 +33,15 @@ package protocol StreamTables {
     mutating func setState(_ state: ReplicationStream.State, of stream: ReplicationStreamID) throws
     /// Changes the version label of a stream.
     mutating func setVersionLabel(_ label: String?, of stream: ReplicationStreamID) throws
+    /// Stores the config that is to take the place of a stream's own, for which nothing has been read, or removes it.
+    ///
+    /// - Parameters:
+    ///   - next: The config, with its number, which is kept also when the config is removed; `nil` for none.
+    ///   - stream: The stream.
+    /// - Throws: An error of the database.
+    mutating func setNextConfig(_ next: NewNextConfig?, of stream: ReplicationStreamID) throws
+    /// Puts the next config of a stream, which has one, in the place of its own, with its label and its number.
+    mutating func takeNextConfig(of stream: ReplicationStreamID) throws
     /// The number of a history of a source, above those of all earlier ones.
     ///
     /// When another history was seen since, this one has come again from a backup: it counts as a new one.
@@ -55,6 +68,16 @@ package struct NewStream: Sendable {
     }
 }
 
+/// A config that is to take the place of a stream's own.
+package struct NewNextConfig: Sendable {
+    /// Its number.
+    package var number: Int64
+    /// The config.
+    package var config: StreamConfig.Stored
+    /// What operators call it.
+    package var versionLabel: String?
+}
+
 extension ReplicationStream.State {
     /// The states of streams that have data, if only to be deleted.
     package static let withData: Set<ReplicationStream.State> = [.processing, .active, .errored, .stop]
@@ -75,40 +98,97 @@ extension StreamTables {
     /// Makes a sync config the one to replicate (``BucketStorage/deploy(_:versionLabel:plan:mode:)``).
     ///
     /// - Parameters:
-    ///   - config: The config.
+    ///   - content: The text of the config.
+    ///   - plan: What it compiles to.
     ///   - versionLabel: What operators call it.
     ///   - mode: Whether a new stream is created also for a text that is replicated.
     ///   - sourceHandle: What the source keeps the stream under, if a new one is created.
-    ///   - configs: The configs that have been read. That of a new stream is not added: the transaction may be rolled back,
-    ///     and its number be given out again.
+    ///   - configs: The configs that have been read. What this transaction stores is not added: it may be rolled back, and its numbers
+    ///     be given out again.
     /// - Returns: The stream of this config.
     /// - Throws: An error of the database.
     package mutating func deploy(
-        _ config: StreamConfig.Stored,
+        _ content: String,
+        _ plan: SyncPlan,
         versionLabel: String?,
         mode: DeploymentMode,
         sourceHandle: String,
         configs: StreamConfigs
-    ) throws -> StreamRecord {
-        let same = try records(in: [.processing, .active]).last { record in
-            guard mode == .ifChanged else { return false }
-            // What was stored under a plan that this service cannot read has no meaning for another one.
-            let stored = try configs.readableConfig(of: record.id, self.config)
-            return stored?.content.utf8.elementsEqual(config.content.utf8) == true
+    ) throws -> DeployedStream {
+        func isSame(_ other: String) -> Bool { other.utf8.elementsEqual(content.utf8) }
+        if mode == .ifChanged {
+            let replicated = try records(in: [.processing, .active])
+            for record in replicated.reversed() {
+                // What was stored under a plan that this service cannot read has no meaning for another one.
+                guard let stored = try configs.readableConfig(of: record, in: self) else { continue }
+                if let next = stored.next, isSame(next.content) {
+                    return try goOn(record, stored, isNext: true, versionLabel: versionLabel)
+                }
+                if isSame(stored.content) { return try goOn(record, stored, isNext: false, versionLabel: versionLabel) }
+                guard record.state == .active else { continue }
+                let number = record.lastConfigNumber + 1
+                let continuation = PlanContinuation(of: plan, after: stored.plan, number: number)
+                guard continuation.keepsParts else { continue }
+                _ = try change { $0.deploy(keeping: record.id) }
+                let encoded = StreamConfig.Stored(content: content, encodedPlan: try continuation.plan.encodedJSON())
+                try setNextConfig(
+                    NewNextConfig(number: number, config: encoded, versionLabel: versionLabel),
+                    of: record.id
+                )
+                guard continuation.readsNothing else {
+                    let next = StreamConfig.Next(content: content, plan: continuation.plan)
+                    let config = StreamConfig(content: stored.content, plan: stored.plan, next: next)
+                    return DeployedStream(record: try self.record(of: record.id), config: config)
+                }
+                try takeNextConfig(of: record.id)
+                let config = StreamConfig(content: content, plan: continuation.plan)
+                return DeployedStream(record: try self.record(of: record.id), config: config)
+            }
         }
-        _ = try change { $0.deploy(keeping: same?.id) }
-        guard var same else {
-            let id = try insert(NewStream(sourceHandle: sourceHandle, config: config, versionLabel: versionLabel))
-            return try record(of: id)
+        _ = try change { $0.deploy(keeping: nil) }
+        for record in try records(in: [.active]) where record.next != nil { try setNextConfig(nil, of: record.id) }
+        let id = try insert(
+            NewStream(
+                sourceHandle: sourceHandle,
+                config: StreamConfig.Stored(content: content, encodedPlan: try plan.encodedJSON()),
+                versionLabel: versionLabel
+            )
+        )
+        return DeployedStream(record: try record(of: id), config: StreamConfig(content: content, plan: plan))
+    }
+
+    /// A stream has a config already: nothing else is copied any more.
+    private mutating func goOn(
+        _ record: StreamRecord,
+        _ config: StreamConfig,
+        isNext: Bool,
+        versionLabel: String?
+    ) throws -> DeployedStream {
+        _ = try change { $0.deploy(keeping: record.id) }
+        var record = record
+        var config = config
+        if isNext {
+            if record.next?.versionLabel != versionLabel, let next = config.next {
+                let stored = StreamConfig.Stored(content: next.content, encodedPlan: try next.plan.encodedJSON())
+                try setNextConfig(
+                    NewNextConfig(number: record.lastConfigNumber, config: stored, versionLabel: versionLabel),
+                    of: record.id
+                )
+            }
+        } else {
+            if record.next != nil {
+                try setNextConfig(nil, of: record.id)
+                config = StreamConfig(content: config.content, plan: config.plan)
+            }
+            if record.versionLabel != versionLabel { try setVersionLabel(versionLabel, of: record.id) }
         }
-        if same.versionLabel != versionLabel {
-            try setVersionLabel(versionLabel, of: same.id)
-            same.versionLabel = versionLabel
-        }
-        return same
+        record = try self.record(of: record.id)
+        return DeployedStream(record: record, config: config)
     }
 
     /// Replaces a stream whose source history is lost (``BucketStorage/restart(_:)``).
+    ///
+    /// A config that was to take the place of the stream's own is that of the new stream: everything is read anyway.
     ///
     /// - Parameters:
     ///   - stream: The stream.
@@ -118,13 +198,14 @@ extension StreamTables {
     package mutating func restart(_ stream: ReplicationStreamID, sourceHandle: String) throws -> StreamRecord {
         switch try change({ $0.restart(stream) }) {
         case .new:
+            let record = try self.record(of: stream)
             let successor = NewStream(
                 sourceHandle: sourceHandle,
-                config: try config(of: stream),
-                versionLabel: try record(of: stream).versionLabel
+                config: try record.next == nil ? config(of: stream) : nextConfig(of: stream),
+                versionLabel: record.next == nil ? record.versionLabel : record.next?.versionLabel
             )
             let id = try insert(successor)
-            return try record(of: id)
+            return try self.record(of: id)
         case .stream(let successor): return try record(of: successor)
         case .none: throw BucketStorageError.replaced(stream)
         }
@@ -136,7 +217,7 @@ extension StreamTables {
     /// their text is deployed again.
     package func streams(_ configs: StreamConfigs) throws -> [ReplicationStream] {
         try records(in: ReplicationStream.State.withData).compactMap { record in
-            try configs.readableConfig(of: record.id, config).map { ReplicationStream(record, $0) }
+            try configs.readableConfig(of: record, in: self).map { ReplicationStream(record, $0) }
                 ?? ReplicationStream(deleting: record)
         }
     }
@@ -171,12 +252,20 @@ extension StreamTables {
         guard record.state.isReplicated else { throw BucketStorageError.replaced(stream) }
         return WriterBeginning(
             record: record,
-            plan: try configs.config(of: stream, config).plan,
+            plan: ReplicationStream(record, try configs.config(of: record, in: self)).writtenPlan,
             history: try history(record.historyID),
             newestWriteCheckpoint: try newestWriteCheckpoint(ofHistory: record.historyID),
             tables: try sourceTables(of: stream)
         )
     }
+}
+
+/// What ``StreamTables/deploy(_:_:versionLabel:mode:sourceHandle:configs:)`` has stored.
+package struct DeployedStream: Sendable {
+    /// The stream of the config.
+    package let record: StreamRecord
+    /// Its configs.
+    package let config: StreamConfig
 }
 
 /// What is stored of a stream when its writer begins.

@@ -165,6 +165,15 @@ package struct BucketWriter<Session: WriterSession>: BucketStorageWriter {
         tables[table.id]?.isSnapshotDone = true
     }
 
+    package mutating func markFilled(_ table: SourceTable?, forConfig number: Int64) async throws {
+        try await flush()
+        try await session.write("marking what was read for a sync config", .recording) {
+            $0.setFilled(table, forConfig: number)
+            if let table, !table.isSnapshotDone { try $0.setSnapshotDone(ofTable: table.id) }
+        }
+        if let table { tables[table.id]?.isSnapshotDone = true }
+    }
+
     package mutating func markSnapshotDone(noCheckpointBefore lsn: LSN) async throws {
         try await flush()
         try await session.write("marking a stream as copied", .recording) {

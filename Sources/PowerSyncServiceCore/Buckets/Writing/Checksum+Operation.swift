@@ -13,6 +13,6 @@ extension Checksum {
 
     /// The checksum that a SHA-256 gives.
     init(_ digest: SHA256.Digest) {
-        self.init(digest.withUnsafeBytes { UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) })
+        unsafe self.init(digest.withUnsafeBytes { unsafe UInt32(littleEndian: $0.loadUnaligned(as: UInt32.self)) })
     }
 }

@@ -6,6 +6,8 @@ package struct CommitDecision: Sendable {
     package let result: CommitResult
     /// Whether the stream replaces the one that is served, if ``StreamSuccession`` lets it.
     package let activates: Bool
+    /// Whether the next config takes the place of the stream's own with this checkpoint.
+    package let takesNextConfig: Bool
 
     /// Decides.
     ///
@@ -23,11 +25,19 @@ package struct CommitDecision: Sendable {
         guard isAllowed else {
             result = .blocked
             activates = false
+            takesNextConfig = false
             return
         }
         let opID = max(record.lastCheckpoint ?? .zero, record.keepaliveOp ?? .zero)
-        let isNews = createsEmptyCheckpoints || opID != record.lastCheckpoint || record.keepaliveOp != nil
-        let checkpoint = StorageCheckpoint(streamID: record.id, opID: opID, lsn: lsn)
+        takesNextConfig = record.next?.isFilled == true
+        let isNews =
+            createsEmptyCheckpoints || opID != record.lastCheckpoint || record.keepaliveOp != nil || takesNextConfig
+        let checkpoint = StorageCheckpoint(
+            streamID: record.id,
+            configNumber: takesNextConfig ? record.lastConfigNumber : record.configNumber,
+            opID: opID,
+            lsn: lsn
+        )
         result = isNews ? .created(checkpoint) : .unchanged
         activates = isNews && record.state == .processing
     }

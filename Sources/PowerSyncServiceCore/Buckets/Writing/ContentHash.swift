@@ -8,9 +8,6 @@ package import PowerSyncSyncConfig
 /// what was stored. Two contents are taken for one when both numbers are equal. That happens by chance to one update in 2⁹⁶, and
 /// ``keyed`` depends on a key that never leaves the storage, so that users that write rows cannot look for such contents.
 package struct ContentHash: Hashable, Sendable {
-    /// How many bytes a stored hash takes.
-    static let byteCount: UInt64 = 12
-
     /// The checksum of a `PUT`, which clients know; the same of the bytes of a parameter entry.
     package var checksum: Checksum
     /// The first eight bytes, little-endian, of the SHA-256 of the key and the SHA-256 of the content.
@@ -65,6 +62,6 @@ package struct ContentHasher {
 
 extension SHA256.Digest {
     fileprivate var firstWord: UInt64 {
-        withUnsafeBytes { UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
+        unsafe withUnsafeBytes { unsafe UInt64(littleEndian: $0.loadUnaligned(as: UInt64.self)) }
     }
 }

@@ -16,29 +16,3 @@ extension [UInt8] {
         append(number: UInt64(number))
     }
 }
-
-extension Slice<UnsafeRawBufferPointer> {
-    /// Takes a number off the beginning.
-    package mutating func readNumber() throws(StoredValues.Corruption) -> UInt64 {
-        var number: UInt64 = 0
-        for shift in stride(from: UInt64(0), to: 64, by: 7) {
-            guard let byte = popFirst() else { throw StoredValues.Corruption() }
-            number |= UInt64(byte & 0x7f) << shift
-            if byte < 0x80 { return number }
-        }
-        throw StoredValues.Corruption()
-    }
-
-    /// Takes the length of something off the beginning, and then its bytes.
-    package mutating func readBytes() throws(StoredValues.Corruption) -> UnsafeRawBufferPointer {
-        try readBytes(count: try readNumber())
-    }
-
-    /// Takes bytes off the beginning.
-    package mutating func readBytes(count: UInt64) throws(StoredValues.Corruption) -> UnsafeRawBufferPointer {
-        guard count <= UInt64(self.count) else { throw StoredValues.Corruption() }
-        let bytes = UnsafeRawBufferPointer(rebasing: prefix(Int(count)))
-        removeFirst(Int(count))
-        return bytes
-    }
-}

@@ -27,14 +27,14 @@ package struct ReplicaID: Hashable, Sendable {
         var bytes = Array(sha1.finalize().prefix(16))
         bytes[6] = bytes[6] & 0x0f | 0x50
         bytes[8] = bytes[8] & 0x3f | 0x80
-        self = bytes.withUnsafeBytes { ReplicaID(bytes: $0) }
+        self = unsafe bytes.withUnsafeBytes { unsafe ReplicaID(bytes: $0) }
     }
 
     /// An identity from its stored bytes; missing bytes count as zero.
     package init(bytes: UnsafeRawBufferPointer) {
         var words: (UInt64, UInt64) = (0, 0)
-        withUnsafeMutableBytes(of: &words) {
-            $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix($0.count)))
+        unsafe withUnsafeMutableBytes(of: &words) {
+            unsafe $0.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix($0.count)))
         }
         (high, low) = (UInt64(bigEndian: words.0), UInt64(bigEndian: words.1))
     }
@@ -69,7 +69,7 @@ package struct ReplicaID: Hashable, Sendable {
 
     /// Calls a function with the bytes, as they are stored.
     package func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
-        withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
+        unsafe withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)
     }
 
     private static let namespace: [UInt8] = [
@@ -105,8 +105,8 @@ package struct ReplicaID: Hashable, Sendable {
             }
         }
         document.append(0)
-        Swift.withUnsafeBytes(of: Int32(truncatingIfNeeded: document.count).littleEndian) { length in
-            document.replaceSubrange(0..<4, with: length)
+        unsafe Swift.withUnsafeBytes(of: Int32(truncatingIfNeeded: document.count).littleEndian) { length in
+            unsafe document.replaceSubrange(0..<4, with: length)
         }
         return document
     }
@@ -124,7 +124,9 @@ extension ReplicaID: CustomStringConvertible {
     package func appendText(to text: inout [UInt8]) {
         let start = text.count
         text.append(contentsOf: repeatElement(0, count: Self.textBytes))
-        text.withUnsafeMutableBytes { writeText(to: UnsafeMutableRawBufferPointer(rebasing: $0[start...])) }
+        unsafe text.withUnsafeMutableBytes {
+            unsafe writeText(to: UnsafeMutableRawBufferPointer(rebasing: $0[start...]))
+        }
     }
 
     /// The characters of the usual form.
@@ -136,11 +138,13 @@ extension ReplicaID: CustomStringConvertible {
         var index = 0
         for digit in 0..<32 {
             if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
-                text[index] = UInt8(ascii: "-")
+                unsafe text[index] = UInt8(ascii: "-")
                 index += 1
             }
             let word = digit < 16 ? high : low
-            text[index] = Self.hexadecimalDigit(UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (digit & 15))) & 15)
+            unsafe text[index] = Self.hexadecimalDigit(
+                UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (digit & 15))) & 15
+            )
             index += 1
         }
     }
@@ -152,7 +156,7 @@ extension ReplicaID: CustomStringConvertible {
 
 extension [UInt8] {
     fileprivate mutating func append(littleEndian value: some FixedWidthInteger) {
-        Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
+        unsafe Swift.withUnsafeBytes(of: value.littleEndian) { unsafe append(contentsOf: $0) }
     }
 }
 

@@ -97,7 +97,7 @@ package struct StoredRow: Equatable, Sendable {
 
     /// Reads the stored form.
     package init(_ bytes: UnsafeRawBufferPointer) throws(StoredValues.Corruption) {
-        var rest = bytes[...]
+        var rest = unsafe StoredBytes(bytes)
         for _ in 0..<(try rest.readNumber()) {
             let opID = try rest.readID()
             let bucket = try rest.readID()
@@ -124,7 +124,7 @@ extension [UInt8] {
     fileprivate mutating func append(rowID: [UInt8]) {
         if let uuid = ReplicaID(canonicalText: rowID) {
             append(number: 0)
-            uuid.withBytes { append(contentsOf: $0) }
+            unsafe uuid.withBytes { unsafe append(contentsOf: $0) }
         } else {
             append(number: rowID.count + 1)
             append(contentsOf: rowID)
@@ -132,31 +132,28 @@ extension [UInt8] {
     }
 
     fileprivate mutating func append(_ hash: ContentHash) {
-        Swift.withUnsafeBytes(of: hash.keyed.littleEndian) { append(contentsOf: $0) }
-        Swift.withUnsafeBytes(of: hash.checksum.rawValue.littleEndian) { append(contentsOf: $0) }
+        unsafe Swift.withUnsafeBytes(of: hash.keyed.littleEndian) { unsafe append(contentsOf: $0) }
+        unsafe Swift.withUnsafeBytes(of: hash.checksum.rawValue.littleEndian) { unsafe append(contentsOf: $0) }
     }
 }
 
-extension Slice<UnsafeRawBufferPointer> {
-    /// Takes a number of the storage off the beginning: none is negative.
+extension StoredBytes {
+    /// Takes a number of the storage: none is negative.
     fileprivate mutating func readID() throws(StoredValues.Corruption) -> Int64 {
         guard let id = Int64(exactly: try readNumber()) else { throw StoredValues.Corruption() }
         return id
     }
 
     fileprivate mutating func readHash() throws(StoredValues.Corruption) -> ContentHash {
-        let bytes = try readBytes(count: ContentHash.byteCount)
-        return ContentHash(
-            checksum: Checksum(UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: 8, as: UInt32.self))),
-            keyed: UInt64(littleEndian: bytes.loadUnaligned(as: UInt64.self))
-        )
+        let keyed = try readInteger(as: UInt64.self)
+        return ContentHash(checksum: Checksum(try readInteger()), keyed: keyed)
     }
 
     fileprivate mutating func readRowID() throws(StoredValues.Corruption) -> [UInt8] {
         let count = try readNumber()
-        guard count == 0 else { return Array(try readBytes(count: count - 1)) }
+        guard count == 0 else { return unsafe Array(try readBytes(count: count - 1)) }
         var text: [UInt8] = []
-        ReplicaID(bytes: try readBytes(count: 16)).appendText(to: &text)
+        unsafe ReplicaID(bytes: try readBytes(count: 16)).appendText(to: &text)
         return text
     }
 }

@@ -33,7 +33,7 @@ package enum StoredValues {
 
     /// Decodes the outputs of a parameter entry.
     package static func decodeParameterRows(_ bytes: UnsafeRawBufferPointer) throws(Corruption) -> [ParameterRow] {
-        var buffer = ByteBuffer(bytes: bytes)
+        var buffer = unsafe ByteBuffer(bytes: bytes)
         var rows: [ParameterRow] = []
         for _ in 0..<(try buffer.readCount()) {
             rows.append(ParameterRow(values: try buffer.readValues()))

@@ -94,6 +94,12 @@ extension WriterTransaction {
         )
         guard case .created(let checkpoint) = decision.result else { return decision.result }
         if decision.activates, try !streams.change({ $0.activate(checkpoint.streamID) }) { return nil }
+        if decision.takesNextConfig {
+            try streams.takeNextConfig(of: checkpoint.streamID)
+            stream.record.versionLabel = stream.record.next?.versionLabel
+            stream.record.next = nil
+            stream.record.configNumber = checkpoint.configNumber
+        }
         stream.record.publish(checkpoint, at: now)
         stream.published = checkpoint
         return decision.result
@@ -103,6 +109,20 @@ extension WriterTransaction {
     package mutating func setResumePosition(_ position: SourcePosition) throws {
         stream.record.snapshotLSN = position.lsn
         stream.record.historyID = try streams.number(of: position.history)
+    }
+
+    /// Records what has been read for the next config, unless another one has been deployed since.
+    ///
+    /// - Parameters:
+    ///   - table: The record of the source table whose rows have been read; `nil` when everything has been read.
+    ///   - number: The number of the config.
+    mutating func setFilled(_ table: SourceTable?, forConfig number: Int64) {
+        guard stream.record.next != nil, stream.record.lastConfigNumber == number else { return }
+        if let table {
+            stream.record.next?.filledTables.insert(table.id)
+        } else {
+            stream.record.next?.isFilled = true
+        }
     }
 
     /// Records that all tables of the stream have been copied.

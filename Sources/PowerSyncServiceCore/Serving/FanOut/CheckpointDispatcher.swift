@@ -13,8 +13,8 @@ package final class CheckpointDispatcher: Service {
         var stream: ActiveReplicationStream?
         /// Its sessions.
         var board: DispatchBoard?
-        /// Streams up to this one are not served any more.
-        var lastEnded: ReplicationStreamID?
+        /// Streams and configs up to this one are not served any more.
+        var lastEnded: ServedConfigID?
         var isStopped = false
         var waiters: [SessionID: CheckedContinuation<Void, any Error>] = [:]
         var deliveries = 0
@@ -116,7 +116,7 @@ package final class CheckpointDispatcher: Service {
                 let seen = self.streamChanged.version
                 if let stream = self.state.withLockedValue({ $0.stream }) {
                     try await self.follow(stream)
-                    self.end(stream.id)
+                    self.end(stream.serving)
                 } else {
                     try await self.streamChanged.wait(after: seen)
                 }
@@ -172,16 +172,16 @@ package final class CheckpointDispatcher: Service {
 
     private func publish(_ checkpoint: StorageCheckpoint, _ commit: CommitChanges?) {
         let waiters = state.withLockedValue { state -> [CheckedContinuation<Void, any Error>] in
-            guard state.stream?.id == checkpoint.streamID else { return [] }
+            guard state.stream?.serving == checkpoint.serving else { return [] }
             return state.takeWaiters(of: state.board?.publish(checkpoint, commit) ?? [])
         }
         runs.forget(before: checkpoint)
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Another stream is active: all sessions of this one end.
-    private func end(_ stream: ReplicationStreamID) {
-        let waiters = state.withLockedValue { $0.stream?.id == stream ? $0.end() : [] }
+    /// Another stream, or another config of it, is active: all sessions of this one end.
+    private func end(_ serving: ServedConfigID) {
+        let waiters = state.withLockedValue { $0.stream?.serving == serving ? $0.end() : [] }
         for waiter in waiters { waiter.resume() }
     }
 
@@ -282,10 +282,10 @@ extension CheckpointDispatcher.State {
         userKey: String
     ) -> [CheckedContinuation<Void, any Error>]? {
         if isStopped { return nil }
-        if let lastEnded, stream.id <= lastEnded { return nil }
-        if let current = self.stream?.id, current > stream.id { return nil }
+        if let lastEnded, stream.serving <= lastEnded { return nil }
+        if let current = self.stream?.serving, current > stream.serving { return nil }
         var replaced: [CheckedContinuation<Void, any Error>]?
-        if self.stream?.id != stream.id {
+        if self.stream?.serving != stream.serving {
             replaced = end()
             self.stream = stream
             board = DispatchBoard(streamID: stream.id)
@@ -298,7 +298,7 @@ extension CheckpointDispatcher.State {
     ///
     /// - Returns: All sessions that wait, as only those on the board do, to be resumed without the lock.
     fileprivate mutating func end() -> [CheckedContinuation<Void, any Error>] {
-        if let stream { lastEnded = stream.id }
+        if let stream { lastEnded = stream.serving }
         stream = nil
         board = nil
         defer { waiters = [:] }

@@ -114,7 +114,7 @@ package struct OpenedSyncStream: Sendable {
                 if let line = try await session.open() { return (line, session) }
                 next = try await environment.storage.activeStream()
                 // The service shuts down.
-                if next?.id == stream.id { break }
+                if next?.serving == stream.serving { break }
             }
             throw BucketStorageError.noActiveStream
         }

@@ -53,7 +53,8 @@ package struct PostgresStreamTables: StreamTables {
         """
         SELECT id, state, source_handle, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
             extract(epoch FROM last_checkpoint_at)::text, no_checkpoint_before, keepalive_op, history_id, version_label,
-            hash_key, writer_epoch
+            hash_key, writer_epoch, config_number, last_config_number, has_next, next_version_label, next_filled_tables,
+            next_is_filled
         FROM \(db.schema).replication_streams
         """
     }
@@ -76,6 +77,15 @@ package struct PostgresStreamTables: StreamTables {
         record.keepaliveOp = try row.optionalInteger(9).map { OpID($0) }
         record.historyID = try row.integer(10)
         record.versionLabel = row.optionalText(11)
+        record.configNumber = try row.integer(14)
+        record.lastConfigNumber = try row.integer(15)
+        if try row.boolean(16) {
+            record.next = StreamRecord.NextConfig(
+                versionLabel: row.optionalText(17),
+                encodedTables: try row.text(18),
+                isFilled: try row.boolean(19)
+            )
+        }
         return record
     }
 
@@ -86,6 +96,44 @@ package struct PostgresStreamTables: StreamTables {
         ) { try StreamConfig.Stored(content: $0.text(0), encodedPlan: $0.text(1)) }
         guard let found else { throw unknown(stream) }
         return found
+    }
+
+    package func nextConfig(of stream: ReplicationStreamID) throws -> StreamConfig.Stored {
+        let found = try db.first(
+            "SELECT next_content, next_sync_plan FROM \(db.schema).replication_streams WHERE id = $1 AND has_next",
+            [.integer(stream.rawValue)]
+        ) { try StreamConfig.Stored(content: $0.text(0), encodedPlan: $0.text(1)) }
+        guard let found else { throw unknown(stream) }
+        return found
+    }
+
+    package mutating func setNextConfig(_ next: NewNextConfig?, of stream: ReplicationStreamID) throws {
+        try db.run(
+            """
+            UPDATE \(db.schema).replication_streams SET last_config_number = coalesce($2, last_config_number),
+                has_next = $3::text::boolean, next_version_label = $4, next_filled_tables = '', next_is_filled = false,
+                next_content = $5, next_sync_plan = $6
+            WHERE id = $1
+            """,
+            [
+                .integer(stream.rawValue), .integer(next?.number), .text("\(next != nil)"),
+                .bytes(next?.versionLabel.map { Array($0.utf8) }), .bytes(next.map { Array($0.config.content.utf8) }),
+                .text(next?.config.encodedPlan),
+            ]
+        )
+        isChanged = true
+    }
+
+    package mutating func takeNextConfig(of stream: ReplicationStreamID) throws {
+        try db.run(
+            """
+            UPDATE \(db.schema).replication_streams SET config_number = last_config_number,
+                version_label = next_version_label, content = next_content, sync_plan = next_sync_plan
+            WHERE id = $1 AND has_next
+            """,
+            [.integer(stream.rawValue)]
+        )
+        try setNextConfig(nil, of: stream)
     }
 
     /// Inserts a processing stream, with tables for its data.
@@ -143,7 +191,7 @@ package struct PostgresStreamTables: StreamTables {
                 UPDATE \(db.schema).replication_streams SET snapshot_done = $2::text::boolean, snapshot_lsn = $3,
                     last_checkpoint = $4, last_checkpoint_lsn = $5,
                     last_checkpoint_at = to_timestamp($6::text::double precision), no_checkpoint_before = $7,
-                    keepalive_op = $8, history_id = $9
+                    keepalive_op = $8, history_id = $9, next_filled_tables = $10, next_is_filled = $11::text::boolean
                 WHERE id = $1
                 """,
             arguments: [
@@ -151,7 +199,8 @@ package struct PostgresStreamTables: StreamTables {
                 .integer(record.lastCheckpoint?.rawValue), .text(record.lastCheckpointLSN?.rawValue),
                 .text(record.lastCheckpointAt.map { "\($0.timeIntervalSince1970)" }),
                 .text(record.noCheckpointBefore?.rawValue), .integer(record.keepaliveOp?.rawValue),
-                .integer(record.historyID),
+                .integer(record.historyID), .text(record.next?.encodedTables ?? ""),
+                .text("\(record.next?.isFilled ?? false)"),
             ]
         )
     }

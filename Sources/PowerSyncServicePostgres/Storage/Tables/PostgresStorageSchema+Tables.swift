@@ -35,7 +35,15 @@ extension PostgresStorageSchema {
             keepalive_op bigint,
             history_id bigint NOT NULL DEFAULT 0,
             compacted_op bigint NOT NULL DEFAULT 0,
-            writer_epoch bigint NOT NULL DEFAULT 0
+            writer_epoch bigint NOT NULL DEFAULT 0,
+            config_number bigint NOT NULL DEFAULT 1,
+            last_config_number bigint NOT NULL DEFAULT 1,
+            has_next boolean NOT NULL DEFAULT false,
+            next_version_label bytea,
+            next_filled_tables text NOT NULL DEFAULT '',
+            next_is_filled boolean NOT NULL DEFAULT false,
+            next_content bytea,
+            next_sync_plan text
         );
 
         CREATE TABLE \(schema).writers (

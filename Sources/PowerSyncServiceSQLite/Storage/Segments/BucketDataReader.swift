@@ -62,7 +62,7 @@ struct BucketDataReader {
         segments.bind(position.after.rawValue, at: 3)
         var hasRoom = true
         while hasRoom, try segments.step() {
-            try BucketSegments.read(segments.blob(at: 0), of: segments.integer(at: 1), db) { operation in
+            try unsafe BucketSegments.read(segments.blob(at: 0), of: segments.integer(at: 1), db) { operation in
                 guard operation.opID > position.after.rawValue else { return true }
                 // Nothing that follows is part of the checkpoint.
                 hasRoom = operation.opID <= checkpoint.opID.rawValue && chunks.append(operation, of: position)

@@ -32,7 +32,7 @@ struct BucketSegments {
         insert.bind(bucket, at: 1)
         insert.bind(segment.firstOp, at: 2)
         insert.bind(segment.lastOp, at: 3)
-        _ = segment.encoded().withUnsafeBytes { insert.bind(blob: $0, at: 4, .copied) }
+        insert.bind(blob: segment.encoded(), at: 4)
         try insert.run()
     }
 
@@ -69,7 +69,7 @@ struct BucketSegments {
         defer { statement.reset() }
         statement.bind(segment.id, at: 1)
         while try statement.step() {
-            try Self.read(statement.blob(at: 0), of: bucket, db, body)
+            try unsafe Self.read(statement.blob(at: 0), of: bucket, db, body)
         }
     }
 
@@ -84,7 +84,7 @@ struct BucketSegments {
         _ body: (StoredOperation) throws -> Bool
     ) throws {
         do {
-            var reader = try SegmentReader(bytes)
+            var reader = try unsafe SegmentReader(bytes)
             while let operation = try reader.next(), try body(operation) {}
         } catch let error as StoredValues.Corruption {
             throw try damage(of: bucket, db, error)

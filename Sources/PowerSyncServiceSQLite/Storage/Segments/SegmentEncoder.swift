@@ -50,13 +50,13 @@ struct SegmentEncoder {
         operations.append(littleEndian: operation.checksum.rawValue)
         switch operation.kind {
         case .put, .remove:
-            operations.append(number: index(of: operation.sourceTable))
-            ReplicaID(bytes: operation.sourceKey).withBytes { operations.append(contentsOf: $0) }
-            operations.append(number: index(of: operation.table))
-            operations.append(number: operation.rowID.count)
-            if operation.kind == .put { operations.append(number: operation.data.count) }
-            operations.append(contentsOf: operation.rowID)
-            if operation.kind == .put { operations.append(contentsOf: operation.data) }
+            unsafe operations.append(number: index(of: operation.sourceTable))
+            unsafe ReplicaID(bytes: operation.sourceKey).withBytes { unsafe operations.append(contentsOf: $0) }
+            unsafe operations.append(number: index(of: operation.table))
+            unsafe operations.append(number: operation.rowID.count)
+            if operation.kind == .put { unsafe operations.append(number: operation.data.count) }
+            unsafe operations.append(contentsOf: operation.rowID)
+            if operation.kind == .put { unsafe operations.append(contentsOf: operation.data) }
         case .move, .clear:
             operations.append(number: UInt64(operation.targetOp ?? 0))
         }
@@ -76,22 +76,23 @@ struct SegmentEncoder {
             bytes.append(contentsOf: name)
         }
         bytes.append(contentsOf: operations)
-        let checksum = bytes.withUnsafeBytes { Self.checksum(of: $0.dropFirst(Self.headerBytes)) }
+        let checksum = unsafe bytes.withUnsafeBytes {
+            unsafe Self.checksum(of: UnsafeRawBufferPointer(rebasing: $0.dropFirst(Self.headerBytes)))
+        }
         for index in 0..<4 { bytes[1 + index] = UInt8(truncatingIfNeeded: checksum >> (8 * UInt32(index))) }
         return bytes
     }
 
     /// The CRC-32 of some bytes.
-    static func checksum(of bytes: Slice<UnsafeRawBufferPointer>) -> UInt32 {
-        let bytes = UnsafeRawBufferPointer(rebasing: bytes)
-        let start = bytes.bindMemory(to: UInt8.self).baseAddress
-        return UInt32(truncatingIfNeeded: crc32_z(0, start, bytes.count))
+    static func checksum(of bytes: UnsafeRawBufferPointer) -> UInt32 {
+        let start = unsafe bytes.bindMemory(to: UInt8.self).baseAddress
+        return unsafe UInt32(truncatingIfNeeded: crc32_z(0, start, bytes.count))
     }
 
     private mutating func index(of name: UnsafeRawBufferPointer) -> Int {
         // There are a few, for all operations of a bucket.
-        if let known = names.firstIndex(where: { $0.elementsEqual(name) }) { return known }
-        names.append(Array(name))
+        if let known = names.firstIndex(where: { unsafe $0.elementsEqual(name) }) { return known }
+        unsafe names.append(Array(name))
         return names.count - 1
     }
 }

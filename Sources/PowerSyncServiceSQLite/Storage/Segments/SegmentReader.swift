@@ -4,31 +4,33 @@ import PowerSyncServiceCore
 /// Reads the operations of a segment, one after the other; see ``SegmentEncoder`` for the format.
 ///
 /// The bytes belong to the caller, and must stay while operations are read.
-struct SegmentReader {
-    private var rest: Slice<UnsafeRawBufferPointer>
-    private var names: [UnsafeRawBufferPointer] = []
+///
+/// `@safe`: it takes what is there, as ``StoredBytes`` do. The operations that it hands out lend their bytes.
+@safe struct SegmentReader {
+    private var rest: StoredBytes
+    private var names: [UnsafeRawBufferPointer] = unsafe []
     private var lastOp: Int64 = 0
 
     /// Begins to read.
     ///
     /// - Throws: `Corruption` when the bytes are not those that were written.
     init(_ bytes: UnsafeRawBufferPointer) throws(StoredValues.Corruption) {
-        rest = bytes[...]
-        guard rest.popFirst() == SegmentEncoder.version else { throw StoredValues.Corruption() }
-        let checksum = try rest.readChecksum()
-        guard SegmentEncoder.checksum(of: rest) == checksum else { throw StoredValues.Corruption() }
-        for _ in 0..<(try rest.readNumber()) { names.append(try rest.readBytes()) }
+        rest = unsafe StoredBytes(bytes)
+        guard rest.readByte() == SegmentEncoder.version else { throw StoredValues.Corruption() }
+        let checksum = try rest.readInteger(as: UInt32.self)
+        guard unsafe SegmentEncoder.checksum(of: rest.rest) == checksum else { throw StoredValues.Corruption() }
+        for _ in 0..<(try rest.readNumber()) { unsafe names.append(try rest.readBytes()) }
     }
 
     /// The next operation, `nil` at the end.
     ///
     /// - Throws: `Corruption` when the bytes are not a segment.
     mutating func next() throws(StoredValues.Corruption) -> StoredOperation? {
-        guard let letter = rest.popFirst() else { return nil }
+        guard let letter = rest.readByte() else { return nil }
         let (opID, isTooLarge) = lastOp.addingReportingOverflow(Int64(truncatingIfNeeded: try rest.readNumber()))
         guard !isTooLarge, opID > lastOp else { throw StoredValues.Corruption() }
         lastOp = opID
-        let checksum = Checksum(try rest.readChecksum())
+        let checksum = Checksum(try rest.readInteger())
         let kind: SyncOperation.Kind
         switch letter {
         case UInt8(ascii: "P"): kind = .put
@@ -40,13 +42,13 @@ struct SegmentReader {
         var operation = StoredOperation(opID: opID, kind: kind, checksum: checksum, targetOp: nil)
         switch kind {
         case .put, .remove:
-            operation.sourceTable = try readName()
-            operation.sourceKey = try rest.readBytes(count: 16)
-            operation.table = try readName()
+            unsafe operation.sourceTable = try readName()
+            unsafe operation.sourceKey = try rest.readBytes(count: 16)
+            unsafe operation.table = try readName()
             let idCount = try rest.readNumber()
             let dataCount = kind == .put ? try rest.readNumber() : 0
-            operation.rowID = try rest.readBytes(count: idCount)
-            operation.data = try rest.readBytes(count: dataCount)
+            unsafe operation.rowID = try rest.readBytes(count: idCount)
+            unsafe operation.data = try rest.readBytes(count: dataCount)
         case .move, .clear:
             let target = Int64(truncatingIfNeeded: try rest.readNumber())
             operation.targetOp = target == 0 ? nil : target
@@ -56,14 +58,7 @@ struct SegmentReader {
 
     private mutating func readName() throws(StoredValues.Corruption) -> UnsafeRawBufferPointer {
         let index = try rest.readNumber()
-        guard index < UInt64(names.count) else { throw StoredValues.Corruption() }
-        return names[Int(index)]
-    }
-}
-
-extension Slice<UnsafeRawBufferPointer> {
-    fileprivate mutating func readChecksum() throws(StoredValues.Corruption) -> UInt32 {
-        let bytes = try readBytes(count: 4)
-        return bytes.loadUnaligned(as: UInt32.self).littleEndian
+        guard unsafe index < UInt64(names.count) else { throw StoredValues.Corruption() }
+        return unsafe names[Int(index)]
     }
 }

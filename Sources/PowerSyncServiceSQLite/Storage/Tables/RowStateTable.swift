@@ -36,7 +36,7 @@ struct RowStateTable {
     /// Replaces the state of a row.
     func store(_ state: StoredRow, of key: ReplicaID, of table: Int64) throws {
         bind(key, of: table, to: upsert)
-        _ = state.encoded.withUnsafeBytes { upsert.bind(blob: $0, at: 3, .copied) }
+        upsert.bind(blob: state.encoded, at: 3)
         try upsert.run()
     }
 
@@ -63,20 +63,20 @@ struct RowStateTable {
                 list.reset()
                 return (rows, false)
             }
-            bytes += list.blob(at: 0).count
-            rows.append((ReplicaID(bytes: list.blob(at: 1)), try decode(list)))
+            unsafe bytes += list.blob(at: 0).count
+            unsafe rows.append((ReplicaID(bytes: list.blob(at: 1)), try decode(list)))
         }
         return (rows, rows.count < limit)
     }
 
     private func bind(_ key: ReplicaID, of table: Int64, to statement: PreparedStatement) {
         statement.bind(table, at: 1)
-        key.withBytes { statement.bind(blob: $0, at: 2, .copied) }
+        unsafe key.withBytes { unsafe statement.bind(blob: $0, at: 2, .copied) }
     }
 
     private func decode(_ statement: PreparedStatement) throws -> StoredRow {
         do {
-            return try StoredRow(statement.blob(at: 0))
+            return try unsafe StoredRow(statement.blob(at: 0))
         } catch {
             statement.reset()
             throw BucketStorageError(

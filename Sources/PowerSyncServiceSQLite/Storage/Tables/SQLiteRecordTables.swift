@@ -107,9 +107,9 @@ struct SQLiteRecordTables: RecordTables {
         }
         insertOperation.bind(Int64(checksum.rawValue), at: 4)
         insertOperation.bind(row.table, at: 5)
-        row.key.withBytes { insertOperation.bind(blob: $0, at: 6, .copied) }
+        unsafe row.key.withBytes { unsafe insertOperation.bind(blob: $0, at: 6, .copied) }
         insertOperation.bind(membership.table, at: 7)
-        _ = membership.id.withUnsafeBytes { insertOperation.bind(text: $0, at: 8, .copied) }
+        insertOperation.bind(text: membership.id, at: 8)
         try insertOperation.run()
         try buckets.add(lastOp, checksum: checksum, to: membership.bucket)
         return lastOp
@@ -138,8 +138,8 @@ struct SQLiteRecordTables: RecordTables {
         insertEntry.bind(lastOp, at: 1)
         insertEntry.bind(lookup, at: 2)
         insertEntry.bind(row.table, at: 3)
-        row.key.withBytes { insertEntry.bind(blob: $0, at: 4, .copied) }
-        _ = StoredValues.encode(outputs).withUnsafeBytes { insertEntry.bind(blob: $0, at: 5, .copied) }
+        unsafe row.key.withBytes { unsafe insertEntry.bind(blob: $0, at: 4, .copied) }
+        insertEntry.bind(blob: StoredValues.encode(outputs), at: 5)
         try insertEntry.run()
         return lastOp
     }

@@ -15,9 +15,10 @@ import PowerSyncServiceCore
 ///   to `swept_op`, operations may be missing in `operations` because they are in segments.
 /// - `source_histories`: the histories of sources in the order in which they were seen; see ``SourceHistory``. A history
 ///   that comes again after another one gets another `id`.
-/// - `replication_streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may be
-///   missing. `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16
-///   random bytes, `source_handle` what the source keeps the stream under. `content` and `sync_plan`, which may be long, stand last: each transaction of a writer reads what is before them.
+/// - `replication_streams`: the replication streams, see ``StreamRecord``. Below `compacted_op`, entries of parameter indexes may
+///   be missing. `version_label` is what operators call the config, `hash_key` the secret key of the hashes in row states, 16
+///   random bytes, `source_handle` what the source keeps the stream under. `content` and `sync_plan`, which may be long, stand
+///   last: each transaction of a writer reads what is before them.
 /// - `names`: texts that operations repeat: ids of source tables, and names of tables on clients. Never deleted.
 /// - `buckets`: the state of each bucket, kept in the transaction that stores the operations: the last op id, the sum of
 ///   all checksums (unsigned), the number of operations. What precedes `cleared_op` was replaced by one `CLEAR`;
@@ -50,8 +51,8 @@ struct SQLiteStorageSchema: Sendable {
 
     /// The migrations of this service; the first one makes the tables.
     static let migrations = [Migration(summary: "The file and its tables are made.", script: tables)]
-    /// Marks a file as a bucket storage: the ASCII letters `PSBH`.
-    static let applicationID: Int64 = 0x5053_4248
+    /// Marks a file as a bucket storage: the ASCII letters `PSBI`.
+    static let applicationID: Int64 = 0x5053_4249
 
     /// The file.
     let path: String
@@ -156,8 +157,16 @@ struct SQLiteStorageSchema: Sendable {
             keepalive_op INTEGER,
             history_id INTEGER NOT NULL DEFAULT 0,
             compacted_op INTEGER NOT NULL DEFAULT 0,
+            config_number INTEGER NOT NULL DEFAULT 1,
+            last_config_number INTEGER NOT NULL DEFAULT 1,
+            has_next INTEGER NOT NULL DEFAULT 0,
+            next_version_label TEXT,
+            next_filled_tables TEXT NOT NULL DEFAULT '',
+            next_is_filled INTEGER NOT NULL DEFAULT 0,
             content TEXT NOT NULL,
-            sync_plan TEXT NOT NULL
+            sync_plan TEXT NOT NULL,
+            next_content TEXT,
+            next_sync_plan TEXT
         );
 
         CREATE TABLE write_checkpoints (

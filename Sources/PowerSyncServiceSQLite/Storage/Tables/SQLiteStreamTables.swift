@@ -33,7 +33,8 @@ package struct SQLiteStreamTables: StreamTables {
         let statement = try db.cachedStatement(
             sql: """
                 SELECT id, state, source_handle, snapshot_done, snapshot_lsn, last_checkpoint, last_checkpoint_lsn,
-                    last_checkpoint_at, no_checkpoint_before, keepalive_op, history_id, version_label, hash_key
+                    last_checkpoint_at, no_checkpoint_before, keepalive_op, history_id, version_label, hash_key,
+                    config_number, last_config_number, has_next, next_version_label, next_filled_tables, next_is_filled
                 FROM replication_streams \(condition)
                 """
         )
@@ -61,6 +62,15 @@ package struct SQLiteStreamTables: StreamTables {
         record.keepaliveOp = (row["keepalive_op"] as Int64?).map { OpID($0) }
         record.historyID = row["history_id"]
         record.versionLabel = row["version_label"]
+        record.configNumber = row["config_number"]
+        record.lastConfigNumber = row["last_config_number"]
+        if row["has_next"] {
+            record.next = StreamRecord.NextConfig(
+                versionLabel: row["next_version_label"],
+                encodedTables: row["next_filled_tables"],
+                isFilled: row["next_is_filled"]
+            )
+        }
         return record
     }
 
@@ -72,6 +82,42 @@ package struct SQLiteStreamTables: StreamTables {
         )
         guard let row else { throw unknown(stream) }
         return StreamConfig.Stored(content: row["content"], encodedPlan: row["sync_plan"])
+    }
+
+    package func nextConfig(of stream: ReplicationStreamID) throws -> StreamConfig.Stored {
+        let row = try Row.fetchOne(
+            db,
+            sql: "SELECT next_content, next_sync_plan FROM replication_streams WHERE id = ? AND has_next",
+            arguments: [stream.rawValue]
+        )
+        guard let row else { throw unknown(stream) }
+        return StreamConfig.Stored(content: row["next_content"], encodedPlan: row["next_sync_plan"])
+    }
+
+    package func setNextConfig(_ next: NewNextConfig?, of stream: ReplicationStreamID) throws {
+        try db.execute(
+            sql: """
+                UPDATE replication_streams SET last_config_number = coalesce(?, last_config_number), has_next = ?,
+                    next_version_label = ?, next_filled_tables = '', next_is_filled = 0, next_content = ?, next_sync_plan = ?
+                WHERE id = ?
+                """,
+            arguments: [
+                next?.number, next != nil, next?.versionLabel, next?.config.content, next?.config.encodedPlan,
+                stream.rawValue,
+            ]
+        )
+    }
+
+    package func takeNextConfig(of stream: ReplicationStreamID) throws {
+        try db.execute(
+            sql: """
+                UPDATE replication_streams SET config_number = last_config_number, version_label = next_version_label,
+                    content = next_content, sync_plan = next_sync_plan
+                WHERE id = ? AND has_next
+                """,
+            arguments: [stream.rawValue]
+        )
+        try setNextConfig(nil, of: stream)
     }
 
     package func insert(_ stream: NewStream) throws -> ReplicationStreamID {
@@ -107,7 +153,8 @@ package struct SQLiteStreamTables: StreamTables {
         try db.cachedStatement(
             sql: """
                 UPDATE replication_streams SET snapshot_done = ?, snapshot_lsn = ?, last_checkpoint = ?,
-                    last_checkpoint_lsn = ?, last_checkpoint_at = ?, no_checkpoint_before = ?, keepalive_op = ?, history_id = ?
+                    last_checkpoint_lsn = ?, last_checkpoint_at = ?, no_checkpoint_before = ?, keepalive_op = ?, history_id = ?,
+                    next_filled_tables = ?, next_is_filled = ?
                 WHERE id = ?
                 """
         ).execute(
@@ -115,7 +162,7 @@ package struct SQLiteStreamTables: StreamTables {
                 record.isSnapshotDone, record.snapshotLSN?.rawValue, record.lastCheckpoint?.rawValue,
                 record.lastCheckpointLSN?.rawValue, record.lastCheckpointAt?.timeIntervalSince1970,
                 record.noCheckpointBefore?.rawValue, record.keepaliveOp?.rawValue, record.historyID,
-                record.id.rawValue,
+                record.next?.encodedTables ?? "", record.next?.isFilled ?? false, record.id.rawValue,
             ]
         )
     }

@@ -8,7 +8,7 @@ extension StoredOperation {
     init(_ row: PreparedStatement) {
         // The first letter of the name, which version 1 of the storage wrote in full.
         let kind: SyncOperation.Kind =
-            switch row.text(at: 1)?.first {
+            switch unsafe row.text(at: 1)?.first {
             case UInt8(ascii: "P"): .put
             case UInt8(ascii: "R"): .remove
             case UInt8(ascii: "C"): .clear
@@ -21,11 +21,11 @@ extension StoredOperation {
             targetOp: row.isNull(at: 3) ? nil : row.integer(at: 3)
         )
         guard kind == .put || kind == .remove else { return }
-        if let bytes = row.text(at: 4) { sourceTable = bytes }
-        sourceKey = row.blob(at: 5)
-        if let bytes = row.text(at: 6) { table = bytes }
-        if let bytes = row.text(at: 7) { rowID = bytes }
-        if let bytes = row.text(at: 8) { data = bytes }
+        if let bytes = unsafe row.text(at: 4) { unsafe sourceTable = bytes }
+        unsafe sourceKey = row.blob(at: 5)
+        if let bytes = unsafe row.text(at: 6) { unsafe table = bytes }
+        if let bytes = unsafe row.text(at: 7) { unsafe rowID = bytes }
+        if let bytes = unsafe row.text(at: 8) { unsafe data = bytes }
     }
 
     /// What is selected from `operations AS o`, joined with `names AS s` (source tables) and `names AS t` (tables).

@@ -7,7 +7,7 @@ import Testing
 /// Processes that are killed while they save, transfer and remove files.
 ///
 /// `POWERSYNC_KILLS` says how many are killed at random; 10 by default.
-@Suite("kill -9 with attachments", .serialized, .timeLimit(.minutes(60))) struct AttachmentKillTests {
+@Suite(.serialized, .timeLimit(.minutes(60))) struct AttachmentKillTests {
     private static let kills = ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init) ?? 10
     private static let seed: UInt64 = 20_261_121
 
@@ -18,8 +18,8 @@ import Testing
         return task
     }
 
-    @Test("at a point", arguments: AttachmentDeath.allCases)
-    func namedPoint(_ death: AttachmentDeath) async throws {
+    @Test(arguments: AttachmentDeath.allCases)
+    func atAPoint(_ death: AttachmentDeath) async throws {
         try await withTemporaryDirectory { directory in
             var state = AttachmentKillState(directory: directory)
             var first = task("first", in: directory)
@@ -39,8 +39,8 @@ import Testing
         }
     }
 
-    @Test("at any moment", arguments: [seed])
-    func anyMoment(seed: UInt64) async throws {
+    @Test(arguments: [seed])
+    func atAnyMoment(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         try await withTemporaryDirectory { directory in
             var state = AttachmentKillState(directory: directory)

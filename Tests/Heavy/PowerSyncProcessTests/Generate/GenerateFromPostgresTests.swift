@@ -79,8 +79,8 @@ import Testing
         #expect(try String(contentsOfFile: folder.path("SyncedFromPostgres.swift"), encoding: .utf8) == expectedText)
     }
 
-    @Test("generated columns that the publication has, from PostgreSQL 18 on")
-    func generatedColumns() async throws {
+    @Test
+    func generatedColumnsThatThePublicationHasFromPostgreSQL18On() async throws {
         let database = try TestDatabase(Self.tables)
         guard try database.serverVersion >= 180_000 else { return }
         try database.run("ALTER PUBLICATION powersync SET (publish_generated_columns = stored)")

@@ -5,7 +5,7 @@ import Testing
 
 /// Files that are taken away from a running service, in a process of its own that is then killed: what was acknowledged is there as far as
 /// the files still hold it, and nothing else is acknowledged.
-@Suite("Data files", .timeLimit(.minutes(10))) struct DataFileTests {
+@Suite(.timeLimit(.minutes(10))) struct DataFileTests {
     /// What happens to a file.
     enum Fault: String, CaseIterable, Sendable {
         case deleted, replaced, emptied, cut
@@ -213,11 +213,10 @@ import Testing
     }
 
     @Test(
-        "what happens to the files of a process that was killed",
         arguments: ["source.db", "source.db-wal", "source.db-shm", "buckets.db", "buckets.db-wal", "buckets.db-shm"],
         [Fault.deleted, .emptied, .cut]
     )
-    func theNextProcessHasWhatTheFilesHold(_ file: String, _ fault: Fault) async throws {
+    func whatHappensToTheFilesOfAProcessThatWasKilled(_ file: String, _ fault: Fault) async throws {
         var service = try Service(isNobody: false)
         try #require(try await service.start().isReady)
         for number in 0..<20 { #expect(try await service.write("a\(number)")) }
@@ -237,8 +236,8 @@ import Testing
         await service.kill()
     }
 
-    @Test("an older copy is put in the place of a source whose process was killed")
-    func anOlderCopyIsNotMixedWithTheLog() async throws {
+    @Test
+    func olderCopyIsPutInThePlaceOfASourceWhoseProcessWasKilled() async throws {
         var service = try Service(isNobody: false)
         try #require(try await service.start().isReady)
         for number in 0..<20 { #expect(try await service.write("a\(number)")) }

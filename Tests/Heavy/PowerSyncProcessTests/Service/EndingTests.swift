@@ -11,7 +11,7 @@ import Testing
 /// `powersync serve` is told to end in the middle of something: it does so in time, with 0, and the next one goes on.
 ///
 /// `POWERSYNC_RECONNECTS` says how many clients come back at once; 500 by default.
-@Suite("the end of a service", .timeLimit(.minutes(3))) struct EndingTests {
+@Suite(.timeLimit(.minutes(3))) struct EndingTests {
     private static let isReady = "The service is ready."
     private static let reconnects =
         ProcessInfo.processInfo.environment["POWERSYNC_RECONNECTS"].flatMap(Int.init) ?? 500

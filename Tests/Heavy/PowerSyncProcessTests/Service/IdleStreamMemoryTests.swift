@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Clients that have many buckets, and everything that is in them.
-@Suite("idle streams with many buckets", .timeLimit(.minutes(3))) struct IdleStreamMemoryTests {
+@Suite(.timeLimit(.minutes(3))) struct IdleStreamMemoryTests {
     private static let buckets = 900
     private static let clients = 100
     /// Has glibc give back all but small blocks at once: what was needed for a moment does not count.
@@ -12,8 +12,8 @@ import Testing
         "MALLOC_MMAP_THRESHOLD_": "8192", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_ARENA_MAX": "1",
     ]
 
-    @Test("keep neither their first line nor what they began with", .enabled(if: ProcessMemory.isKnown))
-    func memory() async throws {
+    @Test(.enabled(if: ProcessMemory.isKnown))
+    func keepNeitherTheirFirstLineNorWhatTheyBeganWith() async throws {
         let service = try await MeasuredService(
             parameters: [("max_concurrent_connections", 1000), ("max_streams_per_user", 1000)],
             logLevel: "warning",

@@ -8,7 +8,7 @@ import Testing
 /// A service over a PostgreSQL database that is killed in the middle of its work.
 ///
 /// `POWERSYNC_KILLS` says how often, divided by ten; 8 times by default.
-@Suite("kill -9 of a service over PostgreSQL", .timeLimit(.minutes(30))) struct PostgresKillTests {
+@Suite(.timeLimit(.minutes(30))) struct PostgresKillTests {
     private static let kills =
         ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init).map { $0 / 10 } ?? 8
 
@@ -37,8 +37,8 @@ import Testing
     }
 
     /// The seed of the writes and moments.
-    @Test("content equals the source, and no client goes back", arguments: [UInt64(20_261_123)])
-    func kills(seed: UInt64) async throws {
+    @Test(arguments: [UInt64(20_261_123)])
+    func contentEqualsTheSourceAndNoClientGoesBack(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let client = service.client("anna")
         let counts = Task {

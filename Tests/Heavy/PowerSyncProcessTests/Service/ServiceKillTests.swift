@@ -10,8 +10,8 @@ import Testing
 @Suite(.timeLimit(.minutes(3)))
 struct ServiceKillTests {
     /// The seed of the moments; printed with a failure by the argument.
-    @Test("nothing is lost, and no upload is applied twice", arguments: [UInt64(20_260_101)])
-    func kills(seed: UInt64) async throws {
+    @Test(arguments: [UInt64(20_260_101)])
+    func nothingIsLostAndNoUploadIsAppliedTwice(seed: UInt64) async throws {
         let service = try TodoService()
         let process = try ServiceProcess(service, source: ServiceProcess.embedded)
         var random = SeededGenerator(seed: seed)

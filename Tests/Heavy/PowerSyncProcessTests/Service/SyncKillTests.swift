@@ -7,7 +7,7 @@ import Testing
 /// A process that is killed while it syncs and writes, again and again, on one file.
 ///
 /// `POWERSYNC_KILLS` says how often; 40 times by default.
-@Suite("kill -9 while syncing", .serialized, .timeLimit(.minutes(60))) struct SyncKillTests {
+@Suite(.serialized, .timeLimit(.minutes(60))) struct SyncKillTests {
     private static let kills = ProcessInfo.processInfo.environment["POWERSYNC_KILLS"].flatMap(Int.init) ?? 40
 
     /// What the processes have said so far.
@@ -27,10 +27,9 @@ import Testing
     }
 
     @Test(
-        "loses nothing, shows what was applied, uploads nothing twice after completing it",
         arguments: [20_260_812]
     )
-    func syncing(seed: UInt64) async throws {
+    func losesNothingShowsWhatWasAppliedUploadsNothingTwiceAfterCompletingIt(seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
         let model = ModelService(table: "items", column: "title", priorities: [0, 1, 2, 3, 3], seed: seed)
         model.change(count: 200)

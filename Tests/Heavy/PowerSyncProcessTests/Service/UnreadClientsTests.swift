@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 /// Clients that ask for large rows, and do not read.
-@Suite("clients that never read", .timeLimit(.minutes(3))) struct UnreadClientsTests {
+@Suite(.timeLimit(.minutes(3))) struct UnreadClientsTests {
     private static let users = 24
     private static let clients = 200
     private static let rowBytes = 10 << 20
@@ -15,8 +15,8 @@ import Testing
     /// Reads that may go on at the same time.
     private static let reads = 2
 
-    @Test("take no more memory than the limit", .enabled(if: ProcessMemory.isKnown))
-    func memory() async throws {
+    @Test(.enabled(if: ProcessMemory.isKnown))
+    func takeNoMoreMemoryThanTheLimit() async throws {
         let service = try await MeasuredService(
             parameters: [
                 ("max_concurrent_connections", 2 * Self.clients), ("max_read_ahead_bytes", Self.limit),

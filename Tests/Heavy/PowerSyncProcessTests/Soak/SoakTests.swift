@@ -9,17 +9,16 @@ import Testing
 ///
 /// `POWERSYNC_SOAK_MINUTES` says for how long, with each kind of databases; without it there are few measurements.
 /// `POWERSYNC_SOAK_STREAMS` says how many clients there are; 40 by default.
-@Suite("a service that runs for long", .timeLimit(.minutes(SoakLength.minutes + 3))) struct SoakTests {
+@Suite(.timeLimit(.minutes(SoakLength.minutes + 3))) struct SoakTests {
     private static let roundsOfMeasurement = 5
     /// So that there is something to compare.
     private static let leastMeasurements = 12
 
     @Test(
-        "needs no more at the end than before",
         .enabled(if: ProcessMemory.isKnown),
         arguments: SoakService.Databases.allCases
     )
-    func nothingGrows(_ databases: SoakService.Databases) async throws {
+    func needsNoMoreAtTheEndThanBefore(_ databases: SoakService.Databases) async throws {
         let end = ContinuousClock.now + .seconds(60 * SoakLength.minutes)
         let service = try await SoakService(databases, users: SoakLength.streams)
         let clients = SoakClients(SoakLength.streams, of: service.port, token: service.makeToken())

@@ -9,7 +9,7 @@ import Testing
 @testable import PowerSyncClient
 
 /// What a proxy in a bad mood, or a service that is no sync service, may answer; over real connections.
-@Suite("A server that answers with", .timeLimit(.minutes(1))) struct HostileHTTPTests {
+@Suite(.timeLimit(.minutes(1))) struct HostileHTTPTests {
     /// Answers that must not lose or change anything.
     struct Answer: Sendable, CustomTestStringConvertible {
         let testDescription: String
@@ -65,8 +65,7 @@ import Testing
         ),
     ]
 
-    @Test("an error, and then a stream in small pieces", arguments: answers) func answer(_ answer: Answer) async throws
-    {
+    @Test(arguments: answers) func errorAndThenAStreamInSmallPieces(_ answer: Answer) async throws {
         let transcript = ModelTranscript()
         let body = ByteBuffer(string: transcript.lines.map { $0 + "\n" }.joined())
         let good = LoopbackServer.Response(

@@ -7,7 +7,7 @@ import Testing
 @testable import PowerSyncClient
 
 /// A service that does everything wrong, once, and then behaves.
-@Suite("A service that sends", .timeLimit(.minutes(2))) struct HostileServiceTests {
+@Suite(.timeLimit(.minutes(2))) struct HostileServiceTests {
     /// The rows of the view, as JSON.
     private static let view = "SELECT id, json_object('name', name) FROM lists"
     /// The rows behind the view, which the service may have made something else than JSON.
@@ -100,44 +100,42 @@ import Testing
         damages(.ndjson) + damages(.bson)
     }
 
-    @Test("damaged lines", arguments: inBoth { Damage.ofLines(ModelTranscript.lines, $0) }.one(in: 3))
-    func lines(_ damage: Damage) async throws {
+    @Test(arguments: inBoth { Damage.ofLines(ModelTranscript.lines, $0) }.one(in: 3))
+    func damagedLines(_ damage: Damage) async throws {
         try await check(damage, localRows: [:])
     }
 
     @Test(
-        "damaged lines to a client with local writes",
         arguments: Damage.ofLines(ModelTranscript.lines, .ndjson).one(in: 3)
     )
-    func linesWithLocalWrites(_ damage: Damage) async throws {
+    func damagedLinesToAClientWithLocalWrites(_ damage: Damage) async throws {
         try await check(damage, localRows: HostileServiceTests.localRows)
     }
 
-    @Test("half a line", arguments: inBoth { Damage.insideLines(ModelTranscript.lines, $0, seed: 1) }.one(in: 2))
-    func halfLines(_ damage: Damage) async throws {
+    @Test(arguments: inBoth { Damage.insideLines(ModelTranscript.lines, $0, seed: 1) }.one(in: 2))
+    func halfALine(_ damage: Damage) async throws {
         try await check(damage, localRows: [:])
     }
 
-    @Test("wrong values", arguments: inBoth { Damage.ofValues(ModelTranscript.lines, $0) }.one(in: 3))
-    func values(_ damage: Damage) async throws {
+    @Test(arguments: inBoth { Damage.ofValues(ModelTranscript.lines, $0) }.one(in: 3))
+    func wrongValues(_ damage: Damage) async throws {
         if damage.format == .ndjson { try await check(damage, localRows: HostileServiceTests.localRows) }
         try await check(damage, localRows: [:])
     }
 
-    @Test("strange lines", arguments: inBoth { Damage.ofStrangeLines(ModelTranscript.lines, $0) }.one(in: 2))
-    func strange(_ damage: Damage) async throws {
+    @Test(arguments: inBoth { Damage.ofStrangeLines(ModelTranscript.lines, $0) }.one(in: 2))
+    func strangeLines(_ damage: Damage) async throws {
         try await check(damage, localRows: [:])
     }
 
     @Test(
-        "random bytes",
         arguments: inBoth { Damage.ofBytes(ModelTranscript.lines, $0, count: 100, seed: 2) }.one(in: 4)
     )
-    func bytes(_ damage: Damage) async throws {
+    func randomBytes(_ damage: Damage) async throws {
         try await check(damage, localRows: [:], canConverge: false)
     }
 
-    @Test("nothing any more, after each line", arguments: ModelTranscript.lines.indices) func silence(
+    @Test(arguments: ModelTranscript.lines.indices) func nothingAnyMoreAfterEachLine(
         after index: Int
     ) async throws {
         let harness = SyncHarness()
@@ -160,7 +158,7 @@ import Testing
         try await harness.database.close()
     }
 
-    @Test("one byte after the other") func drip() async throws {
+    @Test func oneByteAfterTheOther() async throws {
         let harness = SyncHarness()
         let stream = try await harness.connectAndAccept()
         for line in ModelTranscript.lines {
@@ -173,8 +171,8 @@ import Testing
         try await harness.database.close()
     }
 
-    @Test("errors instead", arguments: [400, 401, 403, 404, 408, 413, 429, 500, 502, 503, 504], ["", "{}", "<html>"])
-    func status(_ status: Int, body: String) async throws {
+    @Test(arguments: [400, 401, 403, 404, 408, 413, 429, 500, 502, 503, 504], ["", "{}", "<html>"])
+    func errorsInstead(_ status: Int, body: String) async throws {
         let harness = SyncHarness()
         let host = ModelHost(ModelTranscript.makeModel(), harness)
         try await harness.insert("mine")

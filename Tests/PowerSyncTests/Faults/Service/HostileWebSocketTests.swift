@@ -1,6 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import RSocket
@@ -10,7 +11,7 @@ import Testing
 @testable import PowerSyncClient
 
 /// A service that does everything wrong over WebSocket, and then behaves; over real connections.
-@Suite("A service over WebSocket that sends", .timeLimit(.minutes(2))) struct HostileWebSocketTests {
+@Suite(.timeLimit(.minutes(2))) struct HostileWebSocketTests {
     /// What a connection does after the request; the connection is closed afterwards.
     fileprivate typealias Script = @Sendable (inout RSocketPeer) async throws -> Void
 
@@ -164,13 +165,13 @@ import Testing
         },
     ]
 
-    @Test("what is wrong, twice", arguments: faults) func fault(_ fault: Fault) async throws {
+    @Test(arguments: faults) func whatIsWrongTwice(_ fault: Fault) async throws {
         try await run([fault.script, fault.script]) { errors, _ in
             #expect(errors.count == (fault.isError ? 2 : 0), "\(errors)")
         }
     }
 
-    @Test("lines and then half a line", arguments: 0..<10) func truncatedLines(after index: Int) async throws {
+    @Test(arguments: 0..<10) func linesAndThenHalfALine(after index: Int) async throws {
         let script = Self.lines(index) { peer in
             let document = Self.documents[index]
             let length = (index * 4 + 1) * document.readableBytes / 40
@@ -183,7 +184,7 @@ import Testing
         }
     }
 
-    @Test("nothing any more, the socket closed after any number of lines") func abruptCloses() async throws {
+    @Test func nothingAnyMoreTheSocketClosedAfterAnyNumberOfLines() async throws {
         let scripts = (1...10).map { count in Self.lines(count) { try await $0.closeAbruptly() } }
         try await run(scripts) { errors, _ in
             // Between two lines that is the end of a stream like any other.
@@ -191,7 +192,7 @@ import Testing
         }
     }
 
-    @Test("half a frame, the socket closed within it") func abruptClosesInsideFrames() async throws {
+    @Test func halfAFrameTheSocketClosedWithinIt() async throws {
         let frame = try Frame.document(Self.documents[1]).encoded()
         let length = frame.readableBytes
         let header: [UInt8] = [0x82, 126, UInt8(length >> 8), UInt8(length & 0xff)]
@@ -208,11 +209,10 @@ import Testing
     }
 
     @Test(
-        "a close frame",
         arguments: [[], [1000], [1001], [1002], [1003], [1007], [1008], [1009], [1011], [1012], [1013], [4000]]
             as [[UInt16]]
     )
-    func closeFrames(_ codes: [UInt16]) async throws {
+    func closeFrame(_ codes: [UInt16]) async throws {
         let payload = codes.flatMap { [UInt8($0 >> 8), UInt8($0 & 0xff)] }
         let close = ByteBuffer(bytes: [0x88, UInt8(payload.count)] + payload)
         let script = Self.lines(2) { peer in
@@ -224,7 +224,7 @@ import Testing
         }
     }
 
-    @Test("buckets of a new sync config, on the same connection") func newSyncConfig() async throws {
+    @Test func bucketsOfANewSyncConfigOnTheSameConnection() async throws {
         let (first, second, done) = ("2#old[]", "3#new[]", SyncLine.done)
         let lines: [SyncLine] = [
             .checkpoint(2, [.bucket(first, count: 2)]),
@@ -268,7 +268,7 @@ import Testing
         }
     }
 
-    @Test("nothing, closing the socket 200 times, and leaves nothing behind") func manyAbruptCloses() async throws {
+    @Test func nothingClosingTheSocket200TimesAndLeavesNothingBehind() async throws {
         let served = NIOLockedValueBox(0)
         try await RSocketPeer.serve { peer in
             guard case .setup = try await peer.next(), case .requestStream = try await peer.next() else { return }

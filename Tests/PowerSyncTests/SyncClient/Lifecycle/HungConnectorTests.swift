@@ -1,4 +1,5 @@
 import PowerSyncCore
+import PowerSyncCoreTestSupport
 import PowerSyncProtocol
 import PowerSyncTesting
 import Testing

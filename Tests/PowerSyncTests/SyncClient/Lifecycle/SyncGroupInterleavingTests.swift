@@ -1,3 +1,4 @@
+import PowerSyncCoreTestSupport
 import TestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+import PowerSyncCoreTestSupport
 import Testing
 
 @testable import PowerSyncClient

@@ -67,8 +67,8 @@ import Testing
         Issue.record("It was never resumed")
     }
 
-    @Test("A task that everything is read of while it is being suspended goes on after that", arguments: [16, 17, 18])
-    func readingOvertakesTheSuspension(count: Int) {
+    @Test(arguments: [16, 17, 18])
+    func taskThatEverythingIsReadOfWhileItIsBeingSuspendedGoesOnAfterThat(count: Int) {
         var machine = receiving(.suspendsTask)
         for number in 1...17 {
             let action = machine.received(bytes(64 << 10))

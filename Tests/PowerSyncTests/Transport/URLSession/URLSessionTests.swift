@@ -53,8 +53,8 @@ import FoundationNetworking
         return .urlSession(URLSession(configuration: configuration))
     }
 
-    @Test("Headers of the app go with each request to the service, except for those that the SDK sets")
-    func additionalHeadersAreSent() async throws {
+    @Test
+    func headersOfTheAppGoWithEachRequestToTheServiceExceptForThoseThatTheSDKSets() async throws {
         let client = client { $0.httpAdditionalHeaders = ["X-Tenant": "north", "authorization": "Basic app"] }
         #expect(client.exchange.additionalHeaders == ["X-Tenant": "north"])
         try await LoopbackServer.run { _ in

@@ -5,7 +5,7 @@ import Testing
 /// from node to node.
 ///
 /// `POWERSYNC_KILLS` says how many lives there are, each of which ends with a comparison; 12 by default.
-@Suite("kill -9 of nodes and servers", .serialized, .timeLimit(.minutes(60))) struct NodeKillTests {
+@Suite(.serialized, .timeLimit(.minutes(60))) struct NodeKillTests {
     /// So many times, the service is made anew, so that there are kills during the first copy, too.
     private static let livesOfAService = 4
     private static let seeds: ClosedRange<UInt64> = {
@@ -13,8 +13,8 @@ import Testing
         return 1...UInt64(max(lives / livesOfAService, 1))
     }()
 
-    @Test("content equals the source, and no client goes back", arguments: seeds)
-    func lives(seed: UInt64) async throws {
+    @Test(arguments: seeds)
+    func contentEqualsTheSourceAndNoClientGoesBack(seed: UInt64) async throws {
         let model = try NodeModel(seed: seed)
         for life in 1...Self.livesOfAService {
             do {

@@ -7,7 +7,7 @@ import Testing
 
 /// Two processes of `powersync serve` over one storage: what happens to both when the one that replicates stops
 /// (docs/postgres-storage.md "One writer").
-@Suite("take-over between processes", .timeLimit(.minutes(5))) struct TakeOverTests {
+@Suite(.timeLimit(.minutes(5))) struct TakeOverTests {
     private static let follows = "Another process replicates the stream"
 
     private let service: TodoService

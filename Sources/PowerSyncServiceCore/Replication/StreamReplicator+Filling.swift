@@ -1,0 +1,114 @@
+import Logging
+import PowerSyncSyncConfig
+
+/// Reading tables for the next config while changes are followed (``ConfigFill``).
+extension StreamReplicator {
+    /// After how long a table that cannot be read is tried again.
+    private static let fillPause = Duration.seconds(30)
+
+    /// What has to be read for the next config; `nil` when there is none.
+    ///
+    /// - Parameter tables: The records of the tables that are followed.
+    func fill(of tables: [SourceTable]) -> ConfigFill? {
+        guard let next = stream.next else { return nil }
+        let added = stream.plan.parts(addedBy: next.plan)
+        let missing = tables.filter { table in
+            !next.isFilled && !next.filledTables.contains(table.id) && added.readsTable(table.descriptor.name)
+        }
+        return ConfigFill(number: next.number, tables: missing)
+    }
+
+    // MARK: Reading
+
+    /// Reads all tables.
+    ///
+    /// - Parameters:
+    ///   - fill: What they are, and where their rows go.
+    ///   - history: The history that is followed.
+    func read(for fill: ConfigFill, in history: SourceHistory) async {
+        do {
+            for table in fill.tables {
+                var key: SnapshotKey?
+                while try await !readChunk(of: table, after: &key, for: fill, in: history) { touch() }
+                _ = try await fill.hand(.table, at: nil)
+            }
+            _ = try await fill.hand(.everything, at: nil)
+        } catch {
+            fill.fail(error)
+        }
+    }
+
+    /// Reads the next rows of a table.
+    ///
+    /// - Returns: Whether there are no more.
+    private func readChunk(
+        of table: SourceTable,
+        after key: inout SnapshotKey?,
+        for fill: ConfigFill,
+        in history: SourceHistory
+    ) async throws -> Bool {
+        fill.begin(table)
+        try await fill.waitUntilReached(try await marked(in: history))
+        do {
+            var reader = try await source.snapshot(of: table.descriptor, after: key)
+            while let chunk = try await reader.next() {
+                guard try await fill.hand(.rows(chunk.rows), at: try await marked(in: history)) else { return false }
+                statistics.didCopy(chunk.rows)
+                let goesOn = chunk.lastKey != key && !chunk.rows.isEmpty
+                key = chunk.lastKey
+                // The keys of changes are noted for one chunk. A table without an order of its rows is read as a whole: another reader
+                // would begin again.
+                if goesOn { return false }
+            }
+            return true
+        } catch let error as ReplicationSourceError where error.code == .tableUnavailable {
+            logger.warning(
+                "A table cannot be read for the next sync config, and is tried again; clients are served the present one",
+                metadata: [LogKey.table: "\(table.descriptor.name)", LogKey.error: "\(error.message)"]
+            )
+            try await clock.sleep(for: Self.fillPause)
+            return false
+        }
+    }
+
+    /// A position of the source that the change stream is going to reach, also if nothing else happens.
+    private func marked(in history: SourceHistory) async throws -> LSN {
+        let head = try await source.markedHead()
+        guard head.history == history else {
+            throw ReplicationSourceError(
+                .historyLost,
+                "The source was replaced or restored while its tables were read: they are copied again."
+            )
+        }
+        try await source.emitMarker()
+        return head.lsn
+    }
+
+    // MARK: Saving
+
+    /// Saves what was read, if the change stream has come to where it was read.
+    func save(_ fill: ConfigFill, with writer: inout any BucketStorageWriter, progress: inout Progress) async throws {
+        try fill.reached(progress.position.lsn)
+        guard let (offer, table) = fill.take() else { return }
+        switch (offer, table) {
+        case (.rows(let rows), let table?):
+            let changes = rows.map { SourceChange.update($0) }
+            rejections.report(try await writer.save(changes, of: table, mode: .stream))
+        case (.table, let table?):
+            try await writer.markFilled(table, forConfig: fill.number)
+            logger.notice(
+                "A table of the source has been read for the next sync config",
+                metadata: [LogKey.table: "\(table.descriptor.name)"]
+            )
+        case (.everything, _):
+            try await writer.markFilled(nil, forConfig: fill.number)
+            progress.fill = nil
+            progress.isAwaited = true
+            // An idle source would make no checkpoint.
+            try await source.emitMarker()
+        default: break
+        }
+        fill.didTake()
+        touch()
+    }
+}
