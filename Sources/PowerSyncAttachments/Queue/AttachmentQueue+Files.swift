@@ -11,13 +11,12 @@ extension AttachmentQueue {
     /// Maps a file name to a path.
     @Sendable
     public func getLocalUri(_ filename: String) async -> String {
-        await lifecycle.parts.paths.locate(filename)
+        await parts.transfers.paths.locate(filename)
     }
 
     /// Follows references that the app has collected by itself: the complete set.
     public func processWatchedAttachments(items: [WatchedAttachmentItem]) async throws {
-        let parts = lifecycle.parts
-        try await parts.process(items, deliveredAt: parts.environment.now())
+        try await parts.process(items, deliveredAt: parts.now())
     }
 
     /// Saves a file on this device, and queues its upload.
@@ -39,7 +38,7 @@ extension AttachmentQueue {
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
         let description = FileSaver.Description(mediaType: mediaType, fileExtension: fileExtension)
-        return try await lifecycle.parts.saver.save(.data(data), description, hook: updateHook)
+        return try await parts.saver.save(.data(data), description, hook: updateHook)
     }
 
     /// Saves a file on this device under an id of the app's, and queues its upload.
@@ -69,7 +68,7 @@ extension AttachmentQueue {
             fileExtension: fileExtension,
             metaData: metaData
         )
-        return try await lifecycle.parts.saver.save(.data(data), description, hook: updateHook)
+        return try await parts.saver.save(.data(data), description, hook: updateHook)
     }
 
     /// Saves a file on this device, and queues its upload, without linking its id.
@@ -123,7 +122,7 @@ extension AttachmentQueue {
             fileExtension: fileExtension,
             metaData: metaData
         )
-        return try await lifecycle.parts.saver.save(.file(path: path, move: move), description, hook: updateHook)
+        return try await parts.saver.save(.file(path: path, move: move), description, hook: updateHook)
     }
 
     /// Saves a file whose content comes chunk by chunk, and queues its upload.
@@ -152,7 +151,7 @@ extension AttachmentQueue {
             fileExtension: fileExtension,
             metaData: metaData
         )
-        return try await lifecycle.parts.saver.save(.chunks(AttachmentChunks(stream)), description, hook: updateHook)
+        return try await parts.saver.save(.chunks(AttachmentChunks(stream)), description, hook: updateHook)
     }
 
     /// Queues the deletion of a file from the remote storage and from this device, without unlinking its id.

@@ -8,7 +8,7 @@ extension AttachmentQueue {
     ///
     /// - Throws: Why it failed.
     public func waitForInit() async throws {
-        try await lifecycle.waitForInit()
+        try await runner.waitForInit()
     }
 
     /// Creates the directories, verifies rows and files, and begins to follow references and to transfer.
@@ -18,30 +18,32 @@ extension AttachmentQueue {
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or why the directories cannot be created or the rows
     ///   cannot be verified; the queue is stopped then.
     public func startSync() async throws {
-        try await lifecycle.start()
+        try await runner.start()
     }
 
     /// Ends the transfers.
     ///
     /// When it returns, no row is written any more. The queue can be started again.
     ///
-    /// A transfer that ignores its cancellation is waited for half a second; what comes of it later is thrown away.
+    /// Code of the app that ignores its cancellation (a transfer, an error handler, a local storage) is waited for half a second; what
+    /// comes of it later is thrown away. A start that waits for such code throws ``PowerSyncAttachmentError/generalError(_:)``.
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``.
     public func stopSyncing() async throws {
-        try await lifecycle.stop()
+        try await runner.stop()
     }
 
     /// Ends the transfers; another name of ``stopSyncing()``.
     public func stopSync() async throws {
-        try await lifecycle.stop()
+        try await runner.stop()
     }
 
     /// Ends the transfers for good.
     ///
-    /// A second call does nothing. Saving and deleting files still works; the next queue of the table transfers.
+    /// A second call does nothing. Saving and deleting files still works; the next queue of the table transfers. Code of the app that
+    /// ignores its cancellation is waited for as ``stopSyncing()`` does.
     public func close() async throws {
-        try await lifecycle.close()
+        try await runner.close()
     }
 
     /// Compares all rows with the files on this device, and repairs them.
@@ -51,8 +53,8 @@ extension AttachmentQueue {
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or an error of the database.
     public func verifyAttachments() async throws {
-        try lifecycle.checkIsOpen()
-        try await lifecycle.parts.verify()
+        try runner.checkIsOpen()
+        try await parts.verify()
     }
 
     /// Removes all archived attachments that the cache has no room for, with their files.
@@ -60,8 +62,8 @@ extension AttachmentQueue {
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or an error of the database. Files that cannot be
     ///   removed are logged, and kept with their rows.
     public func expireCache() async throws {
-        try lifecycle.checkIsOpen()
-        try await lifecycle.parts.expire()
+        try runner.checkIsOpen()
+        try await parts.expire()
     }
 
     /// Removes all attachments from this device: the rows, and everything in the attachments directory.
@@ -69,10 +71,15 @@ extension AttachmentQueue {
     /// Files that the app still refers to are downloaded again when the references are next read. At sign-out call
     /// ``stopSyncing()``, then this, then ``PowerSyncDatabaseProtocol/disconnectAndClear()``.
     ///
+    /// Calls of the app that have the table, such as a save whose storage does not answer, are waited for half a second. Then they are
+    /// cancelled, and throw ``PowerSyncAttachmentError/generalError(_:)``.
+    ///
     /// - Throws: ``PowerSyncAttachmentError/invalidPath(_:)`` when the directory is the home or the root directory,
-    ///   ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or an error of the database or the storage.
+    ///   ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, ``PowerSyncAttachmentError/generalError(_:)`` when a local storage of
+    ///   the app's does not remove the directory within half a second (the rows are removed then), or an error of the database or the
+    ///   storage.
     public func clearQueue() async throws {
-        try await lifecycle.clear()
+        try await runner.clear()
     }
 
     /// Removes files in the attachments directory that no row refers to.
@@ -85,12 +92,12 @@ extension AttachmentQueue {
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)`` after ``close()``, or an error of the database or the storage.
     @discardableResult
     public func sweepOrphanFiles(olderThan age: Duration) async throws -> Int {
-        try lifecycle.checkIsOpen()
-        return try await lifecycle.parts.sweepOrphans(olderThan: age)
+        try runner.checkIsOpen()
+        return try await parts.sweepOrphans(olderThan: age)
     }
 
     /// How many rows and bytes there are in each state.
     public func stats() async throws -> AttachmentQueueStats {
-        try await lifecycle.parts.stats()
+        try await parts.stats()
     }
 }

@@ -14,12 +14,12 @@ extension AttachmentQueue {
     /// Interrupted transfers are not failures. A download through a transport that can resume goes on later where it stopped.
     /// References are followed, and files can be saved and deleted, meanwhile. Stopping and starting does not end a pause.
     public func pauseTransfers() {
-        lifecycle.parts.engine.pause()
+        runner.pause()
     }
 
     /// Transfers again.
     public func resumeTransfers() {
-        lifecycle.parts.engine.resume()
+        runner.resume()
     }
 
     /// Transfers some files before all others, for example those on the screen.
@@ -28,14 +28,14 @@ extension AttachmentQueue {
     ///
     /// - Parameter ids: The ids, the most urgent first. They replace those of the last call.
     public func prioritize(_ ids: [String]) {
-        lifecycle.parts.engine.prioritize(ids)
+        runner.prioritize(ids)
     }
 
     /// How far each transfer is: those that run now, then their changes.
     ///
     /// Of one attachment a slow consumer gets the newest state only. The stream ends when the queue is closed.
     public nonisolated var attachmentProgress: AsyncStream<AttachmentTransferProgress> {
-        lifecycle.parts.engine.context.progress.transfers()
+        parts.transfers.progress.transfers()
     }
 
     /// How far the transfer of one attachment is: now, if it runs, then its changes.
@@ -47,13 +47,13 @@ extension AttachmentQueue {
     /// - Parameter id: The id.
     /// - Returns: The stream.
     public nonisolated func attachmentProgress(of id: String) -> AsyncStream<AttachmentTransferProgress> {
-        lifecycle.parts.engine.context.progress.transfers(of: id)
+        parts.transfers.progress.transfers(of: id)
     }
 
     /// How far all transfers are: now, then after each change.
     ///
     /// A slow consumer gets the newest state only. The stream ends when the queue is closed.
     public nonisolated var overallProgress: AsyncStream<AttachmentQueueProgress> {
-        lifecycle.parts.engine.context.progress.overallChanges()
+        parts.transfers.progress.overallChanges()
     }
 }

@@ -51,10 +51,11 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
     /// What transfers.
     public let syncingService: SyncingService
 
-    nonisolated let lifecycle: QueueLifecycle
+    nonisolated let parts: AttachmentQueueParts
+    nonisolated let runner: AttachmentRunner
 
     /// Whether ``close()`` was called.
-    public var closed: Bool { lifecycle.isClosed }
+    public var closed: Bool { runner.isClosed }
 
     /// Creates a queue over a remote storage that takes and gives whole files.
     ///
@@ -134,9 +135,10 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         self.remoteStorage = storage.remoteStorage
         self.localStorage = localStorage
         self.downloadAttachments = options.downloadAttachments
-        self.logger = parts.logger
+        self.logger = parts.transfers.logger
         self.attachmentsService = parts.service
-        self.syncingService = SyncingService(engine: parts.engine)
-        lifecycle = QueueLifecycle(parts: parts)
+        self.parts = parts
+        runner = AttachmentRunner(context: parts.transfers, queue: parts)
+        self.syncingService = SyncingService(runner: runner)
     }
 }

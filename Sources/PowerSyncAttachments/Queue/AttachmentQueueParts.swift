@@ -4,21 +4,28 @@ import PowerSyncClient
 /// What a queue consists of, apart from what runs.
 struct AttachmentQueueParts: Sendable {
     let db: any PowerSyncDatabaseProtocol
-    let service: AttachmentService
-    let localStorage: any LocalStorageAdapter
-    let logger: any LoggerProtocol
-    let engine: TransferEngine
-    let paths: AttachmentPaths
-    let table: SharedAttachmentTable
+    /// The attachments table, as calls of the app ask for it; ``AttachmentRunner`` has it through one of its own.
+    var service: AttachmentService
+    let transfers: TransferContext
     let tableName: String
     let directory: String
     let subdirectories: [String]
     /// The time between two looks at the table without a reason; `nil` for none.
     let interval: Duration?
-    let downloads: Bool
     let archivesOnlyAfterFirstSync: Bool
-    let environment: AttachmentEnvironment
+    let now: @Sendable () -> Date
     let references: @Sendable () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>
+
+    private var localStorage: any LocalStorageAdapter { transfers.localStorage }
+    private var paths: AttachmentPaths { transfers.paths }
+    private var downloads: Bool { transfers.options.downloads }
+
+    /// The same with another way to the table.
+    func with(service: AttachmentService) -> AttachmentQueueParts {
+        var parts = self
+        parts.service = service
+        return parts
+    }
 
     /// Saves files.
     var saver: FileSaver {
@@ -26,8 +33,8 @@ struct AttachmentQueueParts: Sendable {
             service: service,
             localStorage: localStorage,
             paths: paths,
-            table: table,
-            logger: logger,
+            table: transfers.table,
+            logger: transfers.logger,
             filename: { AttachmentPaths.newFilename(id: $0, fileExtension: $1) }
         )
     }
@@ -47,7 +54,7 @@ struct AttachmentQueueParts: Sendable {
             )
         }
         guard summary.archived > 0 else { return }
-        _ = try await service.withContext { try await engine.context.expire($0) }
+        _ = try await service.withContext { try await transfers.expire($0) }
     }
 }
 
@@ -58,7 +65,7 @@ extension AttachmentQueueParts {
         try await makeDirectories()
         do {
             // Not the parts of downloads: rows tell which are wanted, but not those of other queues in this directory.
-            let oneHourAgo = environment.now().addingTimeInterval(-3600)
+            let oneHourAgo = now().addingTimeInterval(-3600)
             try await localStorage.removeTemporaryFiles(path: directory, olderThan: oneHourAgo)
         } catch {
             try Task.checkCancellation()
@@ -87,7 +94,7 @@ extension AttachmentQueueParts {
         var round = ExpiryRound()
         repeat {
             let failed = round.failed
-            round = try await service.withContext { try await engine.context.expire($0, besides: failed) }
+            round = try await service.withContext { try await transfers.expire($0, besides: failed) }
         } while !round.isComplete
     }
 
@@ -95,15 +102,41 @@ extension AttachmentQueueParts {
     ///
     /// Once it has begun, a cancellation does not end it: files without rows would stay.
     ///
-    /// - Parameter keepsDirectory: Whether the directory is needed afterwards.
-    /// - Throws: `CancellationError` before it has begun, or an error of the database or the storage.
-    func clear(keepsDirectory: Bool) async throws {
-        try await service.withContext { context in
-            try await Task.ignoringCancellation {
-                try await context.clearQueue()
+    /// - Parameters:
+    ///   - keepsDirectory: Whether the directory is needed afterwards.
+    ///   - limit: How long callbacks that have the table are waited for; then they are left behind.
+    /// - Throws: `CancellationError` before it has begun, an error of the database or the storage, or
+    ///   ``PowerSyncAttachmentError/generalError(_:)`` when a storage of the app's does not answer in time. The table is not given back
+    ///   then before it has: it would remove what is saved meanwhile.
+    func clear(keepsDirectory: Bool, insistingAfter limit: Duration) async throws {
+        let clock = transfers.clock
+        let turn = try await service.takeTurn(insistingAfter: limit, clock)
+        do {
+            let context = service.context
+            try await Task.ignoringCancellation { try await context.clearQueue() }
+        } catch {
+            turn.end()
+            throw error
+        }
+        let removal = LeavableTask(whenReturned: { turn.end() }) {
+            try await turn.run {
                 try await localStorage.rmDir(path: directory)
                 if keepsDirectory { try await makeDirectories() }
             }
+        }
+        try await Task.ignoringCancellation {
+            // The file system of ours is slow where there are many files; it does not hang.
+            guard !(localStorage is FileManagerStorageAdapter) else { return try await removal.value() }
+            let overdue = PowerSyncAttachmentError.generalError(
+                "The rows are removed, but the local storage has not answered in time; its directory is being emptied."
+            )
+            do {
+                try await clock.withLimit(AttachmentRunner.grace, otherwise: overdue) { try await removal.end() }
+            } catch {
+                turn.becameOverdue(throwing: error)
+                throw error
+            }
+            try await removal.value()
         }
     }
 
@@ -120,7 +153,7 @@ extension AttachmentQueueParts {
     ///
     /// - Returns: How many.
     func sweepOrphans(olderThan age: Duration) async throws -> Int {
-        let date = environment.now().addingTimeInterval(-(age / .seconds(1)))
+        let date = now().addingTimeInterval(-(age / .seconds(1)))
         return try await service.withContext { context in
             let files = try await localStorage.files(path: directory, notChangedSince: date)
             guard !files.isEmpty else { return 0 }
@@ -153,6 +186,35 @@ extension AttachmentQueueParts {
 
     /// Logs a message about attachments.
     func log(_ severity: LogSeverity, _ message: String) {
-        logger.log(severity, message, tag: LogTag.attachments)
+        transfers.log(severity, message)
+    }
+}
+
+// What a started queue follows.
+extension AttachmentQueueParts {
+    /// Follows the references and the connection until the task is cancelled.
+    ///
+    /// - Parameter trigger: Causes looks at the table.
+    func follow(_ trigger: SyncTrigger) async {
+        let watch = ReferenceWatch(
+            references: references,
+            process: { try await process($0, deliveredAt: $1) },
+            clock: transfers.clock,
+            now: now,
+            logger: transfers.logger
+        )
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { await watch.run() }
+            group.addTask { await triggerWhenConnected(trigger) }
+        }
+    }
+
+    /// What failed while offline is worth another attempt.
+    private func triggerWhenConnected(_ trigger: SyncTrigger) async {
+        var wasConnected = true
+        for await status in db.currentStatus.asFlow() {
+            if status.connected, !wasConnected { trigger.fire(.hope) }
+            wasConnected = status.connected
+        }
     }
 }

@@ -17,24 +17,14 @@ struct ReferenceWatch: Sendable {
     /// Where messages go.
     let logger: any LoggerProtocol
 
-    private struct Element: Sendable {
-        let items: [WatchedAttachmentItem]
-        let deliveredAt: Date
-    }
-
-    private enum End: Sendable {
-        case finished
-        case failed(any Error)
-    }
-
     private static let waits = (shortest: Duration.seconds(1), longest: Duration.seconds(60))
 
     /// Follows the references until they end or the task is cancelled.
     func run() async {
         var wait = ReferenceWatch.waits.shortest
         while !Task.isCancelled {
-            let (end, processed) = await follow()
-            guard !Task.isCancelled, case .failed(let error) = end else { return }
+            let (failure, processed) = await follow()
+            guard !Task.isCancelled, let error = failure else { return }
             if processed > 0 { wait = ReferenceWatch.waits.shortest }
             logger.error(
                 "The watched attachments failed; watching again in \(wait): \(error.lineOfText)",
@@ -45,19 +35,22 @@ struct ReferenceWatch: Sendable {
         }
     }
 
-    /// - Returns: Why it is over, and how many elements were processed.
-    private func follow() async -> (End, processed: Int) {
-        let (elements, newest) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: .bufferingNewest(1))
-        return await withTaskGroup(of: (End, Int).self) { group in
+    /// - Returns: Why it failed, unless the references have ended, and how many elements were processed.
+    private func follow() async -> ((any Error)?, processed: Int) {
+        let (elements, newest) = AsyncStream.makeStream(
+            of: (items: [WatchedAttachmentItem], deliveredAt: Date).self,
+            bufferingPolicy: .bufferingNewest(1)
+        )
+        return await withTaskGroup(of: ((any Error)?, Int).self) { group in
             group.addTask {
                 defer { newest.finish() }
                 do {
                     for try await items in try references() {
-                        newest.yield(Element(items: items, deliveredAt: now()))
+                        newest.yield((items, now()))
                     }
-                    return (.finished, 0)
+                    return (nil, 0)
                 } catch {
-                    return (.failed(error), 0)
+                    return (error, 0)
                 }
             }
             group.addTask {
@@ -66,17 +59,17 @@ struct ReferenceWatch: Sendable {
                     do {
                         try await process(element.items, element.deliveredAt)
                     } catch {
-                        return (.failed(error), processed)
+                        return (error, processed)
                     }
                     processed += 1
                 }
-                return (.finished, processed)
+                return (nil, processed)
             }
-            var total: (End, processed: Int) = (.finished, 0)
-            for await (end, processed) in group {
+            var total: ((any Error)?, processed: Int) = (nil, 0)
+            for await (failure, processed) in group {
                 total.processed += processed
-                guard case .failed = end, case .finished = total.0 else { continue }
-                total.0 = end
+                guard let failure, total.0 == nil else { continue }
+                total.0 = failure
                 group.cancelAll()
             }
             return total

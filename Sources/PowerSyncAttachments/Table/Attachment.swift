@@ -1,3 +1,4 @@
+import Foundation
 public import PowerSyncClient
 
 /// A file that this device knows: one row of the attachments table.
@@ -139,5 +140,12 @@ extension Attachment: CustomStringConvertible {
         if let size { parts.append("\(size) bytes") }
         if localUri == nil { parts.append("not on this device") }
         return parts.joined(separator: ", ")
+    }
+}
+
+extension Date {
+    /// The time as attachments tables have it; the nearest one that they can hold.
+    var millisecondsSince1970: Int64 {
+        Int64(saturating: timeIntervalSince1970 * 1000)
     }
 }

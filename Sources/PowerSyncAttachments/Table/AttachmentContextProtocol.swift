@@ -183,3 +183,8 @@ extension AttachmentContextProtocol {
         }
     }
 }
+
+extension LogTag {
+    /// Files beside the database.
+    static let attachments = "Attachments"
+}

@@ -1,4 +1,3 @@
-import NIOConcurrencyHelpers
 import PowerSyncClient
 import PowerSyncSQLite
 
@@ -6,15 +5,15 @@ import PowerSyncSQLite
 ///
 /// Queues over the same table of the same database share the lock.
 final class AttachmentService: AttachmentServiceProtocol {
-    private let context: AttachmentContext
-    private let lock: AsyncLock
+    let context: AttachmentContext
+    private let lock: TurnLock
 
     /// Creates a service.
     ///
     /// - Parameters:
     ///   - context: The table.
     ///   - lock: The lock of the table.
-    init(context: AttachmentContext, lock: AsyncLock = AsyncLock()) {
+    init(context: AttachmentContext, lock: TurnLock = AttachmentService.newLock()) {
         self.context = context
         self.lock = lock
     }
@@ -40,17 +39,36 @@ final class AttachmentService: AttachmentServiceProtocol {
         callback: @Sendable @escaping (AttachmentContext) async throws -> R
     ) async throws -> R {
         try checkNotInContext()
-        let context = context
-        return try await lock.withLock { [lock] in
-            try await AttachmentTurn.run(holding: lock) { try await callback(context) }
-        }
+        return try await lock.withTurn(of: ObjectIdentifier(self)) { [context] in try await callback(context) }
+    }
+
+    /// A lock for a table that no other queue has.
+    static func newLock() -> TurnLock {
+        TurnLock(error: PowerSyncAttachmentError.generalError("The attachments were cleared meanwhile."))
+    }
+
+    /// The same table under the same lock, with turns of its own to leave behind.
+    func sibling() -> AttachmentService {
+        AttachmentService(context: context, lock: lock)
+    }
+
+    /// Leaves the callback behind that has the table through this service: it is cancelled, and the next one has the table.
+    func leaveTurn() {
+        lock.leave(turnOf: ObjectIdentifier(self))
+    }
+
+    /// Takes the table; callbacks before are waited for no longer than a limit.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled while it waits.
+    func takeTurn(insistingAfter limit: Duration, _ clock: ElapsedClock) async throws -> TurnLock.Turn {
+        try await lock.take(insistingAfter: limit, clock)
     }
 
     /// Checks that this task does not run for a callback that has the table: waiting for the lock would never end.
     ///
     /// - Throws: ``PowerSyncAttachmentError/generalError(_:)``
     func checkNotInContext() throws {
-        guard !AttachmentTurn.isInside(lock) else {
+        guard !lock.isHeldByThisTask else {
             throw PowerSyncAttachmentError.generalError(
                 "The attachment queue was called from inside withContext: use the context that the callback got."
             )
@@ -79,36 +97,5 @@ final class AttachmentService: AttachmentServiceProtocol {
     private struct ActiveRow: Hashable, Sendable {
         let id: ExactText
         let state: Int
-    }
-}
-
-/// A callback that has the table, as the tasks that it waits for see it.
-private final class AttachmentTurn: Sendable {
-    @TaskLocal private static var current: AttachmentTurn?
-
-    private let lock: AsyncLock
-    private let outer: AttachmentTurn?
-    /// Tasks that the callback did not wait for keep the task-local value; they may ask for a turn of their own.
-    private let isOver = NIOLockedValueBox(false)
-
-    private init(lock: AsyncLock, outer: AttachmentTurn?) {
-        self.lock = lock
-        self.outer = outer
-    }
-
-    /// Whether this task runs for a callback that holds the lock.
-    static func isInside(_ lock: AsyncLock) -> Bool {
-        var turn = current
-        while let inner = turn {
-            if inner.lock === lock, !inner.isOver.withLockedValue(\.self) { return true }
-            turn = inner.outer
-        }
-        return false
-    }
-
-    static func run<R: Sendable>(holding lock: AsyncLock, _ body: () async throws -> R) async throws -> R {
-        let turn = AttachmentTurn(lock: lock, outer: current)
-        defer { turn.isOver.withLockedValue { $0 = true } }
-        return try await $current.withValue(turn) { try await body() }
     }
 }

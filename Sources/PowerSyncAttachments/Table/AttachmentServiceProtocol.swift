@@ -10,6 +10,8 @@ public protocol AttachmentServiceProtocol: Sendable {
     /// Runs a callback while the table has no other user: neither the queue nor another callback.
     ///
     /// Callbacks run in the order of asking. They should be short: saving and deleting files waits for them.
+    /// ``AttachmentQueue/clearQueue()`` waits for half a second at most; then the callback is cancelled, and this call throws
+    /// ``PowerSyncAttachmentError/generalError(_:)``.
     ///
     /// - Throws: ``PowerSyncAttachmentError/generalError(_:)`` inside another callback of the same queue,
     ///   `CancellationError` when the task is cancelled while it waits, else what the callback throws.

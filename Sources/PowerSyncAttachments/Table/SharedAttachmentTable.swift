@@ -17,7 +17,7 @@ final class SharedAttachmentTable: Sendable {
     }
 
     /// Held while rows are read and written.
-    let lock = AsyncLock()
+    let lock = AttachmentService.newLock()
     /// What identifies the database: kept, so that nothing else gets its identity.
     private let owner: (any Sendable)?
     /// Where files are being written: shared with the other tables of the database, whose queues may have the same directory.
@@ -130,6 +130,29 @@ final class SharedAttachmentTables: Sendable {
             let table = SharedAttachmentTable(owner: owner, paths: paths ?? ClaimedPaths())
             tables[key] = Entry(table: table)
             return table
+        }
+    }
+}
+
+/// The paths at which saves and transfers are writing files, so that no two of them write at one path.
+///
+/// Paths that differ by case only count as one: on some volumes they are one file.
+final class ClaimedPaths: Sendable {
+    /// In lower case.
+    private let claimed = NIOLockedValueBox<Set<String>>([])
+
+    /// Reserves paths until ``release(_:)``.
+    ///
+    /// - Parameter paths: Some paths.
+    /// - Returns: Those that no other owner has reserved, in the same order.
+    func claim(_ paths: [String]) -> [String] {
+        claimed.withLockedValue { claimed in paths.filter { claimed.insert($0.lowercased()).inserted } }
+    }
+
+    /// Gives reservations back.
+    func release(_ paths: [String]) {
+        claimed.withLockedValue { claimed in
+            for path in paths { claimed.remove(path.lowercased()) }
         }
     }
 }

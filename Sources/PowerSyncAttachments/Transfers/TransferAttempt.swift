@@ -3,13 +3,6 @@ import PowerSyncClient
 
 /// One attempt to transfer one attachment, outside the lock.
 struct TransferAttempt: Sendable {
-    /// What an attempt found out, to be written into the table.
-    struct Completion: Sendable {
-        let result: TransferOutcome.Ending
-        /// The file that a download has written, to be moved to its path before the row is written.
-        var temporaryPath: String?
-    }
-
     /// Failures that are not for the error handler alone to decide.
     enum Failure: Error {
         /// There is nothing to upload.
@@ -32,8 +25,10 @@ struct TransferAttempt: Sendable {
 
     /// Transfers.
     ///
+    /// - Returns: What is to be written into the table. A file that was downloaded is at the ``AttachmentPath/downloadPath(for:)`` of its path, and is
+    ///   to be moved there before.
     /// - Throws: ``Failure``, or what the transport or the local storage throws.
-    func perform(_ direction: AttachmentTransferProgress.Direction) async throws -> Completion {
+    func perform(_ direction: AttachmentTransferProgress.Direction) async throws -> TransferOutcome.Ending {
         switch direction {
         case .upload: return try await upload()
         case .download: return try await download()
@@ -54,7 +49,7 @@ struct TransferAttempt: Sendable {
         }
     }
 
-    private func upload() async throws -> Completion {
+    private func upload() async throws -> TransferOutcome.Ending {
         guard let path = attachment.localUri else {
             throw Failure.localFileMissing(.generalError("The attachment \(attachment.id) has no local file."))
         }
@@ -71,10 +66,10 @@ struct TransferAttempt: Sendable {
                 // Files are immutable: an earlier attempt has brought it there.
             }
         }
-        return Completion(result: .uploaded)
+        return .uploaded
     }
 
-    private func download() async throws -> Completion {
+    private func download() async throws -> TransferOutcome.Ending {
         guard hasTarget else {
             throw AttachmentTransferError(
                 .inProgress,
@@ -93,10 +88,10 @@ struct TransferAttempt: Sendable {
         guard let size = try await context.localStorage.fileSize(filePath: temporaryPath) else {
             throw PowerSyncAttachmentError.fileNotFound(temporaryPath)
         }
-        return Completion(result: .downloaded(path: target, size: size), temporaryPath: temporaryPath)
+        return .downloaded(path: target, size: size)
     }
 
-    private func delete() async throws -> Completion {
+    private func delete() async throws -> TransferOutcome.Ending {
         try await calls(context.takesWholeFiles ? "deleteFile" : "delete") { _ in
             do {
                 try await context.transport.delete(attachment)
@@ -112,7 +107,7 @@ struct TransferAttempt: Sendable {
         } catch {
             throw Failure.localFileNotRemoved(error)
         }
-        return Completion(result: .deleted)
+        return .deleted
     }
 
     private func isShared(_ path: String) async throws -> Bool {

@@ -4,26 +4,20 @@ import PowerSyncClient
 
 // Attempts, and what comes of them.
 extension TransferRun {
-    /// Whether an attempt was made.
-    enum Permission {
-        /// It was, or there was nothing to do any more.
-        case given
-        /// The app's policy refused it.
-        case refused
-    }
-
     /// Tries to transfer an attachment, if it still is as it was when it was offered.
-    func attempt(_ offered: Attachment) async -> Permission {
+    ///
+    /// - Returns: Whether the app's policy refused the attempt.
+    func isRefused(_ offered: Attachment) async -> Bool {
         do {
             guard let attachment = try await current(offered), let direction = attachment.neededTransfer else {
-                return .given
+                return false
             }
-            guard await isAllowed(attachment, direction) else { return .refused }
+            guard await isAllowed(attachment, direction) else { return true }
             await attempt(attachment, direction)
         } catch {
             if !Task.isCancelled, let direction = offered.neededTransfer { retryLater(offered, direction, error) }
         }
-        return .given
+        return false
     }
 
     /// The row as it is now; `nil` when it has changed since it was read.
@@ -60,14 +54,14 @@ extension TransferRun {
             let path = try await calls.path(of: attachment.filename)
             target = path
             if direction != .upload { claimed = context.table.paths.claim([path]) }
-            let completion = try await TransferAttempt(
+            let result = try await TransferAttempt(
                 context: context,
                 calls: calls,
                 attachment: attachment,
                 target: path,
                 hasTarget: !claimed.isEmpty
             ).perform(direction)
-            try await commit(attachment, completion)
+            try await commit(attachment, result)
             state.withLockedValue { $0.backoff.succeeded(attachment.id, direction) }
             context.progress.finished(attachment.id)
         } catch {
@@ -84,22 +78,21 @@ extension TransferRun {
         }
     }
 
-    /// Writes a result, unless the run has ended.
-    private func commit(_ attachment: Attachment, _ completion: TransferAttempt.Completion) async throws {
-        try await gate.withLockIgnoringCancellation {
-            guard state.withLockedValue({ $0.phase != .ended }) else { throw CancellationError() }
-            var result = completion.result
-            if let source = completion.temporaryPath, case .downloaded(let path, let size) = result {
-                try await checkMayReplaceFile(at: path, for: attachment.id)
-                result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
-            }
-            let outcome = TransferOutcome(started: attachment, result: result)
-            do {
-                // A file under its name without a row that says so would never be removed.
-                try await Task.ignoringCancellation { try await self.write(outcome) }
-            } catch {
-                throw TransferAttempt.Failure.notWritten(error)
-            }
+    /// Writes a result, unless the run is ending.
+    private func commit(_ attachment: Attachment, _ ending: TransferOutcome.Ending) async throws {
+        guard state.withLockedValue({ $0.phase == .running }) else { throw CancellationError() }
+        var result = ending
+        if case .downloaded(let path, let size) = ending {
+            try await checkMayReplaceFile(at: path, for: attachment.id)
+            let source = AttachmentPath.downloadPath(for: path)
+            result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
+        }
+        let outcome = TransferOutcome(started: attachment, result: result)
+        do {
+            // A file under its name without a row that says so would never be removed.
+            try await Task.ignoringCancellation { try await self.write(outcome) }
+        } catch {
+            throw TransferAttempt.Failure.notWritten(error)
         }
     }
 
@@ -113,13 +106,34 @@ extension TransferRun {
     }
 
     private func write(_ outcome: TransferOutcome) async throws {
-        try await context.service.withContext { [context] table in
-            guard case .removeFile(let path) = try await table.commit(outcome) else { return }
+        let isWritten = try await context.service.withContext { [self] table in
+            let followUp = try await writing.withLock { () -> CommitFollowUp? in
+                // The app's storage may have kept the attempt until after the end of the run.
+                guard state.withLockedValue({ $0.phase != .ended }) else { return nil }
+                return try await table.commit(outcome)
+            }
+            guard case .removeFile(let path) = followUp else { return followUp != nil }
             do {
                 try await context.localStorage.deleteFile(filePath: path)
             } catch {
                 context.log(.warning, "A file without a row is left: \(error.localizedDescription)")
             }
+            return true
+        }
+        guard !isWritten else { return }
+        await discardFile(of: outcome)
+        throw CancellationError()
+    }
+
+    /// Removes the file of a download whose row is not written, unless a row leads to it.
+    private func discardFile(of outcome: TransferOutcome) async {
+        guard case .downloaded(let path, _) = outcome.result else { return }
+        do {
+            // No row has an empty id.
+            let isUsed = try await context.service.withContext { try await $0.isFileShared(path: path, besides: "") }
+            if !isUsed { try await context.removeFile(at: path) }
+        } catch {
+            context.log(.warning, "A file without a row is left: \(error.localizedDescription)")
         }
     }
 
@@ -139,7 +153,7 @@ extension TransferRun {
             switch error {
             case TransferAttempt.Failure.localFileMissing(let error):
                 context.log(.error, "The file of \(attachment.id) is gone before it was uploaded.")
-                try await commit(attachment, TransferAttempt.Completion(result: .localFileMissing))
+                try await commit(attachment, .localFileMissing)
                 context.progress.gaveUp()
                 _ = await isRetried(attachment, .upload, error)
             case TransferAttempt.Failure.localFileNotRemoved(let error), TransferAttempt.Failure.notWritten(let error):
@@ -196,7 +210,7 @@ extension TransferRun {
         context.log(.warning, "The \(direction) of \(attachment.id) failed and is given up: \(error.lineOfText)")
         // Before the row changes: the next watch element may queue it again at once.
         state.withLockedValue { $0.backoff.givenUp(attachment.id, direction, now: context.clock.now) }
-        try await commit(attachment, TransferAttempt.Completion(result: .givenUp))
+        try await commit(attachment, .givenUp)
         context.progress.gaveUp()
     }
 

@@ -97,8 +97,8 @@ extension TransferRun {
                     state.schedule.ended(attachment.id)
                     continue
                 }
-                state.tasks[ExactText(attachment.id)] = Task { [hopefulLooks = state.hopefulLooks] in
-                    let isRefused = await self.attempt(attachment) == .refused
+                state.tasks[ExactText(attachment.id)] = LeavableTask { [hopefulLooks = state.hopefulLooks] in
+                    let isRefused = await self.isRefused(attachment)
                     self.attemptEnded(attachment, refusedAfter: isRefused ? hopefulLooks : nil)
                 }
             }

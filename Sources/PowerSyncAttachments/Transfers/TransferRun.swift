@@ -27,8 +27,8 @@ enum SyncReason: Int, Comparable, Sendable {
 ///  app ───────────┘                          └── a wait after a failure is over ◄───────────┘
 /// ```
 ///
-/// Each attempt is a task of its own, so that one that ignores cancellation does not keep ``end()`` waiting. What such a task
-/// finds out is thrown away: results are written only under the gate, and only before the end.
+/// Each attempt is a task of its own, so that one that ignores cancellation can be left behind. What such a task finds out is thrown away:
+/// results are written only before the end.
 final class TransferRun: Sendable {
     enum Wake: Int, Comparable, Sendable {
         case transferEnded
@@ -42,7 +42,7 @@ final class TransferRun: Sendable {
     enum Phase {
         /// Attempts begin, and their results are written.
         case running
-        /// No attempt begins any more; a result that is being written still is.
+        /// No attempt begins any more, and none begins to write its result.
         case ending
         /// No result is written any more.
         case ended
@@ -54,7 +54,7 @@ final class TransferRun: Sendable {
         var backoff: TransferBackoff
         /// How many looks were hopeful.
         var hopefulLooks = 0
-        var tasks: [ExactText: Task<Void, Never>] = [:]
+        var tasks: [ExactText: LeavableTask<Void>] = [:]
         /// Where the files are that waited for their upload at the last look, in lower case.
         var unsentPaths: Set<String> = []
         /// When the first of the attachments that failed may be tried again.
@@ -72,8 +72,8 @@ final class TransferRun: Sendable {
     let interval: Duration?
     private let trigger: SyncTrigger
     let wakes = CoalescingTrigger<Wake>()
-    /// Held while a result is written.
-    let gate = AsyncLock()
+    /// Held while a row is written.
+    let writing = AsyncLock()
     let state: NIOLockedValueBox<State>
 
     /// Creates a run.
@@ -103,33 +103,34 @@ final class TransferRun: Sendable {
             await dispatch()
             group.cancelAll()
         }
-        await end()
+        cancelAttempts()
     }
 
-    /// Cancels the attempts and waits until no result is written any more.
-    ///
-    /// Idempotent.
+    /// Cancels the attempts; no other one begins.
     ///
     /// - Parameter discardsParts: Whether attempts that end later remove what they have downloaded.
-    func end(discardsParts: Bool = false) async {
+    func cancelAttempts(discardsParts: Bool = false) {
         state.withLockedValue { state in
             if discardsParts { state.discardsParts = true }
             // With the cancellation, or a look that is still running begins an attempt that is not cancelled.
             if state.phase == .running { state.phase = .ending }
             state.tasks.values.forEach { $0.cancel() }
         }
-        await gate.withLockIgnoringCancellation {
-            state.withLockedValue { $0.phase = .ended }
-        }
     }
 
-    /// Waits until all attempts have returned, but not longer than a limit.
+    /// Waits until the attempts have returned that run now.
     ///
-    /// - Precondition: The task of ``run()`` has ended.
-    func waitForAttempts(limit: Duration) async {
-        // Ends by the limit, or by the cancellation of the caller.
-        try? await context.clock.withLimit(limit, otherwise: CancellationError()) { [self] in
-            while state.withLockedValue({ !$0.tasks.isEmpty }) { _ = try await wakes.wait() }
+    /// - Throws: `CancellationError`
+    func attemptsEnd() async throws {
+        for task in state.withLockedValue({ $0.tasks.values }) { try await task.end() }
+    }
+
+    /// Ends the run: when it returns, no result is written any more, whatever attempts are left.
+    ///
+    /// It waits for a row that is being written, and for nothing of the app's.
+    func end() async {
+        await writing.withLockIgnoringCancellation {
+            state.withLockedValue { $0.phase = .ended }
         }
     }
 

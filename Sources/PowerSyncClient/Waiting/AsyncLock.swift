@@ -35,7 +35,8 @@ package final class AsyncLock: Sendable {
     ///
     /// - Throws: What the body throws.
     package func withLockIgnoringCancellation<T>(_ body: () async throws -> T) async rethrows -> T {
-        await state.waitIgnoringCancellation { $0.take() }
+        // Waiters of a lock are never given an error.
+        try? await state.waitIgnoringCancellation { $0.take() }
         defer { unlock() }
         return try await body()
     }

@@ -1,4 +1,4 @@
-import NIOConcurrencyHelpers
+package import NIOConcurrencyHelpers
 
 /// The tasks that wait for something of a state that is kept under a lock, in the order of their coming.
 ///
@@ -18,23 +18,26 @@ import NIOConcurrencyHelpers
 /// }
 /// for waiter in waiters { waiter.resume() }
 /// ```
-struct Waiters<Element: Sendable>: Sendable {
+package struct Waiters<Element: Sendable>: Sendable {
     /// A task that waits; to be resumed once, outside of the lock.
-    typealias Waiter = CheckedContinuation<Element, any Error>
+    package typealias Waiter = CheckedContinuation<Element, any Error>
 
     private var lastID: UInt64 = 0
     private var waiting: [(id: UInt64, waiter: Waiter)] = []
 
+    /// Creates an empty list.
+    package init() {}
+
     /// Whether no task waits.
-    var isEmpty: Bool { waiting.isEmpty }
+    package var isEmpty: Bool { waiting.isEmpty }
 
     /// Takes the task out that has waited longest.
-    mutating func takeFirst() -> Waiter? {
+    package mutating func takeFirst() -> Waiter? {
         waiting.isEmpty ? nil : waiting.removeFirst().waiter
     }
 
     /// Takes all tasks out.
-    mutating func takeAll() -> [Waiter] {
+    package mutating func takeAll() -> [Waiter] {
         defer { waiting = [] }
         return waiting.map(\.waiter)
     }
@@ -54,7 +57,7 @@ struct Waiters<Element: Sendable>: Sendable {
 }
 
 /// A state under a lock that tasks wait for.
-protocol WaitedState: Sendable {
+package protocol WaitedState: Sendable {
     /// What a task gets that has waited.
     associatedtype Element: Sendable
     /// The tasks that wait.
@@ -70,7 +73,7 @@ extension NIOLockedValueBox where Value: Sendable {
     ///   - whenWaiting: Called when the task has to wait, outside of the lock.
     /// - Returns: What `outcome` or the other task says.
     /// - Throws: What `outcome` or the other task says, or `CancellationError`, also in a task that was cancelled before.
-    func wait<Element: Sendable>(
+    package func wait<Element: Sendable>(
         _ waiters: any WritableKeyPath<Value, Waiters<Element>> & Sendable,
         _ outcome: (inout Value) -> Result<Element, any Error>?,
         whenWaiting: () -> Void = {}
@@ -95,7 +98,7 @@ extension NIOLockedValueBox where Value: Sendable {
 
 extension NIOLockedValueBox where Value: WaitedState {
     /// Waits as ``wait(_:_:whenWaiting:)`` does, in a state with one kind of waiters.
-    func wait(
+    package func wait(
         _ outcome: (inout Value) -> Result<Value.Element, any Error>?,
         whenWaiting: () -> Void = {}
     ) async throws -> Value.Element {
@@ -104,18 +107,23 @@ extension NIOLockedValueBox where Value: WaitedState {
 
     /// Waits as ``wait(_:whenWaiting:)`` does, even if the task is cancelled.
     ///
-    /// - Parameter outcome: Called once, under the lock: the outcome, or `nil` to wait.
-    func waitIgnoringCancellation(_ outcome: (inout Value) -> Result<Void, any Error>?) async
-    where Value.Element == Void {
-        // Only a cancellation would throw.
-        try? await withCheckedThrowingContinuation { (waiter: Waiters<Void>.Waiter) in
-            let result = withLockedValue { state -> Result<Void, any Error>? in
+    /// - Parameters:
+    ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
+    ///   - whenWaiting: Called when the task has to wait, outside of the lock.
+    /// - Returns: What `outcome` or the other task says.
+    /// - Throws: What `outcome` or the other task says.
+    package func waitIgnoringCancellation(
+        _ outcome: (inout Value) -> Result<Value.Element, any Error>?,
+        whenWaiting: () -> Void = {}
+    ) async throws -> Value.Element {
+        try await withCheckedThrowingContinuation { (waiter: Waiters<Value.Element>.Waiter) in
+            let result = withLockedValue { state -> Result<Value.Element, any Error>? in
                 if let result = outcome(&state) { return result }
                 let id = state.waiters.nextID()
                 state.waiters.append(waiter, id: id)
                 return nil
             }
-            if let result { waiter.resume(with: result) }
+            if let result { waiter.resume(with: result) } else { whenWaiting() }
         }
     }
 }

@@ -225,10 +225,10 @@ struct QueueConcurrencyTests {
         try await queue?.startSync()
         try await harness.link("a")
         try await gate.waitForArrivals(1)
-        weak let weakLifecycle = queue?.lifecycle
+        weak let weakRunner = queue?.runner
         queue = nil
-        #expect(weakLifecycle == nil)
-        // The engine ends the stream of its progress with its last reference.
+        #expect(weakRunner == nil)
+        // The runner ends the stream of its progress with its last reference.
         for await _ in progress {}
         try await harness.database.close()
     }

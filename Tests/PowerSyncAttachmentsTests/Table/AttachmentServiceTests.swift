@@ -65,7 +65,7 @@ struct AttachmentServiceTests {
     @Test
     func servicesThatShareALockTakeTurns() async throws {
         try await AttachmentRows.with { rows async throws in
-            let lock = AsyncLock()
+            let lock = AttachmentService.newLock()
             let first = AttachmentService(context: rows.context, lock: lock)
             let second = AttachmentService(context: rows.context, lock: lock)
             try await first.withContext { _ -> Void in

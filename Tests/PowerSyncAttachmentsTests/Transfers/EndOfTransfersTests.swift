@@ -15,27 +15,27 @@ import Testing
         let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("a".utf8), "b.jpg": Data()]))
         let table = SharedAttachmentTable()
         let service = DelayedService(database: harness.database)
-        let engine = TransferEngine(context: harness.transferContext(service: service, table: table))
+        let runner = AttachmentRunner(context: harness.transferContext(service: service, table: table))
         let gate = harness.remote.hold(.download)
         try await harness.insert(
             Attachment(id: "a", filename: "a.jpg", state: .queuedDownload),
             Attachment(id: "b", filename: "b.jpg", state: .queuedDownload)
         )
-        try await engine.start(interval: nil)
+        try await runner.startTransfers(interval: nil)
         try await gate.waitForArrivals(1)
         let running = try #require(gate.arrivals.first)
 
         // The look waits, and does not notice that it is cancelled; meanwhile the attempt ends.
         let callsBefore = service.hold()
-        engine.fire(.hope)
+        runner.fire(.hope)
         try await service.wait(forCalls: callsBefore + 1)
         #expect(!table.claim(running))
         let (end, hasEnded) = AsyncStream.makeStream(of: Void.self)
         let member = table.join { hasEnded.finish() }
-        let stop = Task { await engine.stop() }
+        let stop = Task { try await runner.stopTransfers() }
         for await _ in end {}
         service.release()
-        await stop.value
+        try await stop.value
 
         #expect(service.calls == callsBefore + 1)
         #expect(harness.remote.calls.count == 1)
@@ -64,22 +64,22 @@ import Testing
             limit: 2,
             logger: logger
         )
-        let engine = TransferEngine(context: context)
+        let runner = AttachmentRunner(context: context)
         try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .queuedDownload))
-        try await engine.start(interval: nil)
+        try await runner.startTransfers(interval: nil)
         for await _ in failures {}
         // A hopeful look waits for nothing.
         if reason == .routine { harness.clock.advance(by: .seconds(1)) }
         // The look that begins another one has passed the first one over.
         let gate = harness.remote.hold(.download, id: "b")
         try await harness.insert(Attachment(id: "b", filename: "b.jpg", state: .queuedDownload))
-        engine.fire(reason)
+        runner.fire(reason)
         try await gate.waitForArrivals(1)
         resume.signal()
         try await harness.wait(for: "a", .synced)
         gate.open()
         try await harness.wait(for: "b", .synced)
-        await engine.stop()
+        try await runner.stopTransfers()
         try await harness.database.close()
     }
 

@@ -6,7 +6,8 @@ import NIOConcurrencyHelpers
 /// cancelled ends without waiting for them; the connection waits for them last.
 final class ConnectorCalls: Sendable {
     private struct State {
-        var running: [UInt64: Task<Void, Never>] = [:]
+        /// Cancels each method that has not returned.
+        var running: [UInt64: @Sendable () -> Void] = [:]
         var lastID: UInt64 = 0
         var isCancelled = false
         /// Finishes when the last method has returned after all were cancelled.
@@ -84,43 +85,39 @@ final class ConnectorCalls: Sendable {
     /// - Returns: What it returns.
     /// - Throws: What it throws, or `CancellationError`.
     func run<Value: Sendable>(_ method: @escaping @Sendable () async throws -> Value) async throws -> Value {
-        let answer = Answer<Value>()
-        let task = state.withLockedValue { state -> Task<Void, Never>? in
+        let task = state.withLockedValue { state -> LeavableTask<Value>? in
             guard !state.isCancelled else { return nil }
             state.lastID += 1
             let id = state.lastID
-            let task = Task { [connection] in
-                let result: Result<Value, any Error>
-                do {
-                    result = .success(try await Self.$connection.withValue(connection, operation: method))
-                } catch {
-                    result = .failure(error)
-                }
-                let end = self.state.withLockedValue { state -> AsyncStream<Void>.Continuation? in
-                    state.running[id] = nil
-                    return state.running.isEmpty ? state.end : nil
-                }
-                end?.finish()
-                answer.set(result)
+            let task = LeavableTask(whenReturned: { self.returned(id) }) { [connection] in
+                try await Self.$connection.withValue(connection, operation: method)
             }
-            state.running[id] = task
+            state.running[id] = { task.cancel() }
             return task
         }
         guard let task else { throw CancellationError() }
         return try await withTaskCancellationHandler {
-            try await answer.value()
+            try await task.value()
         } onCancel: {
-            task.cancel()
+            task.leave(throwing: CancellationError())
         }
+    }
+
+    private func returned(_ id: UInt64) {
+        let end = state.withLockedValue { state -> AsyncStream<Void>.Continuation? in
+            state.running[id] = nil
+            return state.running.isEmpty ? state.end : nil
+        }
+        end?.finish()
     }
 
     /// Cancels all methods; later ones do not begin.
     func cancel() {
-        let tasks = state.withLockedValue { state in
+        let cancellations = state.withLockedValue { state in
             state.isCancelled = true
             return state.running.values
         }
-        for task in tasks { task.cancel() }
+        for cancel in cancellations { cancel() }
     }
 
     /// Waits until all methods have returned, but not longer than a limit.
@@ -145,33 +142,5 @@ final class ConnectorCalls: Sendable {
             defer { tasks.cancelAll() }
             return await tasks.next() == true
         }
-    }
-}
-
-/// A result that one task waits for.
-private final class Answer<Value: Sendable>: Sendable {
-    private struct State: WaitedState {
-        var result: Result<Value, any Error>?
-        var waiters = Waiters<Value>()
-    }
-
-    private let state = NIOLockedValueBox(State())
-
-    /// Gives the result.
-    ///
-    /// Call it once.
-    func set(_ result: Result<Value, any Error>) {
-        let waiters = state.withLockedValue { state in
-            state.result = result
-            return state.waiters.takeAll()
-        }
-        for waiter in waiters { waiter.resume(with: result) }
-    }
-
-    /// Waits for the result.
-    ///
-    /// - Throws: The error of the result, or `CancellationError`: the result is ignored then.
-    func value() async throws -> Value {
-        try await state.wait { $0.result }
     }
 }

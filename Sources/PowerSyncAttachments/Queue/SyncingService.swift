@@ -5,7 +5,7 @@ public import PowerSyncClient
 ///
 /// An ``AttachmentQueue`` has one; apps that follow references by themselves can make their own.
 public actor SyncingService: SyncingServiceProtocol {
-    nonisolated let engine: TransferEngine
+    private let runner: AttachmentRunner
 
     /// Creates a service that is stopped.
     ///
@@ -28,7 +28,7 @@ public actor SyncingService: SyncingServiceProtocol {
     ) {
         let environment = AttachmentEnvironment()
         self.init(
-            engine: TransferEngine(
+            runner: AttachmentRunner(
                 context: TransferContext(
                     transport: BufferedAttachmentTransport(remote: remoteStorage, local: localStorage),
                     keepsPartialDownloads: false,
@@ -49,8 +49,8 @@ public actor SyncingService: SyncingServiceProtocol {
         )
     }
 
-    init(engine: TransferEngine) {
-        self.engine = engine
+    init(runner: AttachmentRunner) {
+        self.runner = runner
     }
 
     /// Begins to transfer; a service that is started already starts again.
@@ -58,7 +58,7 @@ public actor SyncingService: SyncingServiceProtocol {
     /// - Parameter period: The seconds between two looks at the table without a reason; 0 or less for none.
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     public func startSync(period: TimeInterval) async throws {
-        try await engine.start(interval: period > 0 ? Duration(clampingSeconds: period) : nil)
+        try await runner.startTransfers(interval: period > 0 ? Duration(clampingSeconds: period) : nil)
     }
 
     /// Ends the transfers.
@@ -67,25 +67,43 @@ public actor SyncingService: SyncingServiceProtocol {
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     public func stopSync() async throws {
-        try engine.checkIsOpen()
-        await engine.stop()
+        try await runner.stopTransfers()
     }
 
     /// Ends the transfers for good.
     public func close() async throws {
-        await engine.close()
+        try await runner.close()
     }
 
     /// Looks at the table now; what failed is tried again at once.
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
     public func triggerSync() async throws {
-        try engine.checkIsOpen()
-        engine.fire(.hope)
+        try runner.checkIsOpen()
+        runner.fire(.hope)
     }
 
     /// Removes archived attachments that the cache has no room for, with their files, up to 1000.
     public func deleteArchivedAttachments(_ context: AttachmentContext) async throws -> Bool {
-        try await engine.context.expire(context).isComplete
+        try await runner.context.expire(context).isComplete
     }
+}
+
+/// Transfers the attachments of a table.
+public protocol SyncingServiceProtocol: Sendable {
+    /// Begins to transfer; a service that is started already starts again.
+    ///
+    /// - Parameter period: The seconds between two looks at the table without a reason; 0 or less for none.
+    /// - Throws: ``PowerSyncAttachmentError/closed(_:)``
+    func startSync(period: TimeInterval) async throws
+    /// Ends the transfers. They can be started again.
+    func stopSync() async throws
+    /// Ends the transfers for good.
+    func close() async throws
+    /// Looks at the table now; what failed is tried again at once.
+    func triggerSync() async throws
+    /// Removes archived attachments that the cache has no room for, with their files, up to 1000.
+    ///
+    /// - Returns: Whether nothing is left to remove.
+    func deleteArchivedAttachments(_ context: AttachmentContext) async throws -> Bool
 }

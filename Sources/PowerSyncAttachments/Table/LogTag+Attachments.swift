@@ -1,6 +1,0 @@
-import PowerSyncClient
-
-extension LogTag {
-    /// Files beside the database.
-    static let attachments = "Attachments"
-}
