@@ -75,6 +75,8 @@ function showReplication(replication) {
     ["Lag", replication.lagSeconds === undefined ? "unknown" : duration(replication.lagSeconds)],
     ["Rows", count(replication.rows), bytes(replication.bytes)],
     ["Transactions", count(replication.transactions)],
+    ...(replication.openTransaction
+      ? [["Large transaction", count(replication.openTransaction.changes), "changes so far"]] : []),
     ...Object.entries(replication.rowsWithoutID ?? {})
       .map(([table, number]) => ["Without an id", count(number), `of ${table}, not sent`]),
   ]);

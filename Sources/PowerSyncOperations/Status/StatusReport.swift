@@ -41,6 +41,13 @@ package struct StatusReport {
             return
         }
         if let counts = snapshot.replication.rowsWithoutID { addRowsWithoutID(counts) }
+        if let transaction = snapshot.replication.openTransaction {
+            // Whatever the source says of its clock.
+            let seconds = Int(min(max(0, snapshot.time - transaction.committedAt), 1e9))
+            lines.append(
+                "reading   a large transaction, committed \(seconds) s ago: \(transaction.changes) changes so far, shown when it is complete"
+            )
+        }
         addStorage(snapshot.storage)
         addClients(snapshot)
     }

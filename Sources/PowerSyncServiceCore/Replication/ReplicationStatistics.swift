@@ -20,6 +20,18 @@ package final class ReplicationStatistics: Sendable {
         ///
         /// `nil` until that is known, and while the stream is not replicated.
         package var lag: Double?
+        /// A large transaction of the source of which not everything has come.
+        package var openTransaction: OpenTransaction?
+    }
+
+    /// A large transaction that is being read: clients get nothing of it before its end.
+    package struct OpenTransaction: Sendable, Equatable {
+        /// How many changes of it have come.
+        package var changes: Int
+        /// When it was committed, in seconds since 1970, by the source's clock.
+        package var committedAt: Double
+        /// The stream that reads it.
+        fileprivate var stream: ReplicationStreamID
     }
 
     /// How far the active stream was behind its source.
@@ -88,6 +100,25 @@ package final class ReplicationStatistics: Sendable {
     /// A transaction of the source was published some seconds after its commit, by two clocks.
     func didPublish(after seconds: Double) {
         publications.record(max(0, seconds))
+    }
+
+    /// Changes of a large transaction have come.
+    ///
+    /// - Parameters:
+    ///   - changes: How many by now.
+    ///   - committedAt: When it was committed, in seconds since 1970.
+    ///   - stream: The stream that reads it.
+    func didRead(_ changes: Int, ofTransactionAt committedAt: Double, by stream: ReplicationStreamID) {
+        state.withLockedValue {
+            $0.counts.openTransaction = OpenTransaction(changes: changes, committedAt: committedAt, stream: stream)
+        }
+    }
+
+    /// The large transaction that a stream was reading has ended, or is read again later.
+    func didEndTransaction(of stream: ReplicationStreamID) {
+        state.withLockedValue { state in
+            if state.counts.openTransaction?.stream == stream { state.counts.openTransaction = nil }
+        }
     }
 
     /// A transaction was committed.

@@ -70,7 +70,10 @@ struct StreamReplicator {
     ///
     /// - Throws: Errors of the source or the storage. Calling again goes on.
     func run() async throws -> Outcome {
-        defer { statistics.didStop(stream.id, at: now()) }
+        defer {
+            statistics.didEndTransaction(of: stream.id)
+            statistics.didStop(stream.id, at: now())
+        }
         do {
             return try await storage.withWriter(of: stream.id) { try await replicate(with: &$0) }
         } catch let error as BucketStorageError where error.code == .unknownStream {
@@ -146,6 +149,8 @@ struct StreamReplicator {
         var lag = ReplicationLag()
         /// How many changes of the transaction that is being read have come.
         var changesOfTransaction = 0
+        /// When it was committed, in seconds since 1970.
+        var transactionCommittedAt = 0.0
 
         /// Whether the rows that were read show nothing that is after a position: a checkpoint can be made there, and perhaps not
         /// later, because the transaction that follows has rows read again.
@@ -211,7 +216,8 @@ struct StreamReplicator {
                         try await save(updates, of: table, with: &writer, progress: &progress)
                     case .begin(let lsn, let committedAt):
                         writer.beginTransaction(endingAt: lsn)
-                        progress.changesOfTransaction = 0
+                        endTransaction(&progress)
+                        progress.transactionCommittedAt = committedAt
                         progress.lag.didBegin(committedAt: committedAt)
                     case .truncate(let relationID):
                         if let table = tables[relationID] { try await writer.truncate(table, touch: touch) }
@@ -219,8 +225,10 @@ struct StreamReplicator {
                         progress.isAwaited = true
                     case .commit(let lsn) where index < lastCommit && !progress.hasPassedRows(by: lsn):
                         // The transactions that follow are here already: one checkpoint shows all of them.
+                        endTransaction(&progress)
                         statistics.didCommit()
                     case .commit(let lsn):
+                        endTransaction(&progress)
                         if let outcome = try await commit(lsn, with: &writer, progress: &progress) { return outcome }
                     case .tablesChanged:
                         return nil
@@ -244,16 +252,30 @@ struct StreamReplicator {
 
     /// After how many changes of one transaction the log says how far it is.
     private static let largeTransaction = 100_000
+    /// After how many the status does.
+    static let shownTransaction = 10_000
 
     /// Says how far a large transaction is: clients get nothing of it before its end.
     private func didRead(_ changes: Int, _ progress: inout Progress) {
         let before = progress.changesOfTransaction
         progress.changesOfTransaction += changes
+        if progress.changesOfTransaction >= Self.shownTransaction {
+            statistics.didRead(
+                progress.changesOfTransaction,
+                ofTransactionAt: progress.transactionCommittedAt,
+                by: stream.id
+            )
+        }
         guard before / Self.largeTransaction < progress.changesOfTransaction / Self.largeTransaction else { return }
         logger.notice(
             "A large transaction of the source is being read",
             metadata: [LogKey.rows: .stringConvertible(progress.changesOfTransaction)]
         )
+    }
+
+    private func endTransaction(_ progress: inout Progress) {
+        if progress.changesOfTransaction >= Self.shownTransaction { statistics.didEndTransaction(of: stream.id) }
+        progress.changesOfTransaction = 0
     }
 
     /// Reads changes.

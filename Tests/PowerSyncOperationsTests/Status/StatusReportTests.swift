@@ -74,6 +74,19 @@ import Testing
         #expect(report.lines.contains("          warning: their queries need one, such as `a || '-' || b AS id`"))
     }
 
+    @Test func aLargeTransactionIsShown() throws {
+        let open = #""transactions": 3, "openTransaction": {"changes": 250000, "committedAt": 1000}"#
+        let service = Self.service(clients: []).replacing(#""transactions": 3"#, with: open)
+        let report = try Self.report("{\"service\": \(service)}")
+        #expect(report.isInOrder)
+        #expect(
+            report.lines.contains {
+                $0.hasPrefix("reading   a large transaction, committed ")
+                    && $0.hasSuffix(" s ago: 250000 changes so far, shown when it is complete")
+            }
+        )
+    }
+
     @Test(
         arguments: [
             ("opening", "opening"), ("reading", "reading"), ("sending", "sending"),

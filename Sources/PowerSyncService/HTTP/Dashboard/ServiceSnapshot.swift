@@ -34,8 +34,18 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         /// Rows that were left out because they have no id, by table, since the process began; `nil` when there are
         /// none.
         package var rowsWithoutID: [String: Int]?
+        /// A large transaction of the source that is being read; `nil` when there is none.
+        package var openTransaction: OpenTransaction?
         /// The replication streams, in the order of their ids.
         package var streams: [Stream]
+    }
+
+    /// A transaction of the source of which 10,000 changes or more have come, and not the end: clients get nothing of it before.
+    package struct OpenTransaction: Codable, Sendable, Equatable {
+        /// How many changes of it have come.
+        package var changes: Int
+        /// When it was committed, by the source's clock.
+        package var committedAt: Double
     }
 
     /// A replication stream.

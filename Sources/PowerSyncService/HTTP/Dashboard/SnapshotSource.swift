@@ -78,6 +78,9 @@ struct SnapshotSource: Sendable {
             bytes: counts.bytes,
             transactions: counts.transactions,
             rowsWithoutID: counts.rowsWithoutID.isEmpty ? nil : counts.rowsWithoutID,
+            openTransaction: counts.openTransaction.map {
+                ServiceSnapshot.OpenTransaction(changes: $0.changes, committedAt: $0.committedAt)
+            },
             streams: streams
         )
     }
