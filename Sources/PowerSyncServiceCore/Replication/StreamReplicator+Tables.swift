@@ -86,9 +86,12 @@ extension StreamReplicator {
         // They are gone now, and the stream may be long before: what took them away may have put their rows elsewhere.
         if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(after: followed)) }
         for outdated in dropped {
-            let changes = described.filter { $0.name == outdated.descriptor.name }
-                .flatMap { $0.changes(since: outdated.descriptor) }
-            var metadata: Logger.Metadata = [LogKey.table: "\(outdated.descriptor.name)"]
+            let earlier = outdated.descriptor
+            let changes =
+                described
+                .filter { $0.name == earlier.name && (!$0.sharesName || $0.relationID == earlier.relationID) }
+                .flatMap { $0.changes(since: earlier) }
+            var metadata: Logger.Metadata = [LogKey.table: "\(earlier.name)"]
             if !changes.isEmpty { metadata[LogKey.changed] = "\(changes.joined(separator: ", "))" }
             logger.notice(
                 "A table of the source is gone or has another form: its rows are removed",

@@ -25,9 +25,15 @@ struct PublishedTable {
     var refusedColumns: String?
     /// Whether one of these is virtual: a publication cannot have it.
     var refusesVirtualColumns: Bool
+    /// The tables that it is a partition of, from the nearest one on.
+    var wholes: [SourceTableName]
+    /// Whether its changes are published as those of its partitioned table (`publish_via_partition_root`).
+    var isPublishedAsWhole: Bool
+    /// Whether it has partitions whose changes are published as its own.
+    var isPublishedWithPartitions: Bool
 
     init(_ position: Int, _ row: [String?]) throws(PostgresCatalogError) {
-        guard row.count == 14, let schema = row[0], let name = row[1], let kind = row[2] else {
+        guard row.count == 17, let schema = row[0], let name = row[1], let kind = row[2] else {
             throw PostgresCatalogError(query: "tables", row: position, column: "the number of columns")
         }
         self.name = SourceTableName(schema: schema, name: name)
@@ -44,6 +50,9 @@ struct PublishedTable {
         ignoresPrimaryKey = row[11] == "t"
         refusedColumns = row[12]
         refusesVirtualColumns = row[13] == "t"
+        wholes = PostgresTable.Whole.all(in: row[14]).map(\.name)
+        isPublishedAsWhole = row[15] == "t" && row[16] == "t"
+        isPublishedWithPartitions = kind == "p" && row[15] == "t" && row[16] != "t"
     }
 
     /// The name for statements.
@@ -82,12 +91,15 @@ extension PostgresCheck {
             ORDER BY i.indnkeyatts, k.relname LIMIT 1),
           c.relreplident = 'n'
             AND EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisprimary),
-          g.names, g.has_virtual
+          g.names, g.has_virtual, CASE WHEN c.relispartition THEN (\(PostgresPublication.wholes)) END,
+          t.pubviaroot, t.has_whole
         FROM pg_catalog.pg_class c
         JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-        LEFT JOIN LATERAL (SELECT true AS is_published, m.attributes, m.has_generated FROM pg_catalog.pg_publication p
+        LEFT JOIN LATERAL (SELECT true AS is_published, m.attributes, m.has_generated, p.pubviaroot,
+            c.relispartition AND EXISTS (\(PostgresPublication.publishedWhole(serverVersion: serverVersion))) AS has_whole
+          FROM pg_catalog.pg_publication p
           CROSS JOIN LATERAL (\(PostgresPublication.membership(serverVersion: serverVersion))) m
-          WHERE p.pubname = $1) t ON c.relkind = 'r' AND c.relpersistence = 'p'
+          WHERE p.pubname = $1) t ON c.relkind IN ('r', 'p') AND c.relpersistence = 'p'
         LEFT JOIN LATERAL (
           SELECT pg_catalog.string_agg(a.attname, ', ' ORDER BY a.attnum) AS names,
             bool_or(a.attgenerated = 'v') AS has_virtual
@@ -114,7 +126,10 @@ extension PostgresCheck {
             self.problems(of: table, state).map { $0.about(table.name) }
         }
         guard let plan else {
-            return tables.filter { $0.isPublished && $0.kind == "r" }.flatMap { problems(of: $0) }
+            return
+                tables
+                .filter { $0.isPublished && ($0.kind == "r" && !$0.isPublishedAsWhole || $0.isPublishedWithPartitions) }
+                .flatMap { problems(of: $0) }
         }
         var findings: [Finding] = []
         var reported: Set<SourceTableName> = []
@@ -129,15 +144,50 @@ extension PostgresCheck {
                 )
             }
             // With a wildcard, only what is a table is meant.
-            for table in matching where !pattern.isWildcard || table.kind == "r" {
+            for table in matching where !pattern.isWildcard || table.kind == "r" || table.kind == "p" {
                 guard reported.insert(table.name).inserted else { continue }
-                findings += problems(of: table)
+                guard table.kind == "p", !table.isPublishedWithPartitions else {
+                    findings += problems(of: table)
+                    continue
+                }
+                for part in parts(of: table, among: tables) where reported.insert(part.name).inserted {
+                    let nearer = [part.name] + part.wholes.prefix { $0 != table.name }
+                    if let name = nearer.first(where: { name in
+                        plan.tablePatterns.contains { $0.matches(name, defaultSchema: defaultSchema) }
+                    }) {
+                        findings.append(otherNameFinding(part, name, of: table))
+                    }
+                    findings += problems(of: part)
+                }
             }
         }
         return findings
             + tables.filter { !reported.contains($0.name) }.compactMap { table in
                 otherTableFinding(table, isKnownUnread: !plan.tablePatterns.isEmpty)?.about(table.name)
             }
+    }
+
+    /// The partitions of a table, which are replicated under its name; the table itself if the publication has none of them.
+    private func parts(of whole: PublishedTable, among tables: [PublishedTable]) -> [PublishedTable] {
+        let parts = tables.filter { $0.kind == "r" && $0.wholes.contains(whole.name) }
+        guard whole.isPublished || parts.contains(where: \.isPublished) else {
+            return [whole]
+        }
+        return parts
+    }
+
+    private func otherNameFinding(
+        _ part: PublishedTable,
+        _ name: SourceTableName,
+        of whole: PublishedTable
+    ) -> Finding {
+        Finding.leftOut(
+            """
+            \(part.name) is a partition of \(whole.name), and the sync config reads \(name), too: the rows of \(part.name) are synced under \
+            the name \(name) only.
+            """,
+            "Name \(whole.name) in the sync config, and not its partitions."
+        ).about(part.name)
     }
 
     /// What the publication does to a table that no sync config reads, as far as one is known.
@@ -187,6 +237,21 @@ extension PostgresCheck {
 
     private func problems(of table: PublishedTable, _ state: PostgresServerState) -> [Finding] {
         if let finding = kindFinding(table) { return [finding] }
+        if table.isPublishedAsWhole {
+            let root = table.wholes.last.map { "\($0)" } ?? "its root"
+            return [
+                .leftOut(
+                    """
+                    \(table.name) is a partition, and publication \(publication) publishes its changes as those of \(root): its rows are \
+                    not synced under its own name.
+                    """,
+                    """
+                    Name \(root) in the sync config, or ALTER PUBLICATION \(PostgresIdentifier.quoted(publication)) SET \
+                    (publish_via_partition_root = false);
+                    """
+                )
+            ]
+        }
         let role = PostgresIdentifier.quoted(state.role)
         var findings: [Finding] = []
         if !table.schemaCanBeUsed || !table.canBeRead {
@@ -298,13 +363,8 @@ extension PostgresCheck {
                 "\(table.name) is temporary: its rows are not synced.",
                 "Write the rows into a table that is not temporary, and name that one in the sync config."
             )
-        case "r":
+        case "r", "p":
             nil
-        case "p":
-            .leftOut(
-                "\(table.name) has partitions: they are replicated as tables of their own, \(table.name) itself is not.",
-                "Name the partitions in the sync config, with % for what their names do not share."
-            )
         case "v", "m":
             .leftOut(
                 "\(table.name) is a view: it has no changes of its own, and its rows are not synced.",

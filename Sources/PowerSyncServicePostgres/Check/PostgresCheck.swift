@@ -60,7 +60,7 @@ package struct PostgresCheck: Sendable {
         var described: [PublishedTable] = []
         for (position, row) in tables.enumerated() { described.append(try PublishedTable(position, row)) }
         let read = described.filter { table in
-            table.kind == "r" && !table.isUnlogged && !table.isTemporary
+            ["r", "p"].contains(table.kind) && !table.isUnlogged && !table.isTemporary
                 && (plan?.tablePatterns ?? []).contains { $0.matches(table.name, defaultSchema: defaultSchema) }
         }
         return
@@ -123,9 +123,12 @@ extension PostgresCheck {
         }
         if row[5] == "true" || row[5] == "t" {
             findings.append(
-                .error(
+                .warning(
                     .publicationViaRoot,
-                    "Publication \(publication) publishes partitions as their root, whose rows are not replicated.",
+                    """
+                    Publication \(publication) publishes partitions as their root: a table with partitions is copied again as a whole when \
+                    one of them is made, attached, detached or truncated.
+                    """,
                     "ALTER PUBLICATION \(name) SET (publish_via_partition_root = false);"
                 )
             )

@@ -7,7 +7,7 @@ enum PostgresPublication {
     ///
     /// Its columns: `attributes`, the numbers of the columns that are published (`int2[]`), NULL for all; `filter`, the condition for
     /// rows, NULL for all; `has_generated`, whether all columns include the generated ones that are stored. The first two are those of
-    /// the table itself: publications with `publish_via_partition_root` are refused. A table with a condition is locked for the moment
+    /// the table itself: with `publish_via_partition_root`, they are asked for of the root. A table with a condition is locked for the moment
     /// in which that is read.
     ///
     /// - Parameter serverVersion: Conditions, lists of columns and publications of schemas exist since version 15, published generated
@@ -40,6 +40,30 @@ enum PostgresPublication {
             ) l
             LEFT JOIN pg_catalog.pg_publication_rel r ON r.prpubid = p.oid AND r.prrelid = c.oid
             WHERE l.is_published AND c.oid >= 16384
+            """
+    }
+
+    /// A subquery for the tables that `c` is a partition of, from the nearest one on (``PostgresTable/Whole/all(in:)``).
+    static let wholes = """
+        SELECT pg_catalog.json_agg(pg_catalog.json_build_array(r.oid::text, o.nspname, r.relname) ORDER BY a.place)::text
+        FROM pg_catalog.pg_partition_ancestors(c.oid) WITH ORDINALITY a(relid, place)
+        JOIN pg_catalog.pg_class r ON r.oid = a.relid JOIN pg_catalog.pg_namespace o ON o.oid = r.relnamespace
+        WHERE r.oid <> c.oid
+        """
+
+    /// A subquery for the tables that `c` is a partition of and that the publication `p` has.
+    static func publishedWhole(serverVersion: Int) -> String {
+        let ofSchema =
+            serverVersion < 150_000
+            ? ""
+            : """
+            OR EXISTS (SELECT FROM pg_catalog.pg_publication_namespace s
+                WHERE s.pnpubid = p.oid AND s.pnnspid = r.relnamespace)
+            """
+        return """
+            SELECT FROM pg_catalog.pg_partition_ancestors(c.oid) a JOIN pg_catalog.pg_class r ON r.oid = a.relid
+            WHERE r.oid <> c.oid AND (p.puballtables OR EXISTS (
+                SELECT FROM pg_catalog.pg_publication_rel l WHERE l.prpubid = p.oid AND l.prrelid = r.oid) \(ofSchema))
             """
     }
 

@@ -53,14 +53,19 @@ extension PostgresSource: ReplicationSource {
             try await connection.inReadTransaction("reading the catalogue") {
                 let check = PostgresCheck(publication: settings.publication, slotNamePrefix: "")
                 try await refuse(check.publicationErrors(on: connection))
-                return try await catalogue(.init(of: plan), reading: { plan.readColumns(of: $0) }, connection)
+                return try await catalogue(
+                    .init(of: plan),
+                    where: { plan.readsTable($0) },
+                    reading: { plan.readColumns(of: $0) },
+                    connection
+                )
             }
         }
-        let tables = found.filter { plan.readsTable($0.name) }
-        let described = tables.filter(\.unreplicatedKey.isEmpty).map { ($0.descriptor(plan.valueOptions), $0) }
-        readColumns.withLockedValue { known in
-            for (descriptor, table) in described { known[descriptor] = .some(plan.readColumns(of: table.name)) }
+        let tables = found.filter { plan.readsTable($0.syncedName) }
+        let described = tables.filter(\.unreplicatedKey.isEmpty).map {
+            (descriptor: $0.descriptor(plan.valueOptions), table: $0)
         }
+        note(described, of: plan)
         return described
     }
 

@@ -48,6 +48,16 @@ package final class PostgresSource: Sendable {
         var stream: WALStream?
     }
 
+    /// A table that was described.
+    struct Description: Sendable {
+        /// The columns that are read; `nil` for all.
+        var readColumns: Set<String>?
+        /// Its own name: a partition is synced under another one.
+        var name: SourceTableName
+        /// The table for `FROM` and `LOCK TABLE`.
+        var rowSource: String
+    }
+
     let settings: Settings
     let pool: PostgresPool
     let clock: any Clock<Duration>
@@ -69,8 +79,8 @@ package final class PostgresSource: Sendable {
     let obstacles = NIOLockedValueBox<[PostgresOID: KnownObstacle]>([:])
     /// How often tables were found to have had a change that cannot be assigned to a row.
     private let unassignableChanges = NIOLockedValueBox<[PostgresOID: UInt64]>([:])
-    /// The columns that are read of tables that were described; `nil` for all.
-    let readColumns = NIOLockedValueBox<[SourceTableDescriptor: Set<String>?]>([:])
+    /// The tables that were described.
+    private let descriptions = NIOLockedValueBox<[SourceTableDescriptor: Description]>([:])
     /// Warnings that have been given.
     let warnings = NIOLockedValueBox<Set<String>>([])
 
@@ -112,12 +122,14 @@ package final class PostgresSource: Sendable {
     /// Describes tables, those that are to be copied again as others than before.
     func catalogue(
         _ selection: PostgresCatalogue.Selection,
+        where isRead: (SourceTableName) -> Bool,
         reading readColumns: (SourceTableName) -> Set<String>?,
         _ connection: PostgresConnection
     ) async throws -> [PostgresTable] {
         var tables = try await PostgresCatalogue.tables(
             selection,
             in: settings.publication,
+            where: isRead,
             reading: readColumns,
             connection
         )
@@ -138,6 +150,25 @@ package final class PostgresSource: Sendable {
         unassignableChanges.withLockedValue { $0[table, default: 0] += 1 }
     }
 
+    /// Notes what tables are that were described.
+    func note(_ described: [(descriptor: SourceTableDescriptor, table: PostgresTable)], of plan: SyncPlan) {
+        descriptions.withLockedValue { known in
+            for (descriptor, table) in described {
+                known[descriptor] = Description(
+                    readColumns: plan.readColumns(of: descriptor.name),
+                    name: table.name,
+                    rowSource: table.rowSource
+                )
+            }
+        }
+    }
+
+    /// The relation of a table; of one that this process has not described, as if it were no partition.
+    func relation(_ table: SourceTableDescriptor) -> Description {
+        descriptions.withLockedValue { $0[table] }
+            ?? Description(readColumns: nil, name: table.name, rowSource: "ONLY \(table.name.quoted)")
+    }
+
     /// Makes sure that a table is what was described.
     ///
     /// - Returns: The table.
@@ -145,8 +176,13 @@ package final class PostgresSource: Sendable {
     func check(_ table: SourceTableDescriptor, _ connection: PostgresConnection) async throws -> PostgresTable {
         guard let oid = table.oid, let options = table.valueOptions else { throw outdated(table) }
         // One that this process has not described is another one.
-        let columns = readColumns.withLockedValue { $0[table] } ?? nil
-        let found = try await catalogue(.init(oid), reading: { _ in columns }, connection)
+        let columns = relation(table).readColumns
+        let found = try await catalogue(
+            .init(oid),
+            where: { $0 == table.name },
+            reading: { _ in columns },
+            connection
+        )
         guard let described = found.first(where: { $0.descriptor(options) == table }) else { throw outdated(table) }
         return described
     }

@@ -29,12 +29,15 @@ import Testing
         uniqueIndex: String? = nil,
         ignoresPrimaryKey: Bool = false,
         refusedColumns: String? = nil,
-        virtual: Bool = false
+        virtual: Bool = false,
+        partitionOf: String? = nil,
+        viaRoot: Bool = false
     ) -> [String?] {
         func flag(_ value: Bool) -> String { value ? "t" : "f" }
         return [
             schema, name, kind, persistence, flag(identity), flag(rowSecurity), flag(published), flag(readable),
             flag(usable), unreplicatedKey, uniqueIndex, flag(ignoresPrimaryKey), refusedColumns, flag(virtual),
+            partitionOf.map { #"[["7","public","\#($0)"]]"# }, flag(viaRoot), flag(viaRoot && partitionOf != nil),
         ]
     }
 
@@ -252,10 +255,27 @@ import Testing
         )
     }
 
-    @Test func aPublicationMustNotPublishPartitionsAsTheirRoot() throws {
+    @Test func aPublicationThatPublishesPartitionsAsTheirRootHasAWarning() throws {
         let finding = try #require(try findings(publication: ["t", "t", "t", "t", "t", "true"]).first)
+        #expect(finding.severity == .warning)
         #expect(finding.code?.rawValue == "PSYNC_S1143")
         #expect(finding.remedy == "ALTER PUBLICATION powersync SET (publish_via_partition_root = false);")
+    }
+
+    @Test func partitionsAreCheckedUnderTheNameOfTheirTable() throws {
+        let tables = [
+            Self.table("orders", kind: "p", identity: false), Self.table("orders_1", partitionOf: "orders"),
+            Self.table("orders_2", identity: false, partitionOf: "orders"),
+            Self.table("orders_3", readable: false, partitionOf: "orders"), Self.table("other", kind: "p"),
+        ]
+        #expect(
+            try findings(tables: tables, config: "SELECT * FROM orders, SELECT * FROM orders_1").map(\.message) == [
+                "Role Sync may not read public.orders_3.",
+                "public.orders_1 is a partition of public.orders, and the sync config reads public.orders_1, too: the rows of "
+                    + "public.orders_1 are synced under the name public.orders_1 only.",
+                "public.orders_2 has no primary key: rows cannot be told apart, and the server refuses updates and deletes.",
+            ]
+        )
     }
 
     @Test(
@@ -312,8 +332,17 @@ import Testing
                 "Write the rows into a table that is not temporary, and name that one in the sync config."
             ),
             (
-                table("Lists", kind: "p"), .warning, nil, "has partitions",
-                "Name the partitions in the sync config, with % for what their names do not share."
+                table("Lists", kind: "p", published: false), .warning, nil, "is not in publication powersync",
+                #"ALTER PUBLICATION powersync ADD TABLE public."Lists";"#
+            ),
+            (
+                table("Lists", kind: "p", identity: false, viaRoot: true), .warning, nil, "has no primary key",
+                #"ALTER TABLE public."Lists" ADD PRIMARY KEY (…); or ALTER TABLE public."Lists" REPLICA IDENTITY FULL;"#
+            ),
+            (
+                table("Lists", partitionOf: "Whole", viaRoot: true), .warning, nil,
+                "publishes its changes as those of public.Whole",
+                "Name public.Whole in the sync config, or ALTER PUBLICATION powersync SET (publish_via_partition_root = false);"
             ),
             (
                 table("Lists", kind: "v"), .warning, nil, "is a view",

@@ -158,7 +158,8 @@ package struct ResolvedTable: Sendable {
         makeID: () -> String
     ) {
         let candidates = tables.filter { table in
-            table.descriptor.relationID == descriptor.relationID || table.descriptor.name == descriptor.name
+            table.descriptor.relationID == descriptor.relationID
+                || !descriptor.sharesName && table.descriptor.name == descriptor.name
         }
         let compatible = candidates.filter { $0.descriptor == descriptor }
         let kept = compatible.first(where: \.isSnapshotDone) ?? compatible.first

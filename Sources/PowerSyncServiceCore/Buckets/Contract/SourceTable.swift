@@ -44,6 +44,12 @@ package struct SourceTableDescriptor: Sendable, Hashable {
         self.form = form
     }
 
+    /// The name in ``form`` of the table that this one is a part of: a partition, under the name of the whole.
+    package static let wholeInForm = "part of"
+
+    /// Whether other tables may have the same name: the parts of one table.
+    package var sharesName: Bool { form[Self.wholeInForm] != nil }
+
     /// What has made a table another one than it was, so that it is copied again.
     ///
     /// - Parameter earlier: A table that is, or was, in the place of this one.

@@ -31,9 +31,10 @@ enum PostgresCatalogue {
         }
     }
 
-    private static let columnCount = 22
+    private static let columnCount = 24
 
-    /// Describes the tables of a publication that are replicated: ordinary ones that are logged.
+    /// Describes the tables of a publication that are replicated: ordinary ones that are logged, and of a publication with
+    /// `publish_via_partition_root` the ones with partitions in the place of these.
     ///
     /// Parameters: the publication, patterns (`text[]`), numbers (`oid[]`). One row for each column of a table. Row filters
     /// and column lists exist since version 15, and so do publications of schemas. Columns that the publication leaves out, as
@@ -42,7 +43,8 @@ enum PostgresCatalogue {
         let schemas = "SELECT s.oid FROM pg_publication_namespace s WHERE s.pnpubid = p.oid AND s.pnnspid = n.oid"
         let ofSchema = serverVersion < 150_000 ? "NULL" : "(\(schemas))"
         return """
-            SELECT c.oid, n.nspname, c.relname, pg_relation_filenode(c.oid),
+            SELECT c.oid, n.nspname, c.relname, CASE c.relkind WHEN 'p' THEN (\(filesOfPartitions))
+                    ELSE pg_relation_filenode(c.oid)::text END,
                 CASE WHEN \(hasFullRowsOfKey) THEN 'd' ELSE c.relreplident::text END,
                 coalesce((SELECT k.oid FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u')),
                     x.indexrelid, 0),
@@ -55,9 +57,11 @@ enum PostgresCatalogue {
                     ELSE coalesce(a.attnum = ANY((x.indkey::int2[])[0:x.indnkeyatts - 1]), false) END,
                 a.xmin, \(ofSchema),
                 (SELECT string_agg(i.xmin::text, ',' ORDER BY i.inhrelid, i.inhparent) FROM pg_inherits i
-                    WHERE i.inhrelid = c.oid OR i.inhrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid))),
+                    WHERE i.inhrelid = c.oid OR i.inhrelid IN (SELECT relid FROM pg_partition_ancestors(c.oid))
+                        OR c.relkind = 'p' AND i.inhrelid IN (SELECT relid FROM pg_partition_tree(c.oid))),
                 \(PostgresPublication.publishes("a", "t")),
-                e.operator, e.takes_arrays, e.type
+                e.operator, e.takes_arrays, e.type,
+                c.relkind, CASE WHEN c.relispartition THEN (\(PostgresPublication.wholes)) END
             FROM pg_publication p
             CROSS JOIN pg_namespace n
             JOIN pg_class c ON c.relnamespace = n.oid
@@ -67,8 +71,13 @@ enum PostgresCatalogue {
                     OR c.relreplident = 'f' AND x.indisprimary AND x.indimmediate AND NOT EXISTS (\(unreplicatedKey)))
             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
             LEFT JOIN LATERAL (\(keyOperator)) e ON true
-            WHERE p.pubname = $1 AND c.relkind = 'r' AND c.relpersistence = 'p'
-                AND ((n.nspname || '.' || c.relname) LIKE ANY($2::text[]) OR c.oid = ANY($3::oid[]))
+            WHERE p.pubname = $1 AND c.relpersistence = 'p'
+                AND (c.relkind = 'r' OR c.relkind = 'p' AND p.pubviaroot)
+                AND NOT (p.pubviaroot AND c.relispartition AND EXISTS (\(PostgresPublication.publishedWhole(serverVersion: serverVersion))))
+                AND ((n.nspname || '.' || c.relname) LIKE ANY($2::text[]) OR c.oid = ANY($3::oid[])
+                    OR c.relispartition AND EXISTS (SELECT FROM pg_partition_ancestors(c.oid) a
+                        JOIN pg_class r ON r.oid = a.relid JOIN pg_namespace o ON o.oid = r.relnamespace
+                        WHERE (o.nspname || '.' || r.relname) LIKE ANY($2::text[])))
             ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C", a.attnum
             """
     }
@@ -76,6 +85,14 @@ enum PostgresCatalogue {
     /// Whether old rows have all columns, and the table has a primary key `x` that tells its rows apart all the same: the others say
     /// nothing about which row it is.
     private static let hasFullRowsOfKey = "c.relreplident = 'f' AND x.indexrelid IS NOT NULL"
+
+    /// The files of the partitions of `c`.
+    ///
+    /// To truncate a partition changes its file, and is not in the change stream of a publication with `publish_via_partition_root`.
+    private static let filesOfPartitions = """
+        SELECT string_agg(t.relid::oid || ':' || coalesce(pg_relation_filenode(t.relid), 0), ',' ORDER BY t.relid::oid)
+        FROM pg_partition_tree(c.oid) t
+        """
 
     /// Columns of the key `x` that are not in the change stream.
     private static let unreplicatedKey = """
@@ -107,6 +124,8 @@ enum PostgresCatalogue {
     /// - Parameters:
     ///   - selection: Which tables.
     ///   - publication: The publication.
+    ///   - isRead: Whether a table is read under a name. A partition that is not read under its own is a part of the nearest table above
+    ///     it that is read.
     ///   - readColumns: Which columns of a table are read; `nil` for all. Others may come, go and change, and the fingerprint stays.
     ///   - connection: A connection.
     /// - Returns: The tables, by schema and name, with all columns.
@@ -114,6 +133,7 @@ enum PostgresCatalogue {
     static func tables(
         _ selection: Selection,
         in publication: String,
+        where isRead: (SourceTableName) -> Bool,
         reading readColumns: (SourceTableName) -> Set<String>?,
         _ connection: PostgresConnection
     ) async throws -> [PostgresTable] {
@@ -128,12 +148,13 @@ enum PostgresCatalogue {
         var tables: [PostgresTable] = []
         var read: Set<String>?
         for (position, row) in rows.enumerated() {
-            guard let found = Row(row) else {
+            guard var found = Row(row) else {
                 throw PostgresCatalogError(query: "tables", row: position, column: "oid")
             }
             if tables.last?.oid != found.table.oid {
+                if !isRead(found.table.name) { found.table.whole = found.wholes.first { isRead($0.name) } }
                 tables.append(found.table)
-                read = readColumns(found.table.name)
+                read = readColumns(found.table.syncedName)
             }
             if found.column.isInIdentity || read?.contains(found.column.name) ?? true {
                 tables[tables.count - 1].fingerprint.add(columnOf: found)
@@ -150,6 +171,9 @@ enum PostgresCatalogue {
         var table: PostgresTable
         var column: PostgresTable.Column
         var isReplicated: Bool
+
+        /// The tables that the table is a partition of, from the nearest one on.
+        var wholes: [PostgresTable.Whole] { PostgresTable.Whole.all(in: fields[23]) }
 
         /// Reads a row; `nil` when it does not have what the query asks for.
         init?(_ fields: [String?]) {
@@ -170,6 +194,7 @@ enum PostgresCatalogue {
                 self.column.equality = .init(operation: operation, takesArrays: fields[20] == "t", cast: fields[21])
             }
             isReplicated = fields[18] == "t"
+            table.hasPartitions = fields[22] == "p"
             table.fingerprint = TableFingerprint(tableOf: self)
         }
     }

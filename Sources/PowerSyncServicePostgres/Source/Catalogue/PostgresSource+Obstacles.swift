@@ -49,7 +49,7 @@ extension PostgresSource {
         return obstacles.withLockedValue { obstacles in
             let known = obstacles[oid]?.obstacle
             let since = known?.reason == reason ? known?.since ?? now : now
-            let obstacle = TableObstacle(table: table.name, reason: reason, message: message, since: since)
+            let obstacle = TableObstacle(table: relation(table).name, reason: reason, message: message, since: since)
             obstacles[oid] = KnownObstacle(obstacle: obstacle, retriedAt: retriedAt)
             return obstacle
         }
@@ -64,14 +64,14 @@ extension PostgresSource {
     func explain(_ error: PostgresError, of table: SourceTableDescriptor) -> any Error {
         guard error.isFaultOfTable, let oid = table.oid else { return error }
         if error.sqlState == PostgresError.SQLState.lockNotAvailable {
-            remember(table, oid, .locked, "\(table.name) is locked.")
+            remember(table, oid, .locked, "\(relation(table).name) is locked.")
         } else {
             remember(
                 table,
                 oid,
                 .failing,
                 """
-                \(table.name) cannot be read, and is tried again in \(Self.failurePause.components.seconds) s: \(error.message)
+                \(relation(table).name) cannot be read, and is tried again in \(Self.failurePause.components.seconds) s: \(error.message)
                 """,
                 retriedAt: stopwatch.elapsed + Self.failurePause
             )
@@ -105,19 +105,19 @@ extension PostgresSource {
             FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = $1::oid
             """,
             ["\(oid)"],
-            activity: "reading the privileges of table \(table.name)"
+            activity: "reading the privileges of table \(relation(table).name)"
         )
         // The copy finds that it is gone.
         guard let row = rows.first, row.count == 3, let role = row[2], row[0] != "t" || row[1] != "t" else {
             return nil
         }
         let statements = PostgresCheck.grants(
-            on: table.name,
+            on: relation(table).name,
             to: role,
             schemaCanBeUsed: row[0] == "t",
             canBeRead: row[1] == "t"
         )
-        return "Role \(role) may not read \(table.name). \(statements)"
+        return "Role \(role) may not read \(relation(table).name). \(statements)"
     }
 
     private func lock(
@@ -130,9 +130,9 @@ extension PostgresSource {
             try await connection.execute(
                 """
                 BEGIN READ ONLY; SET LOCAL lock_timeout TO '\(isKnown ? Self.lockLook : Self.lockTimeout)'; \
-                LOCK TABLE ONLY \(table.name.quoted) IN ACCESS SHARE MODE; COMMIT
+                LOCK TABLE \(relation(table).rowSource) IN ACCESS SHARE MODE; COMMIT
                 """,
-                activity: "looking whether table \(table.name) is locked"
+                activity: "looking whether table \(relation(table).name) is locked"
             )
             return nil
         } catch let error as PostgresError {
@@ -142,7 +142,7 @@ extension PostgresSource {
             // It is gone, has another name, or may no longer be read: the copy finds that out.
             guard error.sqlState == PostgresError.SQLState.lockNotAvailable else { return nil }
         }
-        return "\(table.name) is locked by \(try await connection.blockers(ofTable: oid).sentence)"
+        return "\(relation(table).name) is locked by \(try await connection.blockers(ofTable: oid).sentence)"
     }
 }
 

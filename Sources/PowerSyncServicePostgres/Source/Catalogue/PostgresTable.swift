@@ -1,3 +1,4 @@
+import Foundation
 import PowerSyncSyncConfig
 import PowerSyncServiceCore
 
@@ -28,10 +29,33 @@ struct PostgresTable: Sendable, Hashable {
         var cast: String?
     }
 
+    /// A table with partitions.
+    struct Whole: Sendable, Hashable {
+        /// The number of the relation.
+        var oid: PostgresOID
+        /// Schema and name.
+        var name: SourceTableName
+
+        /// Reads what ``PostgresPublication/wholes`` returns: an array of number, schema and name for each; none of NULL.
+        static func all(in text: String?) -> [Whole] {
+            guard let text, let found = try? JSONDecoder().decode([[String]].self, from: Data(text.utf8)) else {
+                return []
+            }
+            return found.compactMap { names in
+                guard names.count == 3, let oid = PostgresOID(names[0]) else { return nil }
+                return Whole(oid: oid, name: SourceTableName(schema: names[1], name: names[2]))
+            }
+        }
+    }
+
     /// The number of the relation.
     var oid: PostgresOID
     /// Schema and name.
     var name: SourceTableName
+    /// The table of which this one is a partition, and under whose name its rows are synced; `nil` for a table of its own.
+    var whole: Whole?
+    /// Whether it has partitions whose changes are published as its own (`publish_via_partition_root`).
+    var hasPartitions = false
     /// The columns, in the order of their numbers.
     var columns: [Column]
     /// Which rows are published; `nil` for all.
@@ -46,6 +70,9 @@ struct PostgresTable: Sendable, Hashable {
     ///
     /// What is left of the key does not tell rows apart: such a table is not replicated.
     var unreplicatedKey: [String] = []
+
+    /// The name under which its rows are synced.
+    var syncedName: SourceTableName { whole?.name ?? name }
 
     /// Whether some columns are a key: never NULL, of types that can be compared.
     var hasKey: Bool { !isIdentityFull && columns.contains(where: \.isInIdentity) }
@@ -77,8 +104,9 @@ struct PostgresTable: Sendable, Hashable {
     func descriptor(_ options: SourceValueOptions) -> SourceTableDescriptor {
         var form = fingerprint.form
         form[SourceTableDescriptor.valuesInForm] = options.code
+        form[SourceTableDescriptor.wholeInForm] = whole.map { "\($0.oid)" }
         return SourceTableDescriptor(
-            name: name,
+            name: syncedName,
             relationID: "\(oid)",
             identity: identity.map { .init(name: $0.name, type: "\($0.type)") },
             form: form
@@ -96,8 +124,8 @@ struct PostgresTable: Sendable, Hashable {
 
     // MARK: SQL
 
-    /// The name for queries.
-    var quotedName: String { name.quoted }
+    /// The table for `FROM` and `LOCK TABLE`: without tables that inherit from it, and with its partitions.
+    var rowSource: String { hasPartitions ? name.quoted : "ONLY \(name.quoted)" }
 
     /// The columns for queries.
     var columnList: String { columns.map(\.quotedName).joined(separator: ", ") }

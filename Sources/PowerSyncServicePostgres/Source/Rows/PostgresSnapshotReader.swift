@@ -26,7 +26,7 @@ struct PostgresSnapshotReader: SnapshotReader {
     private var position: CopyPosition?
     private var state = State.idle
 
-    private var activity: String { "copying table \(descriptor.name)" }
+    private var activity: String { "copying table \(table.name)" }
 
     /// Creates a reader.
     ///
@@ -121,7 +121,7 @@ struct PostgresSnapshotReader: SnapshotReader {
         try await connection.begin("BEGIN READ ONLY;", activity)
         do {
             try await connection.query(
-                "LOCK TABLE ONLY \(table.quotedName) IN ACCESS SHARE MODE",
+                "LOCK TABLE \(table.rowSource) IN ACCESS SHARE MODE",
                 timeout: Self.timeout,
                 activity: activity
             )
@@ -144,7 +144,7 @@ struct PostgresSnapshotReader: SnapshotReader {
         }
         try await connection.beginRows(
             of: """
-                SELECT \(table.columnList) FROM ONLY \(table.quotedName) \(table.conditions(conditions))\(order)
+                SELECT \(table.columnList) FROM \(table.rowSource) \(table.conditions(conditions))\(order)
                 """,
             conditions.isEmpty ? [] : [lastKey],
             activity: activity

@@ -84,7 +84,10 @@ extension PostgresSource: RowReadingSource {
         _ activity: String
     ) async throws -> PostgresTable {
         do {
-            try await connection.query("LOCK TABLE ONLY \(table.name.quoted) IN ACCESS SHARE MODE", activity: activity)
+            try await connection.query(
+                "LOCK TABLE \(relation(table).rowSource) IN ACCESS SHARE MODE",
+                activity: activity
+            )
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
             throw outdated(table)
         }
@@ -105,7 +108,7 @@ extension PostgresSource: RowReadingSource {
         guard !texts.isEmpty else { return ([], true) }
         let (condition, arguments) = Self.condition(texts, table)
         try await connection.beginRows(
-            of: "SELECT \(table.columnList) FROM ONLY \(table.quotedName) \(table.conditions([condition]))",
+            of: "SELECT \(table.columnList) FROM \(table.rowSource) \(table.conditions([condition]))",
             arguments,
             activity: activity
         )
