@@ -118,7 +118,8 @@ extension PostgresSource: ReplicationSource {
                     descriptor: found.descriptor,
                     table: found.table,
                     decoder: decoder,
-                    copied: copy.flatMap { TransactionSnapshot($0.snapshot) }
+                    copied: copy.flatMap { TransactionSnapshot($0.snapshot) },
+                    readColumns: relation(found.descriptor).readColumns
                 )
             )
         }

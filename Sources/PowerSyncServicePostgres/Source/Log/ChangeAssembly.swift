@@ -12,6 +12,11 @@ struct FollowedTable: Sendable {
     var decoder: RowDecoder
     /// What its copy saw when it began.
     var copied: TransactionSnapshot?
+    /// The columns that are read; `nil` for all.
+    var readColumns: Set<String>?
+
+    /// Whether the value of a column, by its position, matters to a stream.
+    func isRead(_ column: Int) -> Bool { readColumns?.contains(decoder.layout.names[column]) ?? true }
 }
 
 /// Turns messages of `pgoutput` into those of a source: no tasks, no connection.
@@ -237,6 +242,10 @@ struct ChangeAssembly {
     ) {
         let decoder = followed.decoder
         var values = Self.values(new, decoder)
+        // No row is read for a large value that no stream has.
+        for column in values.indices where values[column] == nil && !identity.contains(column) {
+            if !followed.isRead(column) { values[column] = .null }
+        }
         var oldKey: [SQLValue]?
         if let old {
             let (tuple, isFull) = old.content
