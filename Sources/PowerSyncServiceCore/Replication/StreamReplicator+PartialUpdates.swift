@@ -29,7 +29,9 @@ extension StreamReplicator {
             )
         }
         let identity = table.descriptor.identity.map(\.name)
-        func key(of row: SourceRow) -> [SQLValue] { identity.map { row[$0] ?? .null } }
+        func key(of row: SourceRow) -> [SQLValue] {
+            row.layout.names == identity ? row.values : identity.map { row[$0] ?? .null }
+        }
 
         var rest = updates[...]
         let most = updates.first?.isFoundByScan == true ? Self.scanLimits.rows : Self.maximumRows
@@ -98,6 +100,7 @@ extension PresentRows {
 extension PartialUpdate {
     /// The row with the cells that were left out taken from what it is now.
     fileprivate func completed(by present: SourceRow) -> SourceRow {
+        guard row.layout.names != present.layout.names else { return row }
         let values = zip(present.layout.names, present.values).map { name, value in row[name] ?? value }
         return SourceRow(layout: present.layout, values: values)
     }

@@ -87,7 +87,8 @@ extension StreamReplicator {
         if !dropped.isEmpty { try await writer.forbidCheckpoints(before: try await head(after: followed)) }
         for outdated in dropped {
             let earlier = outdated.descriptor
-            let changes = described
+            let changes =
+                described
                 .filter { $0.name == earlier.name && (!$0.sharesName || $0.relationID == earlier.relationID) }
                 .flatMap { $0.changes(since: earlier) }
             var metadata: Logger.Metadata = [LogKey.table: "\(earlier.name)"]

@@ -126,7 +126,8 @@ extension PostgresCheck {
             self.problems(of: table, state).map { $0.about(table.name) }
         }
         guard let plan else {
-            return tables
+            return
+                tables
                 .filter { $0.isPublished && ($0.kind == "r" && !$0.isPublishedAsWhole || $0.isPublishedWithPartitions) }
                 .flatMap { problems(of: $0) }
         }

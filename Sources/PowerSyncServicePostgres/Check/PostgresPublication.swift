@@ -57,9 +57,9 @@ enum PostgresPublication {
             serverVersion < 150_000
             ? ""
             : """
-                OR EXISTS (SELECT FROM pg_catalog.pg_publication_namespace s
-                    WHERE s.pnpubid = p.oid AND s.pnnspid = r.relnamespace)
-                """
+            OR EXISTS (SELECT FROM pg_catalog.pg_publication_namespace s
+                WHERE s.pnpubid = p.oid AND s.pnnspid = r.relnamespace)
+            """
         return """
             SELECT FROM pg_catalog.pg_partition_ancestors(c.oid) a JOIN pg_catalog.pg_class r ON r.oid = a.relid
             WHERE r.oid <> c.oid AND (p.puballtables OR EXISTS (

@@ -61,7 +61,8 @@ import Testing
             : []
         #expect(
             findings.map { $0.place.location ?? String($0.message.prefix { $0 != "," && $0 != ":" }) } == [
-                "public.nokey has no primary key", "public.unlogged is unlogged", "public.orders_1 is a partition of public.orders",
+                "public.nokey has no primary key", "public.unlogged is unlogged",
+                "public.orders_1 is a partition of public.orders",
                 "public.names is a view",
                 "The replica identity of public.slugs has columns that are not replicated (slug)",
             ] + refused + [

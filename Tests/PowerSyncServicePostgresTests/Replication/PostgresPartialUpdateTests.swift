@@ -174,7 +174,9 @@ import Testing
         )
         try await scenario.replicating {
             try await scenario.caughtUp()
-            try scenario.database.run("UPDATE lists SET name = 'two'; UPDATE lists SET body = body || 'y' WHERE id = '1'")
+            try scenario.database.run(
+                "UPDATE lists SET name = 'two'; UPDATE lists SET body = body || 'y' WHERE id = '1'"
+            )
             try await scenario.caughtUp()
             // What rows were read of is kept for a while.
             #expect(scenario.source.rowView.withLockedValue { $0 != nil } == areRead)

@@ -21,7 +21,10 @@ import Testing
         INSERT INTO orders VALUES ('a', 'eu', 'one'), ('b', 'us', 'one'), ('c', 'asia', 'one')
         """
 
-    private static func scenario(viaRoot: Bool, query: String = "SELECT id, name FROM orders") throws -> PostgresScenario {
+    private static func scenario(
+        viaRoot: Bool,
+        query: String = "SELECT id, name FROM orders"
+    ) throws -> PostgresScenario {
         let scenario = try PostgresScenario(
             Self.schema,
             config: "config: {edition: 3}\nstreams: {all: {query: '\(query)'}}",
@@ -92,7 +95,9 @@ import Testing
     @Test(arguments: [false, true])
     func partitionsAreAttachedDetachedAndMadeLater(viaRoot: Bool) async throws {
         let scenario = try Self.scenario(viaRoot: viaRoot)
-        @Sendable func copies() -> Int { scenario.log.lines.count { $0.contains("A table of the source has been copied") } }
+        @Sendable func copies() -> Int {
+            scenario.log.lines.count { $0.contains("A table of the source has been copied") }
+        }
         try await scenario.replicating {
             try await scenario.caughtUp()
             #expect(copies() == (viaRoot ? 1 : 3))

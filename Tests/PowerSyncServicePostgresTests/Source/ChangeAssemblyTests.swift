@@ -16,7 +16,8 @@ import Testing
             oid: 7,
             name: SourceTableName(schema: "public", name: "lists"),
             columns: [
-                .init(name: "id", type: 25, isInIdentity: true), .init(name: "name", type: 25, isInIdentity: isIdentityFull),
+                .init(name: "id", type: 25, isInIdentity: true),
+                .init(name: "name", type: 25, isInIdentity: isIdentityFull),
             ],
             rowFilter: nil,
             isIdentityFull: isIdentityFull,
@@ -153,7 +154,7 @@ import Testing
         let columns = #"["id", "name"]"#
         #expect(
             tests.taken() == [
-                "begin 00000000/00000011", #"put ["a", "n"] [], put ["a", "n"] []"#,
+                "commit 00000000/00000010", "begin 00000000/00000011", #"put ["a", "n"] [], put ["a", "n"] []"#,
                 #"part \#(columns) [] as ["a", "n"] in 200, part \#(columns) [] as ["a", "m"] in 200, "#
                     + #"part \#(columns) [] as ["b", "n"] in 200"#,
                 "commit 00000000/00000018",

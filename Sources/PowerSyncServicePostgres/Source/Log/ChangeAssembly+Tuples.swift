@@ -25,6 +25,7 @@ extension ChangeAssembly {
     ///   - old: The row before, which has large values that stay.
     ///   - identity: Where the identity is in both.
     ///   - followed: The table.
+    /// - Returns: The values of the identity.
     static func key(
         _ new: PgoutputTuple,
         filledBy old: PgoutputMessage.OldTuple? = nil,
@@ -57,8 +58,10 @@ extension ChangeAssembly {
     ) -> [SQLValue]? {
         func values(_ tuple: PgoutputTuple) -> [SQLValue?] {
             var key = [SQLValue?](repeating: nil, count: identity.count)
+            var places = [Int?](repeating: nil, count: tuple.count)
+            for (place, position) in identity.enumerated() where position < places.count { places[position] = place }
             tuple.forEachColumn { position, column in
-                guard let place = identity.firstIndex(of: position) else { return }
+                guard let place = places[position] else { return }
                 switch column {
                 case .null: key[place] = .null
                 case .unchanged: break

@@ -243,8 +243,8 @@ struct ChangeAssembly {
         let decoder = followed.decoder
         var values = Self.values(new, decoder)
         // No row is read for a large value that no stream has.
-        for column in values.indices where values[column] == nil && !followed.isRead(column) && !identity.contains(column) {
-            values[column] = .null
+        for column in values.indices where values[column] == nil && !identity.contains(column) {
+            if !followed.isRead(column) { values[column] = .null }
         }
         var oldKey: [SQLValue]?
         if let old {
@@ -308,11 +308,14 @@ struct ChangeAssembly {
         messages.append(.truncate(relationID: followed.descriptor.relationID))
     }
 
-    /// Delivers a row that a change has made or taken away, of a table that may have equal ones, so that it is looked for as it is now.
+    /// Delivers a row that a change has made or taken away, of a table that may have equal ones, so that it is looked for as it is
+    /// now.
     ///
     /// - Parameters:
     ///   - tuple: The row.
     ///   - old: The row before, if `tuple` is a new one: it has the large values that stay.
+    ///   - identity: Where the identity is in both; `nil` when they do not have it.
+    ///   - followed: The table.
     private mutating func appendWhole(
         _ tuple: PgoutputTuple,
         filledBy old: PgoutputMessage.OldTuple? = nil,
@@ -324,7 +327,8 @@ struct ChangeAssembly {
             return
         }
         append(
-            SourceRow(columns: zip(followed.table.identity, key).map { SourceRow.Column(name: $0.name, value: $1) }),
+            // All columns are the identity.
+            SourceRow(layout: followed.decoder.layout, values: key),
             oldKey: nil,
             sourceKey: identity.flatMap { Self.sourceKey(tuple, old, $0) },
             of: followed

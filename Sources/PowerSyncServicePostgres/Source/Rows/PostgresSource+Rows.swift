@@ -84,7 +84,10 @@ extension PostgresSource: RowReadingSource {
         _ activity: String
     ) async throws -> PostgresTable {
         do {
-            try await connection.query("LOCK TABLE \(relation(table).rowSource) IN ACCESS SHARE MODE", activity: activity)
+            try await connection.query(
+                "LOCK TABLE \(relation(table).rowSource) IN ACCESS SHARE MODE",
+                activity: activity
+            )
         } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedTable {
             throw outdated(table)
         }
