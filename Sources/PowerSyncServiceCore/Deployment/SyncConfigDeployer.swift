@@ -111,7 +111,7 @@ package final class SyncConfigDeployer: Sendable {
         warnings: [ConfigDiagnostic]
     ) async throws -> Deployment {
         let before = try await storage.streams()
-        let stream = try await storage.deploy(content, versionLabel: versionLabel, plan: plan)
+        let stream = try await storage.deploy(content, versionLabel: versionLabel, plan: plan, mode: .keepingParts)
         // It may have become active just before.
         let alive = Set(try await storage.streams().filter { $0.state != .stop }.map(\.id))
         let abandoned = before.filter { $0.state == .processing && $0.id != stream.id && !alive.contains($0.id) }

@@ -29,8 +29,9 @@ import Testing
 
     /// Whether there are names, a config and a waiting connection of a stream.
     private func remembered(_ stream: ReplicationStreamID, by storage: PostgresBucketStorage) -> [Bool] {
-        [
-            storage.names.withLockedValue { $0[stream] != nil }, storage.configs.known(of: ServedConfigID(stream: stream, config: 1)) != nil,
+        let serving = ServedConfigID(stream: stream, config: 1)
+        return [
+            storage.names.withLockedValue { $0[stream] != nil }, storage.configs.known(of: serving) != nil,
             storage.waiting.withLockedValue { $0[stream] != nil },
         ]
     }

@@ -65,7 +65,8 @@ import Testing
                     plan: .empty,
                     isSnapshotDone: false
                 )
-                return SyncConfigDeployment(.init(outcome: .started, stream: stream, warnings: []))
+                let plan = DeploymentPlan(.empty, among: [])
+                return SyncConfigDeployment(.init(outcome: .started, stream: stream, plan: plan, warnings: []))
             }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await watch.run() }

@@ -198,6 +198,42 @@ import Testing
         }
     }
 
+    /// What is the same stays: said before, and after.
+    @Test func aConfigWithPartsOfTheServedOneTakesItsPlace() async throws {
+        let folder = try TemporaryFolder()
+        try await Admin.runDeployed(in: folder) { scenario in
+            var stream = try await scenario.stream(try scenario.token())
+            #expect(try await stream.untilComplete().first?.contains("1#lists") == true)
+            let body: JSONObject = ["content": .string(Admin.partlyOtherConfig)]
+            let path = "/api/sync-rules/v1/deploy"
+            let changes = [
+                "my_lists kept renamed from lists", "todos read the queries of its rows changed",
+                "settings removed no longer in the config",
+            ]
+            for query in ["?dry_run=true", "?dry_run=maybe", ""] {
+                let reply = try await scenario.send("POST", path + query, token: Admin.token, body: body.text)
+                guard query != "?dry_run=maybe" else {
+                    #expect(reply.status == 400)
+                    continue
+                }
+                #expect(reply.status == 200, "\(reply.body)")
+                let data = try reply.json.object("data")
+                let streams = data.objects("streams")
+                let found = streams.map { entry in
+                    ["name", "change", "reason"].map { entry.text($0) ?? "" }.joined(separator: " ")
+                }
+                #expect(found == changes)
+                #expect(streams[1]["tables"] == .array([.string("todos")]))
+                #expect(data["everything_is_read"] == nil)
+                #expect(data.text("outcome") == (query.isEmpty ? "started" : nil))
+            }
+            while try await stream.next() != nil {}
+            var next = try await scenario.stream(try scenario.token())
+            let summary = try #require(try await next.summary())
+            #expect(summary.contains("1#lists|0") && !summary.contains("1#my_lists"), "\(summary)")
+        }
+    }
+
     @Test func aBrokenConfigIsNotDeployed() async throws {
         let folder = try TemporaryFolder()
         try await Admin.runDeployed(in: folder) { scenario in

@@ -8,12 +8,25 @@ import TestSupport
 enum AdminScenario {
     static let token = "an-admin-token"
     static let brokenConfig = "config: {edition: 3}\nstreams:\n  a:\n    query: SELECT FROM\n"
+    /// Has no query of ``ServiceScenario/syncConfig``.
     static let otherConfig = """
         config: {edition: 3}
         streams:
           lists:
             auto_subscribe: true
+            query: SELECT id, owner_id, name FROM lists WHERE owner_id = auth.user_id()
+        """
+
+    /// Has the lists of ``ServiceScenario/syncConfig`` under another name, and todos with other columns.
+    static let partlyOtherConfig = """
+        config: {edition: 3}
+        streams:
+          my_lists:
+            auto_subscribe: true
             query: SELECT id, name FROM lists WHERE owner_id = auth.user_id()
+          todos:
+            auto_subscribe: true
+            query: SELECT id, title FROM todos WHERE list_id IN (SELECT id FROM lists WHERE owner_id = auth.user_id())
         """
 
     /// Runs a service with an admin token on the files of a folder.

@@ -14,7 +14,7 @@ import Testing
 @Suite(.timeLimit(.minutes(2))) struct SyncConfigDeploymentTests {
     private typealias Scenario = ServiceScenario
 
-    /// A config with other columns than ``ServiceScenario/syncConfig``.
+    /// A config with other columns than, and so without any query of, ``ServiceScenario/syncConfig``.
     private static func config(_ columns: String) -> String {
         """
         config: {edition: 3}
@@ -25,7 +25,7 @@ import Testing
         """
     }
 
-    private static let names = config("id, name")
+    private static let names = config("id, name, owner_id")
     private static let owners = config("id, owner_id, name")
 
     private static func list(_ id: String, _ name: String) -> JSONObject {

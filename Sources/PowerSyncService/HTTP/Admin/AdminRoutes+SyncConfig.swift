@@ -53,8 +53,8 @@ extension AdminRoutes {
         }
     }
 
-    /// What a deployment does: `{"streams":[{"name":…,"change":"kept","reason":…},{…,"change":"read","tables":[…]}]}`, with the reason in
-    /// `everything_is_read` when nothing is kept.
+    /// What a deployment does: `{"streams":[{"name":…,"change":"kept","reason":…},{…,"change":"read","tables":[…]}]}`, with the
+    /// reason in `everything_is_read` when nothing is kept.
     private func changes(_ plan: DeploymentPlan) -> JSONObject {
         let streams = plan.streams.map { change in
             var entry: JSONObject = [

@@ -28,9 +28,11 @@ package protocol BucketStorage: Sendable {
 
     /// Makes a sync config the one to replicate.
     ///
-    /// When the text is byte for byte that of the newest processing or active stream, that stream is returned. Otherwise a new
-    /// processing stream is created. An older processing one is stopped in both cases: with the text of the active stream,
-    /// nothing else remains of it. Clients are served from the active stream until the new one makes its first checkpoint.
+    /// When the text is byte for byte that of the newest processing or active stream, or of its next config, that stream is returned.
+    /// Otherwise, if the mode says so and the plan has parts of the one that is served, the config takes its place in the active stream:
+    /// at once if no table has to be read, or as its next config. Otherwise a new processing stream is created. An older processing
+    /// stream is stopped, and another next config removed, in all cases. Clients are served from the active stream until the new one
+    /// makes its first checkpoint, and its present config until the next one has everything.
     ///
     /// The stream gets the label, also when it is there already: another label alone changes nothing else.
     ///
@@ -38,7 +40,7 @@ package protocol BucketStorage: Sendable {
     ///   - content: The YAML text.
     ///   - versionLabel: What operators call this version of the config; `nil` for nothing.
     ///   - plan: What the text compiles to.
-    ///   - mode: Whether a new stream is created also for a text that is replicated.
+    ///   - mode: What is kept.
     /// - Returns: The stream of this config.
     /// - Throws: An error of the database.
     func deploy(

@@ -101,7 +101,7 @@ extension StreamTables {
     ///   - content: The text of the config.
     ///   - plan: What it compiles to.
     ///   - versionLabel: What operators call it.
-    ///   - mode: Whether a new stream is created also for a text that is replicated.
+    ///   - mode: What is kept.
     ///   - sourceHandle: What the source keeps the stream under, if a new one is created.
     ///   - configs: The configs that have been read. What this transaction stores is not added: it may be rolled back, and its numbers
     ///     be given out again.
@@ -116,7 +116,7 @@ extension StreamTables {
         configs: StreamConfigs
     ) throws -> DeployedStream {
         func isSame(_ other: String) -> Bool { other.utf8.elementsEqual(content.utf8) }
-        if mode == .ifChanged {
+        if mode != .again {
             let replicated = try records(in: [.processing, .active])
             for record in replicated.reversed() {
                 // What was stored under a plan that this service cannot read has no meaning for another one.
@@ -125,7 +125,7 @@ extension StreamTables {
                     return try goOn(record, stored, isNext: true, versionLabel: versionLabel)
                 }
                 if isSame(stored.content) { return try goOn(record, stored, isNext: false, versionLabel: versionLabel) }
-                guard record.state == .active else { continue }
+                guard record.state == .active, mode == .keepingParts else { continue }
                 let number = record.lastConfigNumber + 1
                 let continuation = PlanContinuation(of: plan, after: stored.plan, number: number)
                 guard continuation.keepsParts else { continue }
