@@ -68,7 +68,7 @@ extension TokenVerifier {
     }
 
     /// Checks that a subject is one user, and each user one subject: a text, or a number with all its digits.
-    private static func checkSubject(_ subject: JSONValue?) throws(AuthorizationError) {
+    private static func checkSubject(_ subject: ExactJSON?) throws(AuthorizationError) {
         let seen: String
         switch subject {
         case .string, .integer: return
@@ -82,10 +82,10 @@ extension TokenVerifier {
         )
     }
 
-    private func checkAudience(_ claim: JSONValue?, _ rules: TokenRules) throws(AuthorizationError) {
+    private func checkAudience(_ claim: ExactJSON?, _ rules: TokenRules) throws(AuthorizationError) {
         guard let claim else { throw .missingClaim("aud", code: .tokenAudience) }
         let accepted = rules.audience ?? audience
-        let values: [JSONValue] = if case .array(let values) = claim { values } else { [claim] }
+        let values: [ExactJSON] = if case .array(let values) = claim { values } else { [claim] }
         guard values.contains(where: { value in accepted.contains { value == .string($0) } }) else {
             throw AuthorizationError(
                 .tokenAudience,
@@ -112,7 +112,7 @@ extension TokenVerifier {
     }
 }
 
-extension JSONValue {
+extension ExactJSON {
     /// What kind of value it is, for messages that must not have the value.
     var kind: String {
         switch self {

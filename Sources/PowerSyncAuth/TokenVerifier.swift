@@ -100,7 +100,7 @@ package struct TokenVerifier: Sendable {
         }
     }
 
-    private static func refusal(ofAlgorithm value: JSONValue?) -> AuthorizationError {
+    private static func refusal(ofAlgorithm value: ExactJSON?) -> AuthorizationError {
         let seen =
             switch value {
             case .string(let name):

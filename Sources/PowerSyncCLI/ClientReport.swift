@@ -25,10 +25,10 @@ struct ClientOptions: ParsableArguments {
     /// The request of the client.
     func request() throws -> SyncPlanRequest {
         var claims = try JSONObject(pairs: claim, option: "--claim")
-        claims["sub"] = user.map(JSONValue.string)
+        claims["sub"] = user.map(ExactJSON.string)
         let subscriptions = try subscribe.map { text in
             let (name, parameters) = text.splitAtEqualsSign
-            switch parameters.map(JSONValue.init(typed:)) {
+            switch parameters.map(ExactJSON.init(typed:)) {
             case nil: return StreamingSyncRequest.Subscription(stream: name)
             case .object(let object): return StreamingSyncRequest.Subscription(stream: name, parameters: object)
             case .some: throw ValidationError("--subscribe \(name)=… needs a JSON object, such as {\"id\":1}")
@@ -63,7 +63,7 @@ extension JSONObject {
             guard case (let name, let value?) = pair.splitAtEqualsSign else {
                 throw ValidationError("\(option) \(pair) has no value: write name=value")
             }
-            self[name] = JSONValue(typed: value)
+            self[name] = ExactJSON(typed: value)
         }
     }
 }

@@ -75,7 +75,7 @@ extension ErrorEnvelope {
             status: 400,
             description: "Validation failed",
             name: "ValidationError",
-            details: JSONValue.array(messages.map(JSONValue.string)).text
+            details: ExactJSON.array(messages.map(ExactJSON.string)).text
         )
     }
 
@@ -100,11 +100,11 @@ extension ErrorEnvelope {
         var error: JSONObject = ["code": .string(code.rawValue)]
         error["status"] = status.map { .integer(Int64($0)) }
         error["description"] = .string(description)
-        error["name"] = name.map(JSONValue.string)
-        error["details"] = details.map(JSONValue.string)
+        error["name"] = name.map(ExactJSON.string)
+        error["details"] = details.map(ExactJSON.string)
         error["severity"] = severity.map { .string($0.rawValue) }
         var buffer = ByteBuffer()
-        JSONValue.object(["error": .object(error)]).write(to: &buffer)
+        ExactJSON.object(["error": .object(error)]).write(to: &buffer)
         return buffer
     }
 

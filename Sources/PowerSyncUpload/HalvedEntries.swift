@@ -26,7 +26,7 @@ enum HalvedEntries {
             }
             let isClient = name.equals("client_id")
             let range = try scanner.skipValue()
-            if isClient { _ = try JSONValue(parsing: bytes[range]) }
+            if isClient { _ = try ExactJSON(parsing: bytes[range]) }
         }
         return indices
     }
@@ -38,7 +38,7 @@ enum HalvedEntries {
         try scanner.beginArray()
         while try scanner.nextElement() {
             let range = try scanner.skipValue()
-            if (try? JSONValue(parsing: bytes[range], hugeNumbers: .infinite, halfPairs: values)) == nil {
+            if (try? ExactJSON(parsing: bytes[range], hugeNumbers: .infinite, halfPairs: values)) == nil {
                 indices.insert(index)
             }
             index += 1

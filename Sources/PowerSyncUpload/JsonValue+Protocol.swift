@@ -4,7 +4,7 @@ extension JsonValue {
     /// Creates a value from the protocol's form.
     ///
     /// Duplicate members collapse to the last one.
-    package init(_ value: JSONValue) {
+    package init(_ value: ExactJSON) {
         switch value {
         case .null: self = .null
         case .bool(let value): self = .bool(value)
@@ -26,7 +26,7 @@ extension JsonParam {
     }
 }
 
-extension JSONValue {
+extension ExactJSON {
     /// Creates the protocol's form of a value, with the members of objects ordered by the bytes of their names.
     package init(_ value: JsonValue) {
         switch value {
@@ -35,7 +35,7 @@ extension JSONValue {
         case .int(let value): self = .integer(Int64(value))
         case .double(let value): self = .double(value)
         case .string(let value): self = .string(value)
-        case .array(let values): self = .array(values.map(JSONValue.init))
+        case .array(let values): self = .array(values.map(ExactJSON.init))
         case .object(let members): self = .object(JSONObject(members))
         }
     }
@@ -49,7 +49,7 @@ extension JSONObject {
         let names = members.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         self.init(
             members: names.compactMap { name in
-                members[name].map { Member(name: name, value: JSONValue($0)) }
+                members[name].map { Member(name: name, value: ExactJSON($0)) }
             }
         )
     }

@@ -33,9 +33,9 @@ extension UploadEntry {
     ///   - path: Where it is in the request, for messages.
     ///   - defaultID: Its `op_id`, if it may be without; `nil` if it must have one.
     /// - Throws: ``UploadFormatError``.
-    package init(_ value: JSONValue, at path: String, defaultID: Int64?) throws(UploadFormatError) {
+    package init(_ value: ExactJSON, at path: String, defaultID: Int64?) throws(UploadFormatError) {
         guard case .object(let entry) = value else { throw UploadFormatError("\(path): must be an object") }
-        func member(_ name: String) -> JSONValue? {
+        func member(_ name: String) -> ExactJSON? {
             let value = entry[name]
             return value == .null ? nil : value
         }

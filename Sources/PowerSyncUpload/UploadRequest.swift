@@ -66,9 +66,9 @@ extension UploadRequest {
 
     /// Reads a request from the readable bytes of a buffer.
     package init(json: ByteBuffer) throws(UploadFormatError) {
-        let value: JSONValue
+        let value: ExactJSON
         do {
-            value = try JSONValue(parsing: json, halfPairs: .replaced)
+            value = try ExactJSON(parsing: json, halfPairs: .replaced)
         } catch {
             throw UploadFormatError("the body is not valid JSON: \(error)")
         }

@@ -46,7 +46,7 @@ extension UploadResponse {
 
     /// Reads an answer from the readable bytes of a buffer.
     package init(json: ByteBuffer) throws(UploadFormatError) {
-        guard case .object(let object) = try? JSONValue(parsing: json) else {
+        guard case .object(let object) = try? ExactJSON(parsing: json) else {
             throw UploadFormatError("it is not a JSON object")
         }
         switch object["applied_through"] {
@@ -77,7 +77,7 @@ extension UploadResponse {
 
     /// The answer as members of JSON.
     package var members: JSONObject {
-        var members: JSONObject = ["applied_through": appliedThrough.map(JSONValue.integer) ?? .null]
+        var members: JSONObject = ["applied_through": appliedThrough.map(ExactJSON.integer) ?? .null]
         if !rejections.isEmpty { members["rejections"] = .array(rejections.map(\.jsonValue)) }
         if let writeCheckpoint { members["write_checkpoint"] = .string(writeCheckpoint) }
         return members
@@ -90,7 +90,7 @@ extension UploadResponse {
 }
 
 extension EntryRejection {
-    fileprivate init?(_ value: JSONValue) {
+    fileprivate init?(_ value: ExactJSON) {
         guard
             case .object(let object) = value,
             case .integer(let operationID) = object["op_id"],
@@ -107,7 +107,7 @@ extension EntryRejection {
         self.init(operationID: operationID, Code(code ?? "\(status)"), status: status, message: message ?? "")
     }
 
-    fileprivate var jsonValue: JSONValue {
+    fileprivate var jsonValue: ExactJSON {
         [
             "op_id": .integer(operationID), "status": .integer(Int64(status)), "code": .string(code.rawValue),
             "message": .string(message),

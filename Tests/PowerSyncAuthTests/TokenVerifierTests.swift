@@ -122,9 +122,9 @@ import Testing
             ("none", "it is no signature"), ("None", "\"None\"; accepted are HS256"), ("HS257", "PS512, ES256"),
             ("ES256K", "curve secp256k1"), ("Ed448", "curve Ed448"), ("", "\"\"; accepted"), (1, "a number; accepted"),
             (nil, "missing; accepted"), (["HS256"], "a list; accepted"), ("PS256\u{0}", "accepted are"),
-        ] as [(JSONValue?, String)]
+        ] as [(ExactJSON?, String)]
     )
-    func otherAlgorithmsAreRejected(_ algorithm: JSONValue?, _ reason: String) async {
+    func otherAlgorithmsAreRejected(_ algorithm: ExactJSON?, _ reason: String) async {
         var header: JSONObject = ["kid": "test-1"]
         header["alg"] = algorithm
         let failure = await TestVerifier.failure(TestToken(header: header).signed(with: TestVerifier.key))
@@ -136,7 +136,7 @@ import Testing
     // MARK: Claims
 
     struct ClaimCase: CustomTestStringConvertible, Sendable {
-        var changes: [String: JSONValue?]
+        var changes: [String: ExactJSON?]
         var code: String?
         var description = ""
         var testDescription: String { changes.map { "\($0.key): \($0.value?.text ?? "missing")" }.sorted().joined() }

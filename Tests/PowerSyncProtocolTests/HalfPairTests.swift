@@ -11,14 +11,14 @@ import Testing
         (#"\ud83dé"#, "\u{fffd}é"), (#"\udfff\\ud800"#, "\u{fffd}\\ud800"),
     ]
 
-    private static func parse(_ json: String, _ halfPairs: JSONScanner.HalfPairs) throws -> JSONValue {
-        try JSONValue(parsing: ByteBuffer(string: json), halfPairs: halfPairs)
+    private static func parse(_ json: String, _ halfPairs: JSONScanner.HalfPairs) throws -> ExactJSON {
+        try ExactJSON(parsing: ByteBuffer(string: json), halfPairs: halfPairs)
     }
 
     @Test(arguments: texts)
     func aTextIsReplacedOrRefused(_ text: String, _ expected: String) throws {
         let json = #"{"a":{"b":["\#(text)"]}}"#
-        let value: JSONValue = ["a": ["b": [.string(expected)]]]
+        let value: ExactJSON = ["a": ["b": [.string(expected)]]]
         for mode in [JSONScanner.HalfPairs.replaced, .replacedIn(["a"]), .replacedIn(["b"]), .replacedExceptIn(["b"])] {
             #expect(try Self.parse(json, mode) == value)
         }

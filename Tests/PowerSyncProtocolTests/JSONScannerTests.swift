@@ -72,7 +72,7 @@ import Testing
             {
                 let plain = [UInt8](repeating: UInt8(ascii: "a"), count: length)
                 let bytes = ByteBuffer(bytes: [UInt8(ascii: "\"")] + plain + [special] + plain + [UInt8(ascii: "\"")])
-                let error = #expect(throws: JSONError.self) { try JSONValue(parsing: bytes) }
+                let error = #expect(throws: JSONError.self) { try ExactJSON(parsing: bytes) }
                 #expect(error?.reason == reason)
                 #expect(error?.offset == length + 1)
             }
@@ -87,7 +87,7 @@ import Testing
                 let rest = String(repeating: "b", count: padding)
                 for special in ["\"", "\\", "\u{1f}", "\n", "é", "\u{80}", "🥖", "\u{7f}", " ", "!", "#", "[", "]"] {
                     let value = plain + special + rest
-                    #expect(try JSONValue(parsing: JSONText.string(value)) == .string(value))
+                    #expect(try ExactJSON(parsing: JSONText.string(value)) == .string(value))
                 }
             }
         }

@@ -216,7 +216,7 @@ import Testing
     private func checkpoint(with members: JSONObject) -> String {
         var bucket = members
         if bucket["bucket"] == nil { bucket["bucket"] = .string(Self.lists.rawValue) }
-        return JSONValue.object(["checkpoint": ["last_op_id": "1", "buckets": [.object(bucket)]]]).text
+        return ExactJSON.object(["checkpoint": ["last_op_id": "1", "buckets": [.object(bucket)]]]).text
     }
 
     // MARK: Protocol errors
@@ -279,7 +279,7 @@ import Testing
     @Test(arguments: LineForm.allCases)
     func malformedOperationsAreErrors(form: LineForm) throws {
         let valid: JSONObject = ["op_id": "1", "op": "PUT", "checksum": 1]
-        let changes: [(String, JSONValue?)] = [
+        let changes: [(String, ExactJSON?)] = [
             ("op", "PATCH"), ("op", "put"), ("op", nil), ("op", 1), ("op", .null), ("data", ["x": 1]), ("data", 1),
             ("checksum", nil), ("checksum", .null), ("checksum", "1"), ("op_id", "x"), ("op_id", nil), ("op_id", 1),
             ("object_type", 1), ("object_id", []), ("subkey", 1),
@@ -287,7 +287,7 @@ import Testing
         for (name, value) in changes {
             var operation = valid
             operation[name] = value
-            let line: JSONValue = ["data": ["bucket": "b", "data": [.object(valid), .object(operation)]]]
+            let line: ExactJSON = ["data": ["bucket": "b", "data": [.object(valid), .object(operation)]]]
             #expect(throws: SyncLineError.self, "\(name): \(String(describing: value))") { try form.decode(line.text) }
         }
     }
@@ -334,8 +334,8 @@ import Testing
         switch form {
         case .json: line = try SyncLine(json: ByteBuffer(string: json))
         case .bson:
-            let elements: [(String, JSONValue)] = [
-                ("bucket", "a"), ("data", [try JSONValue(parsing: operation)]), ("bucket", "b"), ("data", []),
+            let elements: [(String, ExactJSON)] = [
+                ("bucket", "a"), ("data", [try ExactJSON(parsing: operation)]), ("bucket", "b"), ("data", []),
             ]
             let data = TestBSON.document(of: elements.map { TestBSON.element($0.0, $0.1) })
             line = try SyncLine(bson: TestBSON.document(of: [TestBSON.element("data", type: 3, data)]))
@@ -359,7 +359,7 @@ import Testing
 
     @Test(arguments: LineForm.allCases)
     func transcriptKUnknownMembersEverywhere(form: LineForm) throws {
-        func extended(_ value: JSONValue, isLine: Bool) -> JSONValue {
+        func extended(_ value: ExactJSON, isLine: Bool) -> ExactJSON {
             switch value {
             case .object(let object):
                 var members = object.members.map {
@@ -377,7 +377,7 @@ import Testing
         }
         for transcript in Transcript.allCases {
             for line in transcript.lines {
-                let json = try JSONValue(parsing: line)
+                let json = try ExactJSON(parsing: line)
                 #expect(try form.decode(extended(json, isLine: true).text) == form.decode(line))
             }
         }

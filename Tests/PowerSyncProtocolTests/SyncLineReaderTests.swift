@@ -146,7 +146,7 @@ extension JSONError {
     /// The error of parsing a text; `nil` is not expected.
     fileprivate init(parsing text: String) {
         do {
-            _ = try JSONValue(parsing: text)
+            _ = try ExactJSON(parsing: text)
             preconditionFailure("\(text) is valid")
         } catch {
             self = error

@@ -159,7 +159,7 @@ import Testing
             #expect(throws: SyncLineError.self) { try SyncLine(json: ByteBuffer(bytes: text)) }
             #expect(throws: SyncLineError.self) { try SyncLine(bson: ByteBuffer(bytes: bytes)) }
             // A value alone may be valid; it must not stop the process.
-            _ = try? JSONValue(parsing: ByteBuffer(bytes: text))
+            _ = try? ExactJSON(parsing: ByteBuffer(bytes: text))
         }
     }
 }

@@ -31,7 +31,7 @@ package enum TestBSON {
         return result
     }
 
-    package static func element(_ name: String, _ value: JSONValue) -> ByteBuffer {
+    package static func element(_ name: String, _ value: ExactJSON) -> ByteBuffer {
         switch value {
         case .null: return element(name, type: 10, ByteBuffer())
         case .bool(let value): return element(name, type: 8, ByteBuffer(integer: value ? 1 : 0 as UInt8))

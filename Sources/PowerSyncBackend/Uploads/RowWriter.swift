@@ -143,7 +143,7 @@ struct RowWriter {
     /// - Throws: ``Refusal`` when the values are at fault, else `DatabaseError`.
     private mutating func run(
         _ sql: String,
-        _ values: [JSONValue],
+        _ values: [ExactJSON],
         _ id: IdentityColumn.StoredID,
         in table: Table,
         _ db: Database
@@ -213,7 +213,7 @@ extension DatabaseError {
 
 extension PreparedStatement {
     /// Binds a value of an upload.
-    fileprivate func bind(_ value: JSONValue, at index: CInt) -> CInt {
+    fileprivate func bind(_ value: ExactJSON, at index: CInt) -> CInt {
         switch value {
         case .null: bindNull(at: index)
         case .bool(let bool): bind(bool ? 1 : 0 as Int64, at: index)

@@ -4,9 +4,9 @@ import PowerSyncProtocol
 /// What a value is written as.
 enum EncodedValue {
     /// A value that JSON has, too.
-    case json(JSONValue)
+    case json(ExactJSON)
     /// A value that is JSON, whatever it is: so that it is read as that again.
-    case jsonText(JSONValue)
+    case jsonText(ExactJSON)
     /// What the app's own conversion gives.
     case converted(PowerSyncDataType?)
 
@@ -37,7 +37,7 @@ enum EncodedValue {
     /// The value inside of JSON.
     ///
     /// - Throws: ``StoredValue/Mismatch`` for what JSON does not have.
-    func inside() throws -> JSONValue {
+    func inside() throws -> ExactJSON {
         switch self {
         case .json(.double(let value)) where !value.isFinite:
             throw StoredValue.real(value).mismatch(.outOfRange, Double.self, "JSON has no \(value)")
@@ -65,7 +65,7 @@ extension EncodedValue {
             return
         }
         switch value {
-        case let value as JsonValue: self = .jsonText(JSONValue(value))
+        case let value as JsonValue: self = .jsonText(ExactJSON(value))
         case let value as String: self = .json(.string(value))
         case let value as Bool: self = .json(.bool(value))
         case let value as Double: self = try EncodedValue(value)
@@ -106,7 +106,7 @@ extension EncodedValue {
         self = .json(.string("\(value)"))
     }
 
-    static func date(_ date: Date, _ format: RowFormat) throws -> JSONValue {
+    static func date(_ date: Date, _ format: RowFormat) throws -> ExactJSON {
         let seconds = date.timeIntervalSince1970
         let mismatch = StoredValue.Mismatch(
             code: .outOfRange,
@@ -120,7 +120,7 @@ extension EncodedValue {
             return .string(text)
         case .unixSeconds:
             guard seconds.isFinite else { throw mismatch }
-            return Int64(exactly: seconds).map(JSONValue.integer) ?? .double(seconds)
+            return Int64(exactly: seconds).map(ExactJSON.integer) ?? .double(seconds)
         case .unixMilliseconds:
             guard let milliseconds = Int64(exactly: (seconds * 1_000).rounded()) else { throw mismatch }
             return .integer(milliseconds)

@@ -19,7 +19,7 @@ extension RowValues.Column {
         if stored.isSame(as: value) { return true }
         // A type may make something of NULL, but an optional of this type has been nil.
         if case .null = stored { return false }
-        if isJSON, case .text(let text) = stored, let json = try? JSONValue(parsing: text),
+        if isJSON, case .text(let text) = stored, let json = try? ExactJSON(parsing: text),
             StoredValue.text(json.canonicalText).isSame(as: value)
         {
             return true

@@ -4,7 +4,7 @@ import PowerSyncProtocol
 extension StoredValue {
     /// Reads JSON text.
     ///
-    /// Unlike in ``JSONValue``, numbers keep their text, and an object has all its members, also those whose name comes again.
+    /// Unlike in ``ExactJSON``, numbers keep their text, and an object has all its members, also those whose name comes again.
     ///
     /// - Throws: ``JSONError`` with the offset of what is wrong.
     init(json text: String) throws(JSONError) {

@@ -97,7 +97,7 @@ final class ValueEncoder: Encoder {
         }
     }
 
-    private func inside(_ part: Part, _ key: any CodingKey) throws -> JSONValue {
+    private func inside(_ part: Part, _ key: any CodingKey) throws -> ExactJSON {
         do {
             return try encoded(part).inside()
         } catch let mismatch as StoredValue.Mismatch {

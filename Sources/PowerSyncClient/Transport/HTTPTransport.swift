@@ -87,7 +87,7 @@ package struct HTTPTransport: SyncTransport {
         log: SyncRequestLog
     ) async throws -> WriteCheckpoint {
         let url = credentials.endpoint.url(path: "/sync/checkpoint-request")
-        let body: JSONValue = ["client_id": .string(clientID), "checkpoint_request_id": .string("\(id.rawValue)")]
+        let body: ExactJSON = ["client_id": .string(clientID), "checkpoint_request_id": .string("\(id.rawValue)")]
         var request = makeRequest(.POST, url: url, credentials: credentials)
         request.headers.add(name: "Content-Type", value: "application/json")
         request.body = .bytes(ByteBuffer(string: body.text))
@@ -119,7 +119,7 @@ package struct HTTPTransport: SyncTransport {
         }
         log.responseBody(String(buffer: body))
         guard
-            case .object(let envelope) = try? JSONValue(parsing: body),
+            case .object(let envelope) = try? ExactJSON(parsing: body),
             case .object(let data)? = envelope["data"],
             case .string(let text)? = data[name],
             let checkpoint = WriteCheckpoint(decimal: text)
@@ -188,7 +188,7 @@ package struct HTTPTransport: SyncTransport {
     /// The code in an error envelope: `{"error":{"code":"PSYNC_S2101",…}}`.
     private static func serviceCode(in body: ByteBuffer) -> ErrorCode? {
         guard
-            case .object(let envelope) = try? JSONValue(parsing: body),
+            case .object(let envelope) = try? ExactJSON(parsing: body),
             case .object(let error)? = envelope["error"],
             case .string(let code)? = error["code"]
         else { return nil }

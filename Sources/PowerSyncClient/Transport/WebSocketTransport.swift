@@ -99,7 +99,7 @@ package struct WebSocketTransport: SyncTransport {
         body: ByteBuffer,
         credentials: ServiceCredentials
     ) async throws -> RequesterStream {
-        let identity: JSONValue = [
+        let identity: ExactJSON = [
             "token": .string("Token \(credentials.token)"), "user_agent": .string(UserAgent.text),
         ]
         let setup = SetupFrame(
@@ -109,7 +109,7 @@ package struct WebSocketTransport: SyncTransport {
             dataMIMEType: Self.mimeType,
             payload: Payload(metadata: ByteBuffer(string: identity.text))
         )
-        let route: JSONValue = ["path": "/sync/stream"]
+        let route: ExactJSON = ["path": "/sync/stream"]
         let answer = try await connector.open(
             address,
             headers: headers,

@@ -18,7 +18,7 @@ extension SQLFunctions {
                     guard let changes = call.state.announcements.tableChanges else {
                         throw LocalDatabaseError.invalidState("powersync_update_hooks('install') was not called")
                     }
-                    let names = JSONValue.array(changes.take().map(JSONValue.string)).text
+                    let names = ExactJSON.array(changes.take().map(ExactJSON.string)).text
                     unsafe names.withUTF8Bytes { unsafe call.result($0, subtype: SQLArgument.jsonSubtype) }
                 } else {
                     throw LocalDatabaseError.invalidState("Unknown operation")
@@ -46,7 +46,7 @@ extension DownloadStatus {
     ///    "has_explicit_subscription":true,"expires_at":1767312000000000,"last_synced_at":null,
     ///    "progress":{"total":0,"downloaded":0}}]}
     /// ```
-    fileprivate var json: JSONValue {
+    fileprivate var json: ExactJSON {
         [
             "connected": .bool(isConnected),
             "connecting": .bool(isConnecting),
@@ -66,10 +66,10 @@ extension DownloadStatus {
 }
 
 extension StreamStatus {
-    fileprivate var json: JSONValue {
+    fileprivate var json: ExactJSON {
         [
             "name": .string(key.name),
-            "parameters": key.parameters.map(JSONValue.object) ?? .null,
+            "parameters": key.parameters.map(ExactJSON.object) ?? .null,
             "priority": priority.map { .integer(Int64($0.rawValue)) } ?? .null,
             "active": .bool(isActive),
             "is_default": .bool(isDefault),

@@ -16,9 +16,9 @@ extension ClientRawTable {
     /// - Throws: ``LocalDatabaseError`` with code `invalidArgument`, naming the member that is missing or has the wrong
     ///   type.
     package init(json: String) throws {
-        let root: JSONValue
+        let root: ExactJSON
         do {
-            root = try JSONValue(parsing: json)
+            root = try ExactJSON(parsing: json)
         } catch {
             throw LocalDatabaseError.invalidArgument("invalid raw table", cause: "\(error)")
         }
@@ -49,7 +49,7 @@ extension ClientRawTable {
         if let structure {
             json["table_name"] = .string(structure.tableName)
             if let columns = structure.syncedColumns {
-                json["synced_columns"] = .array(columns.map(JSONValue.string))
+                json["synced_columns"] = .array(columns.map(ExactJSON.string))
             }
             json.members += structure.options.json.members
         }
@@ -86,7 +86,7 @@ extension ClientRawTable.Statement {
 }
 
 extension ClientRawTable.Parameter {
-    fileprivate init?(_ value: JSONValue) {
+    fileprivate init?(_ value: ExactJSON) {
         switch value {
         case .string("Id"):
             self = .id
@@ -101,7 +101,7 @@ extension ClientRawTable.Parameter {
     }
 
     /// The JSON form: `"Id"`, `{"Column":<name>}` or `"Rest"`.
-    package var json: JSONValue {
+    package var json: ExactJSON {
         switch self {
         case .id: "Id"
         case .column(let name): ["Column": .string(name)]

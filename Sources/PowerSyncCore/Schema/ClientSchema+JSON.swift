@@ -16,9 +16,9 @@ extension ClientSchema {
     /// - Throws: ``LocalDatabaseError`` with code `invalidArgument`, naming the member that is missing or has the wrong
     ///   type. Names are not validated.
     package init(json: String) throws {
-        let root: JSONValue
+        let root: ExactJSON
         do {
-            root = try JSONValue(parsing: json)
+            root = try ExactJSON(parsing: json)
         } catch {
             throw LocalDatabaseError.invalidArgument("invalid schema", cause: "\(error)")
         }
@@ -122,7 +122,7 @@ extension ClientTableOptions {
             "ignore_empty_update": .bool(ignoresEmptyUpdates),
         ]
         if let trackPreviousValues {
-            json["include_old"] = trackPreviousValues.columns.map { .array($0.map(JSONValue.string)) } ?? true
+            json["include_old"] = trackPreviousValues.columns.map { .array($0.map(ExactJSON.string)) } ?? true
             json["include_old_only_when_changed"] = .bool(trackPreviousValues.onlyWhenChanged)
         }
         return json

@@ -6,7 +6,7 @@ struct SchemaMembers {
     let path: String
     private let object: JSONObject
 
-    init(_ value: JSONValue, _ path: String) throws {
+    init(_ value: ExactJSON, _ path: String) throws {
         guard case .object(let object) = value else {
             throw LocalDatabaseError.invalidArgument("invalid schema", cause: "\(path) is not an object")
         }
@@ -23,7 +23,7 @@ struct SchemaMembers {
         SchemaMembers(object, path)
     }
 
-    subscript(name: String) -> JSONValue? { object[name] }
+    subscript(name: String) -> ExactJSON? { object[name] }
 
     /// The members of an object, `nil` where it is missing or null.
     func optionalObject(_ name: String) throws -> SchemaMembers? {
@@ -55,7 +55,7 @@ struct SchemaMembers {
         return value
     }
 
-    func array(_ name: String, isRequired: Bool = false) throws -> [JSONValue] {
+    func array(_ name: String, isRequired: Bool = false) throws -> [ExactJSON] {
         switch object[name] {
         case .array(let values): return values
         case nil where !isRequired: return []

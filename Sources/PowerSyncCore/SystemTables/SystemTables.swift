@@ -82,7 +82,7 @@ package enum SystemTables {
     /// Notes that the file has a version, and how older implementations get back from it.
     static func recordVersion(_ db: Database, _ version: Int) throws {
         let steps = DownMigrations.statements(from: version)
-        let payload: JSONValue = .array(steps.map { ["sql": .string($0)] })
+        let payload: ExactJSON = .array(steps.map { ["sql": .string($0)] })
         try db.execute(
             sql: "INSERT INTO ps_migration(id, down_migrations) VALUES (?, ?)",
             arguments: [version, steps.isEmpty ? nil : payload.text]

@@ -59,6 +59,6 @@ enum JSONSlice {
     }
 
     private static func canonicalText(_ value: UnsafeRawBufferPointer) -> String? {
-        try? unsafe JSONValue(parsing: String(decoding: value, as: UTF8.self)).canonicalText
+        try? unsafe ExactJSON(parsing: String(decoding: value, as: UTF8.self)).canonicalText
     }
 }

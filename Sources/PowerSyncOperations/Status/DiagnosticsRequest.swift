@@ -57,7 +57,7 @@ package struct DiagnosticsRequest: Sendable {
         guard response.status == .ok else {
             throw UnexpectedAnswer(status: Int(response.status.code), body: String(buffer: body))
         }
-        guard case .object(let answer)? = try? JSONValue(parsing: body), case .object(let data) = answer["data"] else {
+        guard case .object(let answer)? = try? ExactJSON(parsing: body), case .object(let data) = answer["data"] else {
             throw UnexpectedAnswer(description: "something else answers there, not a sync service")
         }
         return data

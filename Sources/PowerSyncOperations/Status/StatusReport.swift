@@ -95,7 +95,7 @@ package struct StatusReport {
         }
     }
 
-    private mutating func addStream(_ title: String, _ value: JSONValue?) {
+    private mutating func addStream(_ title: String, _ value: ExactJSON?) {
         let padding = String(repeating: " ", count: 10 - title.count)
         guard case .object(let stream) = value else {
             if title == "active" { lines.append("\(title)\(padding)no sync config: clients get PSYNC_S2302") }

@@ -52,7 +52,7 @@ package struct JSONNumberToken {
     /// `-0` is a double, which keeps its sign.
     ///
     /// - Throws: `numberOutOfRange` when the number is too large for a double.
-    func value() throws(JSONError) -> JSONValue {
+    func value() throws(JSONError) -> ExactJSON {
         if let integer { return .integer(integer) }
         let double = double
         guard double.isFinite else { throw JSONError(.numberOutOfRange, at: offset) }

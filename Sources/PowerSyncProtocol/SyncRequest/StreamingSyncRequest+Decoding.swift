@@ -13,9 +13,9 @@ extension StreamingSyncRequest {
     ///
     /// - Throws: ``RequestValidationError`` with the paths of the fields.
     package init(json: ByteBuffer) throws(RequestValidationError) {
-        let body: JSONValue
+        let body: ExactJSON
         do throws(JSONError) {
-            body = try JSONValue(parsing: json, hugeNumbers: .infinite, halfPairs: Self.halfPairs)
+            body = try ExactJSON(parsing: json, hugeNumbers: .infinite, halfPairs: Self.halfPairs)
         } catch {
             throw RequestValidationError(problems: [.init(path: "", message: "body is not valid JSON: \(error)")])
         }
@@ -26,9 +26,9 @@ extension StreamingSyncRequest {
     ///
     /// - Throws: ``RequestValidationError``, as ``init(json:)``.
     package init(bson: ByteBuffer) throws(RequestValidationError) {
-        let body: JSONValue
+        let body: ExactJSON
         do throws(BSONError) {
-            body = try JSONValue(bson: bson)
+            body = try ExactJSON(bson: bson)
         } catch {
             throw RequestValidationError(problems: [.init(path: "", message: "body is not valid BSON: \(error)")])
         }
@@ -38,7 +38,7 @@ extension StreamingSyncRequest {
     /// Validates the body of a request that has been read already.
     ///
     /// - Throws: ``RequestValidationError`` with the paths of the fields.
-    package init(_ body: JSONValue) throws(RequestValidationError) {
+    package init(_ body: ExactJSON) throws(RequestValidationError) {
         var validator = RequestValidator()
         let request = validator.request(from: body)
         guard validator.problems.isEmpty else { throw RequestValidationError(problems: validator.problems) }
@@ -52,7 +52,7 @@ extension StreamingSyncRequest {
 private struct RequestValidator {
     private(set) var problems: [RequestValidationError.Problem] = []
 
-    mutating func request(from body: JSONValue) -> StreamingSyncRequest {
+    mutating func request(from body: ExactJSON) -> StreamingSyncRequest {
         var request = StreamingSyncRequest(rawData: false)
         guard case .object(let members) = body else {
             report("", "body has to be a JSON object")
@@ -74,7 +74,7 @@ private struct RequestValidator {
         return request
     }
 
-    private mutating func buckets(_ value: JSONValue?) -> [StreamingSyncRequest.BucketPosition] {
+    private mutating func buckets(_ value: ExactJSON?) -> [StreamingSyncRequest.BucketPosition] {
         var positions: [StreamingSyncRequest.BucketPosition] = []
         var places: [BucketName: Int] = [:]
         for (path, element) in elements(value, "buckets") {
@@ -94,7 +94,7 @@ private struct RequestValidator {
         return positions
     }
 
-    private mutating func after(_ value: JSONValue?, _ path: String) -> OpID {
+    private mutating func after(_ value: ExactJSON?, _ path: String) -> OpID {
         // 19 digits are the most that 2^63 - 1 has.
         guard case .string(let digits) = value, digits.utf8.count <= 19, let id = OpID(decimal: digits) else {
             report(path, "has to be a string of 1 to 19 decimal digits, at most 9223372036854775807")
@@ -103,7 +103,7 @@ private struct RequestValidator {
         return id
     }
 
-    private mutating func streams(_ value: JSONValue?) -> StreamingSyncRequest.Streams {
+    private mutating func streams(_ value: ExactJSON?) -> StreamingSyncRequest.Streams {
         guard let members = optionalObject(value, "streams") else { return StreamingSyncRequest.Streams() }
         let includeDefaults = optionalBool(members["include_defaults"], "streams.include_defaults") ?? true
         let path = "streams.subscriptions"
@@ -124,7 +124,7 @@ private struct RequestValidator {
         )
     }
 
-    private mutating func subscription(_ value: JSONValue, _ path: String) -> StreamingSyncRequest.Subscription {
+    private mutating func subscription(_ value: ExactJSON, _ path: String) -> StreamingSyncRequest.Subscription {
         guard let members = object(value, path) else { return StreamingSyncRequest.Subscription(stream: "") }
         for name in ["parameters", "override_priority"] where members[name] == nil {
             report("\(path).\(name)", "is required, and may be null")
@@ -136,7 +136,7 @@ private struct RequestValidator {
         )
     }
 
-    private mutating func overridePriority(_ value: JSONValue?, _ path: String) -> Priority? {
+    private mutating func overridePriority(_ value: ExactJSON?, _ path: String) -> Priority? {
         switch value {
         case nil, .null: return nil
         case .integer(let number) where 0...3 ~= number: return Priority(Int32(number))
@@ -147,7 +147,7 @@ private struct RequestValidator {
         }
     }
 
-    private mutating func appMetadata(_ value: JSONValue?) -> [String: String] {
+    private mutating func appMetadata(_ value: ExactJSON?) -> [String: String] {
         var metadata: [String: String] = [:]
         for member in optionalObject(value, "app_metadata")?.members ?? [] {
             metadata[member.name] = string(member.value, "app_metadata.\(member.name.prefix(64))")
@@ -155,7 +155,7 @@ private struct RequestValidator {
         return metadata
     }
 
-    private mutating func only(_ value: JSONValue?) {
+    private mutating func only(_ value: ExactJSON?) {
         for (path, element) in elements(value, "only") { _ = string(element, path) }
     }
 }
@@ -164,7 +164,7 @@ private struct RequestValidator {
 
 extension RequestValidator {
     /// The elements of an array with their paths; none when the array is missing.
-    private mutating func elements(_ value: JSONValue?, _ path: String) -> [(path: String, value: JSONValue)] {
+    private mutating func elements(_ value: ExactJSON?, _ path: String) -> [(path: String, value: ExactJSON)] {
         guard let value else { return [] }
         guard case .array(let elements) = value else {
             report(path, "has to be an array")
@@ -173,31 +173,31 @@ extension RequestValidator {
         return elements.enumerated().map { ("\(path)[\($0.offset)]", $0.element) }
     }
 
-    private mutating func object(_ value: JSONValue, _ path: String) -> JSONObject? {
+    private mutating func object(_ value: ExactJSON, _ path: String) -> JSONObject? {
         if case .object(let object) = value { return object }
         report(path, "has to be an object")
         return nil
     }
 
     /// An object that may be missing or null.
-    private mutating func optionalObject(_ value: JSONValue?, _ path: String) -> JSONObject? {
+    private mutating func optionalObject(_ value: ExactJSON?, _ path: String) -> JSONObject? {
         switch value {
         case nil, .null: return nil
         case let value?: return object(value, path)
         }
     }
 
-    private mutating func string(_ value: JSONValue?, _ path: String) -> String {
+    private mutating func string(_ value: ExactJSON?, _ path: String) -> String {
         if case .string(let text) = value { return text }
         report(path, value == nil ? "is required" : "has to be a string")
         return ""
     }
 
-    private mutating func optionalString(_ value: JSONValue?, _ path: String) -> String? {
+    private mutating func optionalString(_ value: ExactJSON?, _ path: String) -> String? {
         value.map { string($0, path) }
     }
 
-    private mutating func optionalBool(_ value: JSONValue?, _ path: String) -> Bool? {
+    private mutating func optionalBool(_ value: ExactJSON?, _ path: String) -> Bool? {
         guard let value else { return nil }
         if case .bool(let flag) = value { return flag }
         report(path, "has to be true or false")

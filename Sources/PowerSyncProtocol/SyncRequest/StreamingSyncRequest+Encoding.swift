@@ -6,7 +6,7 @@ extension StreamingSyncRequest {
     /// Members that only old services look at are always the same: `include_checksum` and `binary_data` are `true`.
     package func encodedJSON() -> ByteBuffer {
         var buffer = ByteBuffer()
-        JSONValue.object(json).write(to: &buffer)
+        ExactJSON.object(json).write(to: &buffer)
         return buffer
     }
 
@@ -19,7 +19,7 @@ extension StreamingSyncRequest {
             "raw_data": .bool(rawData),
             "binary_data": true,
         ]
-        request["client_id"] = clientID.map(JSONValue.string)
+        request["client_id"] = clientID.map(ExactJSON.string)
         request["parameters"] = .object(parameters)
         request["streams"] = [
             "include_defaults": .bool(streams.includeDefaults),
@@ -38,10 +38,10 @@ extension StreamingSyncRequest {
 
 extension StreamingSyncRequest.Subscription {
     /// Both optional members are always there, as services require.
-    fileprivate var json: JSONValue {
+    fileprivate var json: ExactJSON {
         [
             "stream": .string(stream),
-            "parameters": parameters.map(JSONValue.object) ?? .null,
+            "parameters": parameters.map(ExactJSON.object) ?? .null,
             "override_priority": overridePriority.map { .integer(Int64($0.rawValue)) } ?? .null,
         ]
     }

@@ -103,7 +103,7 @@ struct RequestParameters: Sendable {
             }
             do {
                 // An array or another value contributes nothing.
-                let value = try JSONValue(parsing: body, hugeNumbers: .infinite, halfPairs: halfPairs)
+                let value = try ExactJSON(parsing: body, hugeNumbers: .infinite, halfPairs: halfPairs)
                 guard case .object(let object) = value else { return JSONObject() }
                 return object
             } catch {

@@ -32,20 +32,20 @@ extension ConfigTestCase {
         switch node["as"] {
         case .string(let user): claims = ["sub": .string(user)]
         case let claim?:
-            guard case .object(let object) = JSONValue(claim) else { fallthrough }
+            guard case .object(let object) = ExactJSON(claim) else { fallthrough }
             claims = object
         case nil:
             return .failure(Refusal(code: nil, problems: ["“as” must be the claims of a token, or a user id."]))
         }
-        var subscriptions = node["subscriptions"].map(JSONValue.init) ?? []
+        var subscriptions = node["subscriptions"].map(ExactJSON.init) ?? []
         if case .null = subscriptions { subscriptions = [] }
         if case .array(let elements) = subscriptions {
             subscriptions = .array(elements.map(Self.subscription))
         }
-        let body: JSONValue = [
-            "parameters": node["connection"].map(JSONValue.init) ?? .null,
+        let body: ExactJSON = [
+            "parameters": node["connection"].map(ExactJSON.init) ?? .null,
             "streams": [
-                "include_defaults": node["includeDefaults"].map(JSONValue.init) ?? true,
+                "include_defaults": node["includeDefaults"].map(ExactJSON.init) ?? true,
                 "subscriptions": subscriptions,
             ],
         ]
@@ -60,7 +60,7 @@ extension ConfigTestCase {
     }
 
     /// A subscription as requests have it.
-    private static func subscription(_ value: JSONValue) -> JSONValue {
+    private static func subscription(_ value: ExactJSON) -> ExactJSON {
         guard case .object(let object) = value else { return value }
         var request = JSONObject()
         request["stream"] = object["stream"]

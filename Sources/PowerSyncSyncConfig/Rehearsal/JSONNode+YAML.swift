@@ -48,20 +48,20 @@ extension JSONNode {
     }
 }
 
-extension JSONValue {
+extension ExactJSON {
     /// The value as requests bring it: integers within 64 bits, other numbers as doubles, what exceeds those as null.
     init(_ node: JSONNode) {
         switch node {
         case .null: self = .null
         case .bool(let isTrue): self = .bool(isTrue)
         case .integer("-0"): self = .double(-0.0)
-        case .integer(let digits): self = Int64(digits).map(JSONValue.integer) ?? JSONValue(number: Double(digits))
-        case .real(let number): self = JSONValue(number: number)
+        case .integer(let digits): self = Int64(digits).map(ExactJSON.integer) ?? ExactJSON(number: Double(digits))
+        case .real(let number): self = ExactJSON(number: number)
         case .string(let text): self = .string(text)
-        case .array(let elements): self = .array(elements.map(JSONValue.init))
+        case .array(let elements): self = .array(elements.map(ExactJSON.init))
         case .object(let members):
             self = .object(
-                JSONObject(members: members.map { JSONObject.Member(name: $0.name, value: JSONValue($0.value)) })
+                JSONObject(members: members.map { JSONObject.Member(name: $0.name, value: ExactJSON($0.value)) })
             )
         }
     }
@@ -71,9 +71,9 @@ extension JSONValue {
     }
 }
 
-extension JSONValue {
+extension ExactJSON {
     /// A value that a user types: JSON where it is JSON, otherwise the text itself.
     package init(typed text: String) {
-        self = JSONNode(parsing: text).map { JSONValue($0) } ?? .string(text)
+        self = JSONNode(parsing: text).map { ExactJSON($0) } ?? .string(text)
     }
 }

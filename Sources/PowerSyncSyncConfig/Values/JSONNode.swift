@@ -2,7 +2,7 @@ import PowerSyncProtocol
 
 /// A JSON text as the language sees it (RFC 8259).
 ///
-/// Unlike ``JSONValue``, numbers keep their text: integers keep their digits whatever their size, and numbers beyond the
+/// Unlike ``ExactJSON``, numbers keep their text: integers keep their digits whatever their size, and numbers beyond the
 /// range of doubles are infinite. Half a surrogate pair is U+FFFD. Of members with the same name the last value counts,
 /// at the place of the first.
 enum JSONNode: Sendable {
@@ -23,7 +23,7 @@ enum JSONNode: Sendable {
     }
 
     /// Converts a value of a request.
-    init(_ value: JSONValue) {
+    init(_ value: ExactJSON) {
         switch value {
         case .null: self = .null
         case .bool(let isTrue): self = .bool(isTrue)

@@ -120,7 +120,7 @@ extension FakeService.Value {
         case .int(let value): self = .integer(Int64(value))
         case .double(let value): self = .real(value)
         case .string(let value): self = .text(value)
-        case .array, .object: self = .text(JSONValue(value).text)
+        case .array, .object: self = .text(ExactJSON(value).text)
         }
     }
 

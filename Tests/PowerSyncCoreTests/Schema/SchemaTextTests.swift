@@ -25,7 +25,7 @@ import Testing
     ]
 
     private func schema(_ place: Place, _ text: String) -> JSONObject {
-        func name(_ other: Place, _ usual: String) -> JSONValue { .string(place == other ? text : usual) }
+        func name(_ other: Place, _ usual: String) -> ExactJSON { .string(place == other ? text : usual) }
         let column = name(.column, "c")
         return [
             "tables": [
@@ -116,12 +116,12 @@ import Testing
 
     @Test(arguments: texts + ["numeric", "blob", "int", "text ", "text)", "text) AS x, (1", "varchar(10)", "TEXT/**/"])
     func otherTypesAreRefused(_ type: String) {
-        let column: JSONValue = ["name": "c", "type": .string(type), "ascending": true]
-        let good: JSONValue = ["name": "c", "type": "text"]
+        let column: ExactJSON = ["name": "c", "type": .string(type), "ascending": true]
+        let good: ExactJSON = ["name": "c", "type": "text"]
         for table in [
             ["name": "t", "columns": [column]],
             ["name": "t", "columns": [good], "indexes": [["name": "i", "columns": [column]]]],
-        ] as [JSONValue] {
+        ] as [ExactJSON] {
             let json: JSONObject = ["tables": [table]]
             let error = #expect(throws: LocalDatabaseError.self) { try ClientSchema(json: json.text) }
             #expect(error?.message.contains("table 't'") == true, "\(error?.message ?? "")")

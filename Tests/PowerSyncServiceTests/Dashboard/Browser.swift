@@ -130,12 +130,12 @@ final class Browser {
     func open(_ address: String) async throws {
         try await send("Page.navigate", ["url": .string(address)])
         try await wait(
-            until: "location.href.startsWith(\(JSONValue.string(address).text)) && document.readyState == 'complete'"
+            until: "location.href.startsWith(\(ExactJSON.string(address).text)) && document.readyState == 'complete'"
         )
     }
 
     /// The value of an expression.
-    func value(_ expression: String) async throws -> JSONValue {
+    func value(_ expression: String) async throws -> ExactJSON {
         let answer = try await send(
             "Runtime.evaluate",
             ["expression": .string(expression), "awaitPromise": true, "returnByValue": true]
@@ -186,7 +186,7 @@ final class Browser {
 
     /// Presses a key.
     func press(_ key: String, text: String? = nil) async throws {
-        let code: JSONValue = key == "Tab" ? 9 : 13
+        let code: ExactJSON = key == "Tab" ? 9 : 13
         var event: JSONObject = [
             "type": "keyDown", "key": .string(key), "code": .string(key), "windowsVirtualKeyCode": code,
         ]

@@ -33,7 +33,7 @@ import TestSupport
             for (sent, answered) in [
                 ("5", "5"), ("3", "5"), ("5", "5"), (7, "7"), (9_007_199_254_740_991, "9007199254740991"),
                 ("9223372036854775807", "9223372036854775807"), ("1", "9223372036854775807"),
-            ] as [(JSONValue, String)] {
+            ] as [(ExactJSON, String)] {
                 let reply = try await request(scenario, ["client_id": "c9", "checkpoint_request_id": sent])
                 #expect(reply.status == 200)
                 #expect(reply.body == answer(answered))

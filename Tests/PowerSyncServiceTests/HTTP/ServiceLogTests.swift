@@ -184,7 +184,7 @@ import Testing
 
             let others = Self.shown(log).filter { !$0.contains("rid=") }
             for number in 1...5 {
-                let name = JSONValue.string("Groceries \(number)")
+                let name = ExactJSON.string("Groceries \(number)")
                 try await scenario.write(Scenario.put("lists", "l1", ["owner_id": "u1", "name": name]))
                 #expect(try await stream.untilComplete().last?.hasPrefix("complete") == true)
             }

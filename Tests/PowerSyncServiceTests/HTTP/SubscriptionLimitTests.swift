@@ -31,7 +31,7 @@ import Testing
         )
     }
 
-    private static func subscription(_ stream: String, _ parameters: JSONObject = [:]) -> JSONValue {
+    private static func subscription(_ stream: String, _ parameters: JSONObject = [:]) -> ExactJSON {
         ["stream": .string(stream), "parameters": .object(parameters), "override_priority": .null]
     }
 

@@ -107,7 +107,7 @@ import Testing
                     [Self.firstLines[0], "partial 1", #"data 1#todos|0["l1"] 5…6 ×1"#, "complete 6"]
                 ),
             ] {
-                let positions = buckets.map { JSONValue.object(["name": .string($0.0), "after": .string($0.1)]) }
+                let positions = buckets.map { ExactJSON.object(["name": .string($0.0), "after": .string($0.1)]) }
                 var stream = try await scenario.stream(try scenario.token(), ["buckets": .array(positions)])
                 #expect(try await stream.untilComplete() == lines)
             }
@@ -162,7 +162,7 @@ import Testing
 
     @Test func overlappingSubscriptionsShareABucketWithTheMostUrgentPriority() async throws {
         try await Self.run { scenario in
-            func subscription(_ priority: JSONValue) -> JSONValue {
+            func subscription(_ priority: ExactJSON) -> ExactJSON {
                 ["stream": "settings", "parameters": [:], "override_priority": priority]
             }
             var stream = try await scenario.stream(

@@ -43,7 +43,7 @@ import Testing
     }
 
     struct RequestArray: Sendable, CustomTestStringConvertible {
-        var value: JSONValue
+        var value: ExactJSON
         var keys: [String]
         var testDescription: String { "\(value)" }
     }

@@ -204,7 +204,7 @@ import Testing
         let plan = try PowerSyncSyncConfigTests.plan(
             query: "SELECT * FROM t WHERE a IN connection.parameter('few') AND b IN connection.parameter('many')"
         )
-        func numbers(_ count: Int64) -> JSONValue { .array((0..<count).map { .integer($0) }) }
+        func numbers(_ count: Int64) -> ExactJSON { .array((0..<count).map { .integer($0) }) }
         func buckets(_ count: Int) async throws -> [ResolvedBucket] {
             try await plan.buckets(
                 parameters: ["few": numbers(10), "many": numbers(100)],

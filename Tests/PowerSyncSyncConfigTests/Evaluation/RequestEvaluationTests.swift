@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func rowsOfFunctionsCountAsKeys() throws {
-        let elements: [JSONValue] = (0..<3).map { .string(String(repeating: "\($0)", count: 1 << 20)) }
+        let elements: [ExactJSON] = (0..<3).map { .string(String(repeating: "\($0)", count: 1 << 20)) }
         let querier = try prepare(
             "SELECT * FROM t WHERE a IN connection.parameter('ids') AND b = auth.user_id()",
             parameters: ["ids": .array(elements)],

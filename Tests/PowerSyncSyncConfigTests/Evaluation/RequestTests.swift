@@ -79,12 +79,12 @@ import Testing
         #expect(!querier.hasDynamicBuckets)
     }
 
-    static let adminValues: [(JSONValue?, isAdmin: Bool)] = [
+    static let adminValues: [(ExactJSON?, isAdmin: Bool)] = [
         (true, true), (1, true), ("1", true), (false, false), ("yes", false), (nil, false), (.null, false),
         ([1], false),
     ]
 
-    @Test(arguments: adminValues) func requestFiltersGoByTruth(_ value: JSONValue?, isAdmin: Bool) async throws {
+    @Test(arguments: adminValues) func requestFiltersGoByTruth(_ value: ExactJSON?, isAdmin: Bool) async throws {
         var token: JSONObject = [:]
         token["admin"] = value
         #expect(try await plan.bucketNames(token: token) == (isAdmin ? ["1#adm|0[]"] : []))

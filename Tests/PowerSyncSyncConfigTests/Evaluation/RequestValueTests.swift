@@ -39,7 +39,7 @@ import Testing
     }
 
     /// JSON values as the language has them.
-    static let values: [(json: JSONValue?, value: SQLValue)] = [
+    static let values: [(json: ExactJSON?, value: SQLValue)] = [
         (nil, nil), (.null, nil), (true, 1), (false, 0), (0, 0), (1, 1), (-7, -7), (1.0, 1.0), (1.5, 1.5), ("", ""),
         ("x", "x"),
         ("1", "1"), ("true", "true"), ("1.0", "1.0"), (["x", 1], #"["x",1]"#), ([], "[]"), (["k": "x"], #"{"k":"x"}"#),
@@ -150,7 +150,7 @@ import Testing
     }
 
     /// Arrays of a request where their elements are read: `IN`, `NOT IN`, `&&` and `json_each()`.
-    static let arrays: [(json: JSONValue?, elements: [SQLValue], isRefused: Bool)] = [
+    static let arrays: [(json: ExactJSON?, elements: [SQLValue], isRefused: Bool)] = [
         (nil, [], false), (.null, [], false), ([], [], false), (["a", 1, true, 2.0, nil], ["a", 1, 2], false),
         (["k": "a", "l": 5], ["a", 5], false), ("a", [], true), ("[\"a\"]", ["a"], false), (5, [], true),
         (true, [], true),
@@ -186,7 +186,7 @@ import Testing
             (nil, edition == 3, false), ([], true, false), (["x"], false, false), (["y", 1], true, false),
             ("x", false, true),
             (["k": "x"], false, true), (5, false, true),
-        ] as [(JSONValue?, Bool, Bool)] {
+        ] as [(ExactJSON?, Bool, Bool)] {
             var token: JSONObject = ["sub": "u1"]
             token["v"] = json
             let querier = plan.querier(for: SyncPlanRequest(tokenPayload: token), bucketPrefix: "1#")

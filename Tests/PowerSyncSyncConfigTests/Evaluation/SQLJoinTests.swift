@@ -135,7 +135,7 @@ import Testing
     /// What clients subscribe with: two subscriptions with two values each.
     private static func subscriptions(using generator: inout SeededGenerator) -> [JSONObject] {
         (0..<2).map { _ in
-            func number() -> JSONValue { .integer(Int64(generator.number(below: 4))) }
+            func number() -> ExactJSON { .integer(Int64(generator.number(below: 4))) }
             return ["first": number(), "second": number(), "ids": [number(), number()]]
         }
     }
@@ -190,6 +190,6 @@ extension JSONObject {
     }
 }
 
-extension JSONValue {
+extension ExactJSON {
     fileprivate var integer: Int64? { if case .integer(let integer) = self { integer } else { nil } }
 }

@@ -30,7 +30,7 @@ import Testing
         #expect(try await plan.bucketNames(token: token) == buckets.map { "1#\($0)" }.sorted())
     }
 
-    @Test(arguments: ["x", 5] as [JSONValue]) func whatIsNoArrayIsAnErrorOfItsStream(_ ids: JSONValue) async throws {
+    @Test(arguments: ["x", 5] as [ExactJSON]) func whatIsNoArrayIsAnErrorOfItsStream(_ ids: ExactJSON) async throws {
         let plan = try plan(config(Self.streams))
         let querier = plan.querier(for: SyncPlanRequest(tokenPayload: ["sub": "u1", "ids": ids]), bucketPrefix: "1#")
         #expect(querier.streams.filter { !$0.errors.isEmpty }.map(\.name) == ["ids"])
@@ -303,7 +303,7 @@ import Testing
             query:
                 "SELECT * FROM p WHERE b IN (SELECT id FROM s WHERE a = auth.user_id()) AND 'm' IN auth.parameter('mods')"
         )
-        func isDynamic(_ mods: JSONValue) -> Bool {
+        func isDynamic(_ mods: ExactJSON) -> Bool {
             plan.querier(for: SyncPlanRequest(tokenPayload: ["sub": "u1", "mods": mods]), bucketPrefix: "")
                 .hasDynamicBuckets
         }

@@ -100,7 +100,7 @@ import Testing
         let plan = try plan(yaml)
         let index = ParameterStore(plan, ["projects": Self.projects.projects, "members": Self.projects.members])
         for (user, ids) in [("u0", [0, 1]), ("u3", [6]), ("u599", [1198, 1199]), ("nobody", [])]
-            as [(JSONValue, [Int64])]
+            as [(ExactJSON, [Int64])]
         {
             let buckets = Set(try await plan.bucketNames(token: ["sub": user], index: index))
             let received = (0..<1200 as Range<Int64>).filter { id in

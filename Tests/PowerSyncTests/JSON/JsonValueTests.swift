@@ -29,7 +29,7 @@ import Testing
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         #expect(String(decoding: try encoder.encode(value), as: UTF8.self) == text)
-        #expect(JsonValue(JSONValue(value)) == value)
+        #expect(JsonValue(ExactJSON(value)) == value)
     }
 
     @Test func membersAreOrderedByTheirBytes() {

@@ -3,7 +3,7 @@ package import PowerSyncProtocol
 extension JSONObject {
     /// The string at a path of member names.
     package func text(_ path: String...) -> String? {
-        var value = JSONValue.object(self)
+        var value = ExactJSON.object(self)
         for name in path {
             guard case .object(let object) = value, let member = object[name] else { return nil }
             value = member

@@ -87,7 +87,7 @@ enum RulesBenchmarks {
     private static func lookups() async throws {
         let query = "SELECT * FROM items WHERE id IN (SELECT item FROM grants WHERE k IN auth.parameter('keys'))"
         let plan = try plan(config(queries: [query]))
-        let keys = (0..<1000).map { JSONValue.integer(Int64($0)) }
+        let keys = (0..<1000).map { ExactJSON.integer(Int64($0)) }
         let request = SyncPlanRequest(tokenPayload: ["sub": "u1", "keys": .array(keys)])
         let row = ParameterRow(values: ["x"])
         var best = Duration.seconds(1_000_000)

@@ -36,7 +36,7 @@ extension AdminRoutes {
     /// - Throws: `CancellationError`.
     func diagnostics(includesContent: Bool, includesService: Bool) async throws -> JSONObject {
         let state = try await sourceState()
-        var errors: [JSONValue] = []
+        var errors: [ExactJSON] = []
         if let error = state.error { errors.append(Self.entry(error)) }
         if let failure = failure() { errors.append(Self.entry(failure.finding, at: failure.date)) }
         var data: JSONObject = [
@@ -198,7 +198,7 @@ extension AdminRoutes {
 
     /// The tables that a plan reads with what is wrong about each, and what is wrong about the source; none when it
     /// does not answer, which is told elsewhere.
-    private func checkedTables(of plan: SyncPlan) async throws -> (entries: [JSONValue], errors: [JSONValue]) {
+    private func checkedTables(of plan: SyncPlan) async throws -> (entries: [ExactJSON], errors: [ExactJSON]) {
         let descriptors: [SourceTableDescriptor]
         do {
             descriptors = try await source.tables(for: plan)
@@ -222,7 +222,7 @@ extension AdminRoutes {
         let found = Dictionary(grouping: findings.filter { $0.place.table != nil }, by: \.place.table)
         let names = Set(replicated.keys).union(findings.compactMap(\.place.table))
             .sorted { ($0.schema, $0.name) < ($1.schema, $1.name) }
-        let entries = plan.tablePatterns.flatMap { pattern -> [JSONValue] in
+        let entries = plan.tablePatterns.flatMap { pattern -> [ExactJSON] in
             let matching = names.filter { pattern.matches($0, defaultSchema: plan.defaultSchema) }
             if matching.isEmpty, !pattern.isWildcard {
                 let name = SourceTableName(schema: pattern.schema ?? plan.defaultSchema, name: pattern.table)
@@ -242,7 +242,7 @@ extension AdminRoutes {
         _ identity: [String],
         _ pattern: TablePattern,
         _ plan: SyncPlan,
-        errors: [JSONValue]
+        errors: [ExactJSON]
     ) -> JSONObject {
         var entry: JSONObject = ["schema": .string(name.schema), "name": .string(name.name)]
         if pattern.isWildcard { entry["pattern"] = .string(pattern.table) }
@@ -270,7 +270,7 @@ extension AdminRoutes {
     /// The entry of a finding: `{"level": "fatal", "message": "[PSYNC_S1147] …", "code": "PSYNC_S1147", "ts": "…"}`.
     ///
     /// The API knows two levels: what leaves rows out is fatal. `code` is missing where there is none.
-    static func entry(_ finding: Finding, at date: Date? = nil) -> JSONValue {
+    static func entry(_ finding: Finding, at date: Date? = nil) -> ExactJSON {
         .object(members(finding, finding.sentence, at: date))
     }
 
@@ -285,7 +285,7 @@ extension AdminRoutes {
 
     /// The same with what is known of a sync config: its message is the line that editors link, and `location` tells
     /// the bytes.
-    private static func entry(_ diagnostic: ConfigDiagnostic, at date: Date? = nil) -> JSONValue {
+    private static func entry(_ diagnostic: ConfigDiagnostic, at date: Date? = nil) -> ExactJSON {
         var entry = members(Finding(diagnostic, file: ""), diagnostic.description, at: date)
         entry["location"] = .object([
             "start_offset": .integer(Int64(diagnostic.range.lowerBound)),

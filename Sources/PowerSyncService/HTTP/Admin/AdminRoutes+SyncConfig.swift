@@ -62,7 +62,7 @@ extension AdminRoutes {
                 "reason": .string(change.reason),
             ]
             if !change.tables.isEmpty { entry["tables"] = .array(change.tables.map { .string($0.description) }) }
-            return JSONValue.object(entry)
+            return ExactJSON.object(entry)
         }
         var changes: JSONObject = ["streams": .array(streams)]
         if let reason = plan.everythingIsRead { changes["everything_is_read"] = .string(reason.rawValue) }
@@ -92,7 +92,7 @@ extension AdminRoutes {
         guard let active = streams.last(where: { $0.state.isServed }) else {
             throw SyncConfigDeploymentError.noActiveConfig
         }
-        func entry(_ stream: ReplicationStream) -> JSONValue {
+        func entry(_ stream: ReplicationStream) -> ExactJSON {
             let head: JSONObject = ["slot_name": .string(stream.sourceHandle), "content": .string(stream.content)]
             return .object(JSONObject(members: head.members + validity(of: stream.content).members))
         }
@@ -129,7 +129,7 @@ extension AdminRoutes {
         var tables = JSONObject()
         for evaluator in plan.evaluators {
             let name = evaluator.outputName ?? evaluator.table.table
-            let pattern = JSONValue.string(evaluator.table.table)
+            let pattern = ExactJSON.string(evaluator.table.table)
             guard case .array(let patterns) = tables[name] else {
                 tables[name] = .array([pattern])
                 continue
@@ -178,12 +178,12 @@ extension Response {
         self.init(
             status: .ok,
             headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(string: JSONValue.object(object).indentedText() + "\n"))
+            body: ResponseBody(byteBuffer: ByteBuffer(string: ExactJSON.object(object).indentedText() + "\n"))
         )
     }
 }
 
-extension JSONValue {
+extension ExactJSON {
     /// The value as JSON, each member and element on a line of its own, two spaces for each level.
     fileprivate func indentedText(level: Int = 0) -> String {
         let indent = String(repeating: "  ", count: level + 1)
@@ -191,7 +191,7 @@ extension JSONValue {
         switch self {
         case .object(let object) where !object.members.isEmpty:
             let lines = object.members.map { member in
-                "\(indent)\(JSONValue.string(member.name).text): \(member.value.indentedText(level: level + 1))"
+                "\(indent)\(ExactJSON.string(member.name).text): \(member.value.indentedText(level: level + 1))"
             }
             return "{\n" + lines.joined(separator: ",\n") + end + "}"
         case .array(let values) where !values.isEmpty:

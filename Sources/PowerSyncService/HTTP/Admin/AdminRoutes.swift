@@ -74,7 +74,7 @@ struct AdminRoutes: Sendable {
         router.post("api/admin/v1/reprocess") { request, _ in
             try await answer(request) { request in
                 _ = try await parameters(of: request)
-                let slot = JSONValue.string(try await deployer.reprocess().sourceHandle)
+                let slot = ExactJSON.string(try await deployer.reprocess().sourceHandle)
                 let entry: JSONObject = [
                     "id": .string(connection.id), "tag": .string(connection.tag), "slot_name": slot,
                 ]
@@ -136,7 +136,7 @@ struct AdminRoutes: Sendable {
             throw ErrorEnvelope.sourceUnavailable("\(error)")
         }
         let schemas = Dictionary(grouping: tables, by: \.name.schema).sorted { $0.key < $1.key }
-        let entries = schemas.map { schema, tables -> JSONValue in
+        let entries = schemas.map { schema, tables -> ExactJSON in
             .object(["name": .string(schema), "tables": .array(tables.map { .object(JSONObject($0)) })])
         }
         return [
@@ -154,7 +154,7 @@ struct AdminRoutes: Sendable {
 extension JSONObject {
     /// A table as tools expect it.
     fileprivate init(_ table: DescribedTable) {
-        let columns = table.columns.map { column -> JSONValue in
+        let columns = table.columns.map { column -> ExactJSON in
             .object([
                 "name": .string(column.name), EstablishedName.clientType: .string(column.clientType),
                 "internal_type": .string(column.type), "type": .string(column.type),

@@ -29,9 +29,9 @@ enum RequestEncoding: Sendable {
     ///
     /// - Throws: ``ErrorEnvelope`` with code `PSYNC_S2001`.
     func object(_ bytes: ByteBuffer) throws(ErrorEnvelope) -> JSONObject {
-        let value: JSONValue
+        let value: ExactJSON
         do {
-            value = try self == .json ? JSONValue(parsing: bytes) : JSONValue(bson: bytes)
+            value = try self == .json ? ExactJSON(parsing: bytes) : ExactJSON(bson: bytes)
         } catch {
             throw .validationFailed(["the metadata cannot be read: \(error)"])
         }

@@ -202,7 +202,7 @@ extension Logger.Metadata {
     }
 }
 
-extension JSONValue {
+extension ExactJSON {
     fileprivate var typeName: String {
         switch self {
         case .null: "null"

@@ -80,7 +80,7 @@ struct ExpectedView {
 
     /// Damage within a line can leave a row that is not JSON, which is shown as what it means, or without values.
     private static func readable(_ text: String) -> String {
-        guard (try? JSONValue(parsing: text)) == nil else { return text }
+        guard (try? ExactJSON(parsing: text)) == nil else { return text }
         var text = text
         let repaired = text.withUTF8 { JSONRepair.repaired(UnsafeRawBufferPointer($0), infinities: .numbers) }
         return String(decoding: repaired ?? Array("{}".utf8), as: UTF8.self)

@@ -3,9 +3,9 @@ import PowerSyncProtocol
 import TestSupport
 import Testing
 
-@Suite struct JSONValueTests {
+@Suite struct ExactJSONTests {
     @Test func numbersThatAreTooLargeCanBeInfinite() throws {
-        let array = try JSONValue(parsing: ByteBuffer(string: "[1e999,-1e999]"), hugeNumbers: .infinite)
+        let array = try ExactJSON(parsing: ByteBuffer(string: "[1e999,-1e999]"), hugeNumbers: .infinite)
         #expect(array == .array([.double(.infinity), .double(-.infinity)]))
         let object = try ByteBuffer(string: #"{"a":{"b":1e999}}"#).withByteView {
             try JSONObject(parsing: $0, hugeNumbers: .infinite)
@@ -23,18 +23,18 @@ import Testing
             ("1.0", .double(1)), ("1e2", .double(100)), ("1E+2", .double(100)), ("1.5e-3", .double(0.0015)),
             ("0.1", .double(0.1)), ("5e-324", .double(.leastNonzeroMagnitude)), ("1e-400", .double(0)),
             ("1.7976931348623157e308", .double(.greatestFiniteMagnitude)),
-        ] as [(String, JSONValue)]
+        ] as [(String, ExactJSON)]
     )
-    func numbersAreReadExactly(text: String, value: JSONValue) throws {
-        #expect(try JSONValue(parsing: text) == value)
-        #expect(try JSONValue(parsing: " [\(text)]\n") == .array([value]))
+    func numbersAreReadExactly(text: String, value: ExactJSON) throws {
+        #expect(try ExactJSON(parsing: text) == value)
+        #expect(try ExactJSON(parsing: " [\(text)]\n") == .array([value]))
     }
 
     @Test(arguments: [
         "01", "-", "+1", ".5", "1.", "1e", "1e+", "0x10", "NaN", "Infinity", "--1", "1.e3", "1e999", "-1e999",
     ])
     func textsThatAreNotNumbersAreRejected(text: String) {
-        #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+        #expect(throws: JSONError.self) { try ExactJSON(parsing: text) }
     }
 
     @Test(
@@ -53,9 +53,9 @@ import Testing
             ),
             ([1, [], [:], nil, true], "[1,[],{},null,true]"),
             (["b": 1, "a": ["d": 2, "c": 3]], #"{"b":1,"a":{"d":2,"c":3}}"#),
-        ] as [(JSONValue, String)]
+        ] as [(ExactJSON, String)]
     )
-    func valuesAreWrittenInOneForm(value: JSONValue, text: String) {
+    func valuesAreWrittenInOneForm(value: ExactJSON, text: String) {
         #expect(value.text == text)
     }
 
@@ -66,12 +66,12 @@ import Testing
         for _ in 0..<2_000 {
             let value = Double(bitPattern: generator.next())
             guard value.isFinite else { continue }
-            #expect(try JSONValue(parsing: JSONValue.double(value).text) == .double(value))
+            #expect(try ExactJSON(parsing: ExactJSON.double(value).text) == .double(value))
         }
     }
 
     @Test func canonicalTextSortsMembersByBytesAtEveryLevel() throws {
-        let value = try JSONValue(parsing: #"{ "é" : 1, "b":[{"z":1,"a":1.0}], "B":null, "a\/":"\u0041", "b": 2 }"#)
+        let value = try ExactJSON(parsing: #"{ "é" : 1, "b":[{"z":1,"a":1.0}], "B":null, "a\/":"\u0041", "b": 2 }"#)
         #expect(value.canonicalText == #"{"B":null,"a/":"A","b":2,"é":1}"#)
         // Composed and decomposed characters are different names.
         let twoNames = JSONObject(members: [
@@ -84,19 +84,19 @@ import Testing
     }
 
     @Test func textsAreEqualByTheirBytes() {
-        #expect(JSONValue.string("\u{e9}") != .string("e\u{301}"))
-        #expect(JSONValue.object(["\u{e9}": 1]) != .object(["e\u{301}": 1]))
-        #expect(Set([JSONValue.string("\u{e9}"), .string("e\u{301}")]).count == 2)
-        #expect(JSONValue.integer(1) != .double(1))
+        #expect(ExactJSON.string("\u{e9}") != .string("e\u{301}"))
+        #expect(ExactJSON.object(["\u{e9}": 1]) != .object(["e\u{301}": 1]))
+        #expect(Set([ExactJSON.string("\u{e9}"), .string("e\u{301}")]).count == 2)
+        #expect(ExactJSON.integer(1) != .double(1))
     }
 
     @Test(
         arguments: [
             (.double(.infinity), true), (.double(.nan), true), ([1, [.double(-.infinity)]], true),
             (["a": [["b": .double(.nan)]]], true), ([1.5, "x", nil, true, ["a": 1e308]], false),
-        ] as [(JSONValue, Bool)]
+        ] as [(ExactJSON, Bool)]
     )
-    func numbersThatJSONDoesNotHaveAreFoundAtEveryLevel(value: JSONValue, isFound: Bool) {
+    func numbersThatJSONDoesNotHaveAreFoundAtEveryLevel(value: ExactJSON, isFound: Bool) {
         #expect(value.hasNonFiniteNumber == isFound)
     }
 
@@ -118,15 +118,15 @@ import Testing
     @Test(
         arguments: [
             ("true", .bool(true)), ("false", .bool(false)), (" null ", .null), ("\t\r\n1", .integer(1)),
-        ] as [(String, JSONValue)]
+        ] as [(String, ExactJSON)]
     )
-    func valuesMayStandAlone(text: String, value: JSONValue) throws {
-        #expect(try JSONValue(parsing: text) == value)
+    func valuesMayStandAlone(text: String, value: ExactJSON) throws {
+        #expect(try ExactJSON(parsing: text) == value)
     }
 
     @Test(arguments: ["tru", "truE", "fals", "nul", "\u{b}1", "\u{c}1", "\u{a0}1"])
     func whatIsNearlyAValueIsNone(text: String) {
-        #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+        #expect(throws: JSONError.self) { try ExactJSON(parsing: text) }
     }
 
     @Test(arguments: [3, 40])
@@ -146,7 +146,7 @@ import Testing
             (#""""#, ""), ("\"Brød – 麵包 🥖\"", "Brød – 麵包 🥖"),
         ])
     func escapesAreResolved(text: String, value: String) throws {
-        let parsed = try JSONValue(parsing: text)
+        let parsed = try ExactJSON(parsing: text)
         #expect(parsed == .string(value))
     }
 
@@ -170,7 +170,7 @@ import Testing
         ] as [(String, JSONError.Reason, Int)]
     )
     func malformedTextIsAnErrorWithItsPlace(text: String, reason: JSONError.Reason, offset: Int) {
-        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: text) }
+        let error = #expect(throws: JSONError.self) { try ExactJSON(parsing: text) }
         #expect(error?.reason == reason)
         #expect(error?.offset == offset)
         #expect(error?.description.contains("byte \(offset)") == true)
@@ -185,7 +185,7 @@ import Testing
         var bytes = ByteBuffer(string: "\"")
         bytes.writeImmutableBuffer(ByteBuffer(hex: hex))
         bytes.writeString("\"")
-        let error = #expect(throws: JSONError.self) { try JSONValue(parsing: bytes) }
+        let error = #expect(throws: JSONError.self) { try ExactJSON(parsing: bytes) }
         #expect(error?.reason == .invalidUTF8)
     }
 
@@ -199,7 +199,7 @@ import Testing
             var bytes = ByteBuffer(string: "\"" + String(repeating: "a", count: padding))
             bytes.writeImmutableBuffer(ByteBuffer(hex: hex))
             bytes.writeString("\"")
-            #expect(try JSONValue(parsing: bytes) == .string(String(repeating: "a", count: padding) + character))
+            #expect(try ExactJSON(parsing: bytes) == .string(String(repeating: "a", count: padding) + character))
         }
     }
 
@@ -207,9 +207,9 @@ import Testing
         func nested(_ depth: Int) -> String {
             String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         }
-        _ = try JSONValue(parsing: nested(JSONScanner.maximumNesting))
+        _ = try ExactJSON(parsing: nested(JSONScanner.maximumNesting))
         for depth in [JSONScanner.maximumNesting + 1, 100_000] {
-            let error = #expect(throws: JSONError.self) { try JSONValue(parsing: nested(depth)) }
+            let error = #expect(throws: JSONError.self) { try ExactJSON(parsing: nested(depth)) }
             #expect(error?.reason == .nestingTooDeep)
         }
     }

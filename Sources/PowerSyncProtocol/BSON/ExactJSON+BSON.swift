@@ -1,6 +1,6 @@
 package import NIOCore
 
-extension JSONValue {
+extension ExactJSON {
     /// Reads a BSON document as the JSON object that it stands for, for requests over RSocket.
     ///
     /// Documents and arrays, strings, numbers, booleans, null and undefined; when a name appears twice, the last value
@@ -19,11 +19,11 @@ extension JSONValue {
 }
 
 extension BSONReader {
-    fileprivate mutating func readDocument(isArray: Bool, nesting: Int) throws(BSONError) -> JSONValue {
+    fileprivate mutating func readDocument(isArray: Bool, nesting: Int) throws(BSONError) -> ExactJSON {
         guard nesting <= JSONScanner.maximumNesting else { throw BSONError(.nestingTooDeep, at: offset) }
         let document = try beginDocument()
         var object = JSONObject()
-        var elements: [JSONValue] = []
+        var elements: [ExactJSON] = []
         while let (type, name) = try nextElement(in: document) {
             let nameOffset = offset
             let value = try readValue(of: type, nesting: nesting)
@@ -40,7 +40,7 @@ extension BSONReader {
         return isArray ? .array(elements) : .object(object)
     }
 
-    private mutating func readValue(of type: BSONElementType, nesting: Int) throws(BSONError) -> JSONValue {
+    private mutating func readValue(of type: BSONElementType, nesting: Int) throws(BSONError) -> ExactJSON {
         let start = offset
         switch type {
         case .document: return try readDocument(isArray: false, nesting: nesting + 1)

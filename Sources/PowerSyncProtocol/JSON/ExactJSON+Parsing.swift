@@ -1,6 +1,6 @@
 package import NIOCore
 
-extension JSONValue {
+extension ExactJSON {
     /// Reads JSON text.
     ///
     /// Integers that fit 64 bits stay integers; any other number becomes the nearest double. When a name appears twice
@@ -8,7 +8,7 @@ extension JSONValue {
     ///
     /// - Throws: ``JSONError`` with the offset of what is wrong.
     package init(parsing text: String) throws(JSONError) {
-        self = try ByteView.of(text) { bytes throws(JSONError) in try JSONValue(parsing: bytes) }
+        self = try ByteView.of(text) { bytes throws(JSONError) in try ExactJSON(parsing: bytes) }
     }
 
     /// Reads the readable bytes of a buffer as JSON text; see ``init(parsing:)-(String)``.
@@ -18,7 +18,7 @@ extension JSONValue {
         halfPairs: JSONScanner.HalfPairs = .refused
     ) throws(JSONError) {
         self = try bytes.withByteView { bytes throws(JSONError) in
-            try JSONValue(parsing: bytes, hugeNumbers: hugeNumbers, halfPairs: halfPairs)
+            try ExactJSON(parsing: bytes, hugeNumbers: hugeNumbers, halfPairs: halfPairs)
         }
     }
 
@@ -37,7 +37,7 @@ extension JSONValue {
 }
 
 extension JSONObject {
-    /// Reads the JSON text of an object; see ``JSONValue/init(parsing:)-(String)``.
+    /// Reads the JSON text of an object; see ``ExactJSON/init(parsing:)-(String)``.
     ///
     /// - Throws: ``JSONError``, also when the text is a value of another kind.
     package init(
@@ -71,11 +71,11 @@ extension JSONObject {
 
 extension JSONScanner {
     /// Reads a value of any kind.
-    package mutating func readValue() throws(JSONError) -> JSONValue {
+    package mutating func readValue() throws(JSONError) -> ExactJSON {
         switch try nextKind() {
         case .object: return .object(try readObject())
         case .array:
-            var elements: [JSONValue] = []
+            var elements: [ExactJSON] = []
             try beginArray()
             while try nextElement() { elements.append(try readValue()) }
             return .array(elements)

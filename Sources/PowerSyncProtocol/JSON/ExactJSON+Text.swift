@@ -1,4 +1,4 @@
-extension JSONValue {
+extension ExactJSON {
     /// The value as JSON text without white space, object members in their order.
     ///
     /// See ``JSONText`` for the form.
@@ -20,10 +20,10 @@ extension JSONObject {
     /// The object as JSON text without white space, members in their order.
     ///
     /// See ``JSONText`` for the form.
-    package var text: String { JSONValue.object(self).text }
+    package var text: String { ExactJSON.object(self).text }
 
     /// The object as JSON text without white space, members at all levels sorted by the UTF-8 bytes of their names.
-    package var canonicalText: String { JSONValue.object(self).canonicalText }
+    package var canonicalText: String { ExactJSON.object(self).canonicalText }
 
     /// The members sorted by the bytes of their names, of each name the last one.
     fileprivate var canonicalMembers: [Member] {
@@ -37,7 +37,7 @@ extension JSONObject {
     }
 }
 
-extension JSONValue {
+extension ExactJSON {
     enum MemberOrder {
         case asStored
         case sorted

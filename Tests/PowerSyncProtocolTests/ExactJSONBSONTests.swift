@@ -4,13 +4,13 @@ import TestSupport
 import Testing
 
 /// Requests as BSON documents.
-@Suite struct JSONValueBSONTests {
+@Suite struct ExactJSONBSONTests {
     @Test func documentsBecomeObjects() throws {
         let object: JSONObject = [
             "text": "a\u{0}🥖", "number": 5, "large": 5_000_000_000, "half": 0.5, "yes": true, "no": false,
             "nothing": nil, "list": [1, "b", [], ["c": nil]], "inner": ["a": ["b": 1]],
         ]
-        #expect(try JSONValue(bson: TestBSON.document(object)) == .object(object))
+        #expect(try ExactJSON(bson: TestBSON.document(object)) == .object(object))
     }
 
     @Test(
@@ -23,7 +23,7 @@ import Testing
         ] as [(String, BSONError.Reason)]
     )
     func whatIsNotJSONIsRefused(_ hex: String, reason: BSONError.Reason) throws {
-        let error = #expect(throws: BSONError.self) { try JSONValue(bson: ByteBuffer(hex: hex)) }
+        let error = #expect(throws: BSONError.self) { try ExactJSON(bson: ByteBuffer(hex: hex)) }
         #expect(error?.reason == reason)
     }
 
@@ -38,9 +38,9 @@ import Testing
         }
         document.writeRepeatingByte(0, count: depth)
         if isAccepted {
-            _ = try JSONValue(bson: document)
+            _ = try ExactJSON(bson: document)
         } else {
-            let error = #expect(throws: BSONError.self) { try JSONValue(bson: document) }
+            let error = #expect(throws: BSONError.self) { try ExactJSON(bson: document) }
             #expect(error?.reason == .nestingTooDeep)
         }
     }
@@ -51,9 +51,9 @@ import Testing
         for _ in 1..<depth { list = TestBSON.document(of: [TestBSON.element("0", type: 4, list)]) }
         let document = TestBSON.document(of: [TestBSON.element("a", type: 4, list)])
         if isAccepted {
-            _ = try JSONValue(bson: document)
+            _ = try ExactJSON(bson: document)
         } else {
-            let error = #expect(throws: BSONError.self) { try JSONValue(bson: document) }
+            let error = #expect(throws: BSONError.self) { try ExactJSON(bson: document) }
             #expect(error?.reason == .nestingTooDeep)
         }
     }

@@ -2,7 +2,7 @@
 ///
 /// Object members keep their order. Use ``JSONObject/canonicalText`` where texts are compared.
 /// Strings are compared by their bytes: composed and decomposed characters are different texts here, unlike in `String`.
-package enum JSONValue: Sendable {
+package enum ExactJSON: Sendable {
     /// `null`
     case null
     /// `true` or `false`
@@ -14,7 +14,7 @@ package enum JSONValue: Sendable {
     /// A string.
     case string(String)
     /// An array.
-    case array([JSONValue])
+    case array([ExactJSON])
     /// An object.
     case object(JSONObject)
 }
@@ -26,10 +26,10 @@ package struct JSONObject: Sendable, Hashable {
         /// The name.
         package var name: String
         /// The value.
-        package var value: JSONValue
+        package var value: ExactJSON
 
         /// Creates a member.
-        package init(name: String, value: JSONValue) {
+        package init(name: String, value: ExactJSON) {
             self.name = name
             self.value = value
         }
@@ -50,7 +50,7 @@ package struct JSONObject: Sendable, Hashable {
     /// Setting an existing member keeps its place.
     ///
     /// - Complexity: O(number of members).
-    package subscript(name: String) -> JSONValue? {
+    package subscript(name: String) -> ExactJSON? {
         get {
             members.last { $0.name.utf8.elementsEqual(name.utf8) }?.value
         }
@@ -66,7 +66,7 @@ package struct JSONObject: Sendable, Hashable {
     }
 }
 
-extension JSONValue {
+extension ExactJSON {
     /// Whether a number in the value is none that JSON can write: infinite, or not a number.
     package var hasNonFiniteNumber: Bool {
         switch self {
@@ -94,8 +94,8 @@ extension JSONObject.Member: Hashable {
     }
 }
 
-extension JSONValue: Hashable {
-    package static func == (lhs: JSONValue, rhs: JSONValue) -> Bool {
+extension ExactJSON: Hashable {
+    package static func == (lhs: ExactJSON, rhs: ExactJSON) -> Bool {
         switch (lhs, rhs) {
         case (.null, .null): true
         case (.bool(let lhs), .bool(let rhs)): lhs == rhs
@@ -122,20 +122,20 @@ extension JSONValue: Hashable {
 }
 
 extension JSONObject: ExpressibleByDictionaryLiteral {
-    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+    package init(dictionaryLiteral elements: (String, ExactJSON)...) {
         self.init(members: elements.map { Member(name: $0.0, value: $0.1) })
     }
 }
 
-extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
+extension ExactJSON: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral,
     ExpressibleByFloatLiteral, ExpressibleByArrayLiteral, ExpressibleByDictionaryLiteral, ExpressibleByNilLiteral
 {
     package init(stringLiteral value: String) { self = .string(value) }
     package init(integerLiteral value: Int64) { self = .integer(value) }
     package init(booleanLiteral value: Bool) { self = .bool(value) }
     package init(floatLiteral value: Double) { self = .double(value) }
-    package init(arrayLiteral elements: JSONValue...) { self = .array(elements) }
-    package init(dictionaryLiteral elements: (String, JSONValue)...) {
+    package init(arrayLiteral elements: ExactJSON...) { self = .array(elements) }
+    package init(dictionaryLiteral elements: (String, ExactJSON)...) {
         self = .object(JSONObject(members: elements.map { JSONObject.Member(name: $0.0, value: $0.1) }))
     }
     package init(nilLiteral: ()) { self = .null }
