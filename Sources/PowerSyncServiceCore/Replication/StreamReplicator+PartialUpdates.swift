@@ -4,6 +4,8 @@ import PowerSyncSyncConfig
 extension StreamReplicator {
     /// The most rows that are asked for at once.
     private static let maximumRows = 100
+    /// The most that are looked for among all rows of a table, and their bytes.
+    private static let scanLimits = (rows: 10_000, bytes: PresentRows.maximumBytes / 2)
 
     /// Completes updates with what their rows are now, and saves them.
     ///
@@ -30,10 +32,11 @@ extension StreamReplicator {
         func key(of row: SourceRow) -> [SQLValue] { identity.map { row[$0] ?? .null } }
 
         var rest = updates[...]
-        var maximumRows = Self.maximumRows
+        let most = updates.first?.isFoundByScan == true ? Self.scanLimits.rows : Self.maximumRows
+        var maximumRows = most
         let readBefore = progress.readAt
         while !rest.isEmpty {
-            let batch = rest.prefix(maximumRows)
+            let batch = rest.prefix(maximumRows).withinScan(Self.scanLimits.bytes)
             let keys = Set(batch.map { $0.sourceKey ?? key(of: $0.row) })
             let present = try await reading.rows(
                 of: table.descriptor,
@@ -52,7 +55,7 @@ extension StreamReplicator {
                 continue
             }
             if present.estimatedBytes < PresentRows.maximumBytes / 2 {
-                maximumRows = min(maximumRows * 2, Self.maximumRows)
+                maximumRows = min(maximumRows * 2, most)
             }
             rest = rest.dropFirst(batch.count)
             // Before the rows: what is saved may be written at any time.
@@ -72,6 +75,19 @@ extension StreamReplicator {
         }
         // An idle source would never get beyond the position.
         if progress.readAt != readBefore { try await source.emitMarker() }
+    }
+}
+
+extension ArraySlice<PartialUpdate> {
+    /// The first of them whose keys have so many bytes, one at least; all when they are found by an index.
+    fileprivate func withinScan(_ limit: Int) -> ArraySlice {
+        guard first?.isFoundByScan == true else { return self }
+        var bytes = 0
+        let end = firstIndex { update in
+            bytes += update.row.estimatedBytes
+            return bytes > limit
+        }
+        return prefix(upTo: Swift.max(end ?? endIndex, index(after: startIndex)))
     }
 }
 

@@ -47,10 +47,11 @@ package struct SourceChange: Sendable {
     }
 }
 
-/// A changed row of which the change stream leaves out cells: they are large, and the change has left them as they were.
+/// A changed row of which the change stream does not say everything: the source is asked for it
+/// (``RowReadingSource/rows(of:keys:showing:)``).
 ///
-/// The replicator asks the source for the row (``RowReadingSource/rows(of:keys:showing:)``). It is never stored without
-/// these cells.
+/// Cells are left out that are large, and that the change has left as they were: the row is never stored without them. Or nothing is left
+/// out, and the change does not tell whether the source still has the row, since several rows of the table may be equal.
 package struct PartialUpdate: Sendable {
     /// The row after the change, without the cells that are left out; all identity columns are there.
     package var row: SourceRow
@@ -60,18 +61,22 @@ package struct PartialUpdate: Sendable {
     package var sourceKey: [SQLValue]?
     /// When its transaction took effect; `nil` for a source that shows each state from the moment on when it delivers it.
     package var moment: SourceMoment?
+    /// Whether rows of the table are looked for among all of them: the fewer questions there are, the better.
+    package var isFoundByScan: Bool
 
     /// Creates an update.
     package init(
         _ row: SourceRow,
         oldKey: [SQLValue]? = nil,
         sourceKey: [SQLValue]? = nil,
-        moment: SourceMoment? = nil
+        moment: SourceMoment? = nil,
+        isFoundByScan: Bool = false
     ) {
         self.row = row
         self.oldKey = oldKey
         self.sourceKey = sourceKey
         self.moment = moment
+        self.isFoundByScan = isFoundByScan
     }
 }
 

@@ -113,9 +113,13 @@ import Testing
         case 12: "UPDATE pairs SET b = '\(other)', value = value + 1 WHERE a = \(number) AND b = '\(id)'"
         case 13: "DELETE FROM pairs WHERE a = \(number)"
         case 14, 15:
-            "INSERT INTO loose (id, value) SELECT '\(id)', \(number) WHERE NOT EXISTS (SELECT FROM loose WHERE id = '\(id)')"
+            // Rows with one id are equal.
+            "INSERT INTO loose (id, value) SELECT '\(id)', coalesce((SELECT min(value) FROM loose WHERE id = '\(id)'), \(number))"
         case 16: "UPDATE loose SET value = value + 1 WHERE id = '\(id)'"
-        case 17: "DELETE FROM loose WHERE id = '\(id)'"
+        case 17:
+            random.number(below: 2) == 0
+                ? "DELETE FROM loose WHERE id = '\(id)'"
+                : "DELETE FROM loose WHERE ctid = (SELECT min(ctid) FROM loose WHERE id = '\(id)')"
         case 18: "INSERT INTO part_\(number) (id) VALUES ('p\(id)')"
         default: random.number(below: 3) == 0 ? "TRUNCATE lists, pairs" : "DELETE FROM lists"
         }

@@ -9,15 +9,18 @@ import Testing
 @Suite struct ChangeAssemblyTests {
     private var assembly: ChangeAssembly
 
-    init() {
+    init() { self.init(isIdentityFull: false) }
+
+    private init(isIdentityFull: Bool) {
         let table = PostgresTable(
             oid: 7,
             name: SourceTableName(schema: "public", name: "lists"),
             columns: [
-                .init(name: "id", type: 25, isInIdentity: true), .init(name: "name", type: 25, isInIdentity: false),
+                .init(name: "id", type: 25, isInIdentity: true),
+                .init(name: "name", type: 25, isInIdentity: isIdentityFull),
             ],
             rowFilter: nil,
-            isIdentityFull: false,
+            isIdentityFull: isIdentityFull,
             fingerprint: TableFingerprint()
         )
         let options = SourceValueOptions()
@@ -133,6 +136,30 @@ import Testing
             ]
         )
         #expect(taken() == [])
+    }
+
+    @Test func rowsOfATableWithoutAKeyAreLookedForWhenOneIsGone() throws {
+        var tests = Self(isIdentityFull: true)
+        var relation = Self.relation
+        relation.columns[1].isInIdentity = true
+        try tests.add(
+            .relation(relation),
+            begin(200, 16),
+            insert("a"),
+            .update(relation: 7, old: .full(tuple("a", "n")), new: tuple("a", "n")),
+            .update(relation: 7, old: .full(tuple("a", "n")), new: tuple(nil, "m")),
+            .delete(relation: 7, old: .full(tuple("b", "n"))),
+            commit(16)
+        )
+        let columns = #"["id", "name"]"#
+        #expect(
+            tests.taken() == [
+                "commit 00000000/00000010", "begin 00000000/00000011", #"put ["a", "n"] [], put ["a", "n"] []"#,
+                #"part \#(columns) [] as ["a", "n"] in 200, part \#(columns) [] as ["a", "m"] in 200, "#
+                    + #"part \#(columns) [] as ["b", "n"] in 200"#,
+                "commit 00000000/00000018",
+            ]
+        )
     }
 
     @Test mutating func aTransactionAtTheLastPositionThereIsEndsNothing() throws {

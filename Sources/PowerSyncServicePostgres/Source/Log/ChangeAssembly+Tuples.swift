@@ -18,24 +18,25 @@ extension ChangeAssembly {
         return values
     }
 
-    /// The key of a tuple that has other columns than the table; `nil` when it does not have that of the table.
+    /// The key of a tuple that may have other columns than the table; `nil` when it does not have that of the table.
+    ///
+    /// - Parameters:
+    ///   - new: The tuple.
+    ///   - old: The row before, which has large values that stay.
+    ///   - identity: Where the identity is in both.
+    ///   - followed: The table.
+    /// - Returns: The values of the identity.
     static func key(
-        _ tuple: PgoutputTuple,
+        _ new: PgoutputTuple,
+        filledBy old: PgoutputMessage.OldTuple? = nil,
         _ identity: [Int]?,
         of followed: FollowedTable
     ) -> [SQLValue]? {
         guard let identity else { return nil }
         let columns = followed.table.identity.map { followed.decoder.layout.position(of: $0.name) }
-        var key = [SQLValue?](repeating: nil, count: identity.count)
-        tuple.forEachColumn { position, column in
-            guard let place = identity.firstIndex(of: position), let own = columns[place] else { return }
-            switch column {
-            case .null: key[place] = .null
-            case .unchanged: break
-            case .text(let text): key[place] = followed.decoder.value(text, of: own)
-            }
+        return completeKey(new, old, identity) { text, place in
+            columns[place].map { followed.decoder.value(text, of: $0) }
         }
-        return key.contains(nil) ? nil : key.compactMap { $0 }
     }
 
     /// The texts of a key, as the server has them; `nil` when one is not there.
@@ -46,21 +47,30 @@ extension ChangeAssembly {
         _ old: PgoutputMessage.OldTuple?,
         _ identity: [Int]
     ) -> [SQLValue]? {
-        func texts(_ tuple: PgoutputTuple) -> [SQLValue?] {
+        completeKey(new, old, identity) { text, _ in .text(text.string) }
+    }
+
+    private static func completeKey(
+        _ new: PgoutputTuple,
+        _ old: PgoutputMessage.OldTuple?,
+        _ identity: [Int],
+        _ value: (_ text: ByteView, _ place: Int) -> SQLValue?
+    ) -> [SQLValue]? {
+        func values(_ tuple: PgoutputTuple) -> [SQLValue?] {
             var key = [SQLValue?](repeating: nil, count: identity.count)
             tuple.forEachColumn { position, column in
                 guard let place = identity.firstIndex(of: position) else { return }
                 switch column {
                 case .null: key[place] = .null
                 case .unchanged: break
-                case .text(let text): key[place] = .text(text.string)
+                case .text(let text): key[place] = value(text, place)
                 }
             }
             return key
         }
-        let key = texts(new)
+        let key = values(new)
         guard key.contains(nil), let old else { return key.contains(nil) ? nil : key.compactMap(\.self) }
-        let complete = zip(key, texts(old.content.tuple)).map { $0 ?? $1 }
+        let complete = zip(key, values(old.content.tuple)).map { $0 ?? $1 }
         return complete.contains(nil) ? nil : complete.compactMap(\.self)
     }
 }

@@ -249,7 +249,10 @@ struct ChangeAssembly {
             if key != identity.map({ values[$0] ?? .null }) { oldKey = key }
         }
         let complete = values.compactMap { $0 }
-        if complete.count == values.count {
+        if let old, oldKey != nil, followed.table.isIdentityFull {
+            appendWhole(old.content.tuple, identity, of: followed)
+            appendWhole(new, filledBy: old, identity, of: followed)
+        } else if complete.count == values.count {
             append(.update(SourceRow(layout: decoder.layout, values: complete), oldKey: oldKey), of: followed)
         } else {
             let columns = zip(decoder.layout.names, values).compactMap { name, value in
@@ -266,10 +269,18 @@ struct ChangeAssembly {
         case .ignored: break
         case .known(let followed, let identity):
             guard !isCopied(followed) else { return }
+            guard !followed.table.isIdentityFull else {
+                appendWhole(old.content.tuple, identity, of: followed)
+                return
+            }
             let values = Self.values(old.content.tuple, followed.decoder)
             append(.delete(key: identity.map { values[$0] ?? .null }), of: followed)
         case .altered(let followed, _, let identity):
             guard !isCopied(followed) else { return }
+            guard !followed.table.isIdentityFull else {
+                appendWhole(old.content.tuple, identity, of: followed)
+                return
+            }
             guard let key = Self.key(old.content.tuple, identity, of: followed) else {
                 tableOfUnassignable = oid
                 return
@@ -288,6 +299,32 @@ struct ChangeAssembly {
         messages.append(.truncate(relationID: followed.descriptor.relationID))
     }
 
+    /// Delivers a row that a change has made or taken away, of a table that may have equal ones, so that it is looked for as it is
+    /// now.
+    ///
+    /// - Parameters:
+    ///   - tuple: The row.
+    ///   - old: The row before, if `tuple` is a new one: it has the large values that stay.
+    ///   - identity: Where the identity is in both; `nil` when they do not have it.
+    ///   - followed: The table.
+    private mutating func appendWhole(
+        _ tuple: PgoutputTuple,
+        filledBy old: PgoutputMessage.OldTuple? = nil,
+        _ identity: [Int]?,
+        of followed: FollowedTable
+    ) {
+        guard let key = Self.key(tuple, filledBy: old, identity, of: followed) else {
+            tableOfUnassignable = followed.table.oid
+            return
+        }
+        append(
+            SourceRow(columns: zip(followed.table.identity, key).map { SourceRow.Column(name: $0.name, value: $1) }),
+            oldKey: nil,
+            sourceKey: identity.flatMap { Self.sourceKey(tuple, old, $0) },
+            of: followed
+        )
+    }
+
     /// Delivers the key of a changed row, so that the row is read as it is now.
     private mutating func appendKey(
         _ new: PgoutputTuple,
@@ -295,6 +332,11 @@ struct ChangeAssembly {
         _ identity: [Int]?,
         of followed: FollowedTable
     ) {
+        guard !followed.table.isIdentityFull else {
+            if let old { appendWhole(old.content.tuple, identity, of: followed) }
+            appendWhole(new, filledBy: old, identity, of: followed)
+            return
+        }
         let oldKey = old.flatMap { Self.key($0.content.tuple, identity, of: followed) }
         guard let key = Self.key(new, identity, of: followed) ?? oldKey else {
             tableOfUnassignable = followed.table.oid
@@ -325,7 +367,13 @@ struct ChangeAssembly {
         beginRun(followed.descriptor.relationID, isPartial: true)
         precedeWithBoundary()
         partialUpdates.append(
-            PartialUpdate(row, oldKey: oldKey, sourceKey: sourceKey, moment: transaction?.id.moment)
+            PartialUpdate(
+                row,
+                oldKey: oldKey,
+                sourceKey: sourceKey,
+                moment: transaction?.id.moment,
+                isFoundByScan: followed.table.isIdentityFull
+            )
         )
     }
 

@@ -126,7 +126,14 @@ extension PostgresSource: RowReadingSource {
     /// What the rows with these keys fulfil, and perhaps others, and its arguments.
     private static func condition(_ keys: [[String?]], _ table: PostgresTable) -> (sql: String, arguments: [String?]) {
         let identity = table.identity
-        if table.hasKey, identity.count == 1, identity[0].equality.takesArrays {
+        guard table.hasKey else {
+            // Columns may be NULL, and of types that cannot be compared. One text for each row is looked up in a table of hashes: no index helps.
+            return (
+                "(\(literals(of: identity))) COLLATE \"C\" = ANY($1::text[])",
+                [PostgresText.array(keys.map(literals))]
+            )
+        }
+        if identity.count == 1, identity[0].equality.takesArrays {
             return (
                 "\(identity[0].quotedName) \(identity[0].equality.operation) ANY($1)",
                 [PostgresText.array(keys.compactMap { $0[0] })]
@@ -138,29 +145,40 @@ extension PostgresSource: RowReadingSource {
             var equations: [String] = []
             for column in identity {
                 number += 1
-                equations.append(equation(column, "$\(number)", isKey: table.hasKey))
+                equations.append(equation(column, "$\(number)"))
             }
             rows.append("(\(equations.joined(separator: " AND ")))")
         }
         return ("(\(rows.joined(separator: " OR ")))", keys.flatMap(\.self))
     }
 
-    /// That a column has the value of a parameter.
-    private static func equation(_ column: PostgresTable.Column, _ parameter: String, isKey: Bool) -> String {
-        let name = column.quotedName
-        if isKey {
-            let cast = column.equality.cast.map { "::\($0)" } ?? ""
-            return "\(name) \(column.equality.operation) \(parameter)\(cast)"
-        }
-        // All columns tell rows apart: they may be NULL, and of types without an equality.
-        let isComparable = !incomparableTypes.contains(column.type)
-        return "\(name)\(isComparable ? "" : "::text") IS NOT DISTINCT FROM \(parameter)"
+    /// That a column of a key has the value of a parameter.
+    private static func equation(_ column: PostgresTable.Column, _ parameter: String) -> String {
+        let cast = column.equality.cast.map { "::\($0)" } ?? ""
+        return "\(column.quotedName) \(column.equality.operation) \(parameter)\(cast)"
     }
 
-    /// `json`, `xml` and geometric types, and their arrays: values cannot be compared, or equal ones are not the same.
-    private static let incomparableTypes: Set<PostgresOID> = [
-        114, 142, 199, 143, 600, 601, 602, 603, 604, 628, 718, 1017, 1018, 1019, 1020, 1027, 629, 719,
-    ]
+    /// The most columns of one call of `format()`: the server takes 100 arguments.
+    private static let maximumLiterals = 90
+
+    /// An expression for the text of ``literals(_:)``.
+    private static func literals(of columns: [PostgresTable.Column]) -> String {
+        stride(from: 0, to: columns.count, by: maximumLiterals).map { start in
+            let part = columns[start..<min(start + maximumLiterals, columns.count)]
+            let format = String(repeating: "%L,", count: part.count)
+            return "pg_catalog.format('\(format)', \(part.map(\.quotedName).joined(separator: ", ")))"
+        }.joined(separator: " || ")
+    }
+
+    /// The texts of a row as `format()` of the server writes them with `%L,` for each: as literals, and `NULL`.
+    private static func literals(_ texts: [String?]) -> String {
+        texts.map { text in
+            guard let text else { return "NULL," }
+            let literal = PostgresText.escaped(text.unicodeScalars, "'", with: "'")
+            guard text.unicodeScalars.contains("\\") else { return "'\(literal)'," }
+            return "E'\(PostgresText.escaped(literal.unicodeScalars, "\\", with: "\\"))',"
+        }.joined()
+    }
 
     /// The texts of a key for a query; `nil` for one that no row has.
     private static func texts(of key: [SQLValue], _ table: PostgresTable) -> [String?]? {
