@@ -151,7 +151,10 @@ import Testing
                     try await queue.saveFile(data: Data("abc".utf8), mediaType: "image/jpeg", id: "a")
                 }
             case .removeDirectoryOfClearing:
-                return try await hang(hold(.removeDirectory), in: queue) { try await queue.clearQueue() }
+                let hung = try await hang(hold(.removeDirectory), in: queue) { try await queue.clearQueue() }
+                // Its own limit begins beside the call: before it, half a second would pass for the end only.
+                try await harness.clock.waitForTimer(of: .milliseconds(500))
+                return hung
             case .makeDirectoryOfStart: return try await start(queue, hold(.makeDirectory))
             case .existsForStart: return try await start(queue, hold(.exists))
             case .readForUpload: return try await start(queue, hold(.read))
