@@ -100,7 +100,11 @@ import Testing
             "PowerSync/ConflictsAndConsistency",
             "*A checkpoint is shown as a whole.*"
         ),
-        Promise("there are tables without views", "PowerSync/RawTables", "raw table"),
+        Promise(
+            "there are tables without views",
+            "PowerSync/RawTables",
+            "Sync rows into tables of your own instead of views over JSON"
+        ),
         Promise(
             "what the user gets is what the sync config gives",
             "PowerSyncService/RunningAService",

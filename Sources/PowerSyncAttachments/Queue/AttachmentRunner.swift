@@ -184,7 +184,9 @@ extension AttachmentRunner {
 
 // Stopping.
 extension AttachmentRunner {
-    /// Stops. When it returns, no row is written any more.
+    /// Stops.
+    ///
+    /// When it returns, no row is written any more.
     ///
     /// - Throws: ``PowerSyncAttachmentError/closed(_:)``, or ``PowerSyncAttachmentError/generalError(_:)`` inside a callback that has the
     ///   table.

@@ -39,7 +39,9 @@ final class TurnLock: Sendable {
             }
         }
 
-        /// Gives the lock to the turn that has waited longest. Call it once.
+        /// Gives the lock to the turn that has waited longest.
+        ///
+        /// Call it once.
         func end() {
             isOver.withLockedValue { $0 = true }
             lock.unlock()
@@ -92,6 +94,7 @@ final class TurnLock: Sendable {
     /// - Parameters:
     ///   - owner: What ``leave(turnOf:)`` names.
     ///   - body: May call the app's code. It is cancelled with the task that waits for it.
+    /// - Returns: What the body returns.
     /// - Throws: `CancellationError` when the task is cancelled while it waits for its turn; the error of the lock when the turn is left
     ///   behind; else what the body throws.
     func withTurn<Value: Sendable>(

@@ -55,7 +55,9 @@ package final class LeavableTask<Value: Sendable>: Sendable {
         task.cancel()
     }
 
-    /// Cancels the body, and no longer waits for it. Does nothing when it has returned.
+    /// Cancels the body, and no longer waits for it.
+    ///
+    /// Does nothing when it has returned.
     ///
     /// - Parameter error: What those that wait get.
     package func leave(throwing error: any Error) {
@@ -63,8 +65,11 @@ package final class LeavableTask<Value: Sendable>: Sendable {
         for waiter in state.withLockedValue({ $0.end(.failure(error)) }) { waiter.resume(throwing: error) }
     }
 
-    /// Waits for the result. When the waiting task is cancelled, the body is cancelled and waited for.
+    /// Waits for the result.
     ///
+    /// When the waiting task is cancelled, the body is cancelled and waited for.
+    ///
+    /// - Returns: What the body returns.
     /// - Throws: What the body throws, or the error of ``leave(throwing:)``.
     package func value() async throws -> Value {
         try await withTaskCancellationHandler {
@@ -74,8 +79,9 @@ package final class LeavableTask<Value: Sendable>: Sendable {
         }
     }
 
-    /// Waits until the body has returned, whatever its result, or is left behind. The body is not cancelled by a cancellation of the
-    /// waiting task.
+    /// Waits until the body has returned, whatever its result, or is left behind.
+    ///
+    /// The body is not cancelled by a cancellation of the waiting task.
     ///
     /// - Throws: `CancellationError` when the waiting task is cancelled.
     package func end() async throws {

@@ -27,7 +27,8 @@ import Testing
 
     @Test func aTurnThatHangsIsLeftBehindByOneThatInsists() async throws {
         let hung = try await hang()
-        let behind = Task { [lock] in try await lock.withTurn { Issue.record("has a turn before the one that insists") } }
+        let behind = Task { [lock] in try await lock.withTurn { Issue.record("has a turn before the one that insists") }
+        }
         let insisting = Task { [lock, clock] in
             try await lock.take(insistingAfter: .milliseconds(500), ElapsedClock(clock))
         }

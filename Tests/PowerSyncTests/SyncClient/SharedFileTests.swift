@@ -79,6 +79,26 @@ import Testing
         #expect(!first.database.currentStatus.connected)
     }
 
+    @Test func aCheckpointIsRequestedThroughAnyInstance() async throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let first = SyncHarness(path: path)
+        let second = SyncHarness(path: path, service: first.service, clock: first.clock)
+        _ = try await first.connectAndAccept(ConnectOptions(checkpointMode: .requests()))
+        try await first.service.nextCheckpointRequest().respond(1)
+        async let request = second.database.requestCheckpoint()
+        try await first.service.nextCheckpointRequest().respond(2)
+        #expect(try await !request.hasSynced)
+        // Not through one that was closed, although the connection goes on.
+        try await second.database.close()
+        await #expect {
+            try await second.database.requestCheckpoint()
+        } throws: { error in
+            if case .notConnecting = error as? CheckpointRequestError { true } else { false }
+        }
+        #expect(first.database.currentStatus.connected)
+        try await first.database.close()
+    }
+
     @Test func earlierSyncIsKnownOffline() async throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let first = SyncHarness(path: path)

@@ -334,6 +334,20 @@ private typealias News = ChangeListener.News
         withExtendedLifetime(changes) {}
     }
 
+    @Test func aListenerIsCalledForEachCommitOfInterest() throws {
+        let calls = Shared(0)
+        let listener = ChangeListener(onNews: { calls.value += 1 })
+        tracker.add(listener, interest: .appendedEntries)
+        try write("INSERT INTO a VALUES (1, 1)")
+        #expect(calls.value == 0)
+        try write("INSERT INTO ps_crud (data) VALUES ('x')")
+        try write("INSERT INTO ps_crud (data) VALUES ('y')")
+        #expect(calls.value == 2)
+        tracker.remove(listener)
+        try write("INSERT INTO ps_crud (data) VALUES ('z')")
+        #expect(calls.value == 2)
+    }
+
     @Test func removedListenersHearNothing() throws {
         let listener = try listener("SELECT * FROM a")
         tracker.remove(listener)

@@ -216,7 +216,7 @@ final class Connection: Sendable {
 
     private func run() async {
         // From here on, so that no write after the connection is missed.
-        let appended = ChangeListener { [uploadTrigger] in uploadTrigger.fire(.news) }
+        let appended = ChangeListener(onNews: { [uploadTrigger] in uploadTrigger.fire(.news) })
         context.database.changes.add(appended, interest: .appendedEntries)
         let requests = context.checkpointRequests
         defer {

@@ -202,7 +202,7 @@ import Testing
             stream.plan.evaluateParameters(Self.row(id, value), of: Self.tableName).map { ($0.lookup, Set($0.rows)) }
         }
         let expected = Dictionary(rows.flatMap { entries($0.key, $0.value) }) { $0.union($1) }
-        let lookups = Set(values.flatMap { entries($0, "any") }.map(\.0))
+        let lookups = Set(values.flatMap { entries("any", $0) }.map(\.0))
         #expect(values.isEmpty || !lookups.isEmpty)
         let found = try await storage.parameterRows(Array(lookups), at: checkpoint, limit: .max)
         #expect(found.mapValues { Set($0) } == expected, comment)
