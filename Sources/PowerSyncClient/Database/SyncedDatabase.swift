@@ -98,7 +98,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         register()
         // Without the handle, which keeps `local`.
         local.whileDisconnected { [file = sync.file, id = sync.id] body in
-            try await file.call(.changeSchema, by: id, andDo: body)
+            try await file.alone(.changeSchema, by: id, body)
         }
         if !local.place.isFirst { warnOfOthers(name) }
     }

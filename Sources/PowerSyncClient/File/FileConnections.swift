@@ -306,9 +306,9 @@ final class FileConnections: Sendable {
             opened.externalCommits?.cancel()
             opened.foreignWrites?.cancel()
             opened.statusFollower.cancel()
-            source.letGo(of: opened.writer) { [changes, tableDiffs] db in
+            source.letGo(of: opened.writer) { [changes, syncState = opened.syncState, tableDiffs] db in
                 changes.stopObserving(db)
-                db.remove(transactionObserver: opened.syncState)
+                db.remove(transactionObserver: syncState)
                 // What a write of the app would go on recording.
                 _ = try? tableDiffs.drop(db)
             }

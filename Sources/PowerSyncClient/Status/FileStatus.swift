@@ -82,11 +82,14 @@ extension FileStatus {
 extension FileStatus {
     /// Connections to the file were opened.
     ///
-    /// - Parameter download: What the file says; of no interest when something is shown already.
+    /// To be called in a transaction that writes: nothing but a connection that leads can know better.
+    ///
+    /// - Parameter download: What the file says.
     func fileWasOpened(_ download: DownloadStatus) {
         publish { status in
-            guard status.download.hasSynced == nil else { return [] }
-            status.download = download
+            let shown = download.keepingDetails(of: status.download)
+            guard !isLed, status.download != shown else { return [] }
+            status.download = shown
             return .element
         }
     }

@@ -19,11 +19,14 @@ import Testing
     private let synced = DownloadStatus(priorities: [completed], streams: [])
     private let cleared = DownloadStatus(streams: [])
 
-    @Test func theFirstConnectionsToTheFileSayWhatItKnows() {
-        status.fileWasOpened(synced)
-        #expect(status.snapshot.hasSynced == true)
-        // What is shown is at least as new.
+    @Test func anOpeningSaysWhatTheFileKnowsUnlessAConnectionLeads() {
         status.fileWasOpened(cleared)
+        #expect(status.snapshot.hasSynced == false)
+        progress.begins { true }
+        status.fileWasOpened(synced)
+        #expect(status.snapshot.hasSynced == false)
+        progress.ended()
+        status.fileWasOpened(synced)
         #expect(status.snapshot.hasSynced == true)
     }
 

@@ -111,10 +111,10 @@ extension FileSync {
     ///   - body: What is done.
     /// - Returns: What `body` returns.
     /// - Throws: As ``call(_:by:_:)``, and what `body` throws.
-    func call<Result>(
+    func alone<Result>(
         _ request: ConnectionRules.Request,
         by handle: ConnectionRules.HandleID,
-        andDo body: () async throws -> Result
+        _ body: () async throws -> Result
     ) async throws -> Result {
         let id = newCall()
         try await call(request, by: handle, id: id)

@@ -94,7 +94,7 @@ struct SyncHandle: Sendable {
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when it is; what `body` throws.
     func whileDisconnected<Result>(_ body: () async throws -> Result) async throws -> Result {
-        try await file.call(.changeSchema, by: id, andDo: body)
+        try await file.alone(.changeSchema, by: id, body)
     }
 
     /// Ends the file's connection and clears the database in one transaction.
@@ -104,7 +104,7 @@ struct SyncHandle: Sendable {
     /// - Parameter clear: Deletes the data.
     /// - Throws: What `clear` throws, or an error when the database cannot be opened.
     func disconnectAndClear(_ clear: @escaping @Sendable (Database) throws -> Void) async throws {
-        try await file.call(.clear, by: id) {
+        try await file.alone(.clear, by: id) {
             // Also for a cancelled task, such as one of the connector: after a sign-out the data must be gone.
             try await Task.ignoringCancellation { [database, file] in
                 try await database.write { db in
