@@ -213,8 +213,8 @@ import Testing
         }
     }
 
-    @Test("A fetch from before the invalidation does not count, however and whenever it ends", arguments: End.allCases)
-    func fetchFromBeforeTheInvalidationDoesNotCount(_ end: End) async throws {
+    @Test(arguments: End.allCases)
+    func fetchFromBeforeTheInvalidationDoesNotCountHoweverAndWheneverItEnds(_ end: End) async throws {
         let task = wanted()
         let first = try await fetches.next()
         cache.invalidate()
