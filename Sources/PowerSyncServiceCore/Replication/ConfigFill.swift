@@ -75,15 +75,20 @@ final class ConfigFill: Sendable {
         try await wait { $0.position.map { $0 >= lsn } ?? false }
     }
 
-    /// Hands something over, and waits until it has been taken.
+    /// Offers something: the follower takes it with a later change, so a marker has to follow.
     ///
     /// - Parameters:
     ///   - offer: Rows, or an end.
     ///   - high: A position that shows all that the rows show; `nil` when nothing was read.
+    func offer(_ offer: Offer, at high: LSN?) {
+        state.withLockedValue { $0.waiting = Waiting(offer: offer, high: high) }
+    }
+
+    /// Waits until what was offered has been taken.
+    ///
     /// - Returns: Whether it was saved: otherwise the rows must be read again, after another ``begin(_:)``.
     /// - Throws: `CancellationError`.
-    func hand(_ offer: Offer, at high: LSN?) async throws -> Bool {
-        state.withLockedValue { $0.waiting = Waiting(offer: offer, high: high) }
+    func waitUntilTaken() async throws -> Bool {
         try await wait { $0.waiting == nil }
         return state.withLockedValue(\.isAccepted)
     }

@@ -30,9 +30,9 @@ extension StreamReplicator {
             for table in fill.tables {
                 var key: SnapshotKey?
                 while try await !readChunk(of: table, after: &key, for: fill, in: history) { touch() }
-                _ = try await fill.hand(.table, at: nil)
+                _ = try await hand(.table, at: nil, to: fill)
             }
-            _ = try await fill.hand(.everything, at: nil)
+            _ = try await hand(.everything, at: nil, to: fill)
         } catch {
             fill.fail(error)
         }
@@ -48,11 +48,14 @@ extension StreamReplicator {
         in history: SourceHistory
     ) async throws -> Bool {
         fill.begin(table)
-        try await fill.waitUntilReached(try await marked(in: history))
+        let low = try await head(in: history)
+        try await source.emitMarker()
+        try await fill.waitUntilReached(low)
         do {
             var reader = try await source.snapshot(of: table.descriptor, after: key)
             while let chunk = try await reader.next() {
-                guard try await fill.hand(.rows(chunk.rows), at: try await marked(in: history)) else { return false }
+                let high = try await head(in: history)
+                guard try await hand(.rows(chunk.rows), at: high, to: fill) else { return false }
                 statistics.didCopy(chunk.rows)
                 let goesOn = chunk.lastKey != key && !chunk.rows.isEmpty
                 key = chunk.lastKey
@@ -71,8 +74,15 @@ extension StreamReplicator {
         }
     }
 
-    /// A position of the source that the change stream is going to reach, also if nothing else happens.
-    private func marked(in history: SourceHistory) async throws -> LSN {
+    /// Hands something to the follower, which looks at it with the marker that follows.
+    private func hand(_ offer: ConfigFill.Offer, at high: LSN?, to fill: ConfigFill) async throws -> Bool {
+        fill.offer(offer, at: high)
+        try await source.emitMarker()
+        return try await fill.waitUntilTaken()
+    }
+
+    /// The position of the source.
+    private func head(in history: SourceHistory) async throws -> LSN {
         let head = try await source.markedHead()
         guard head.history == history else {
             throw ReplicationSourceError(
@@ -80,7 +90,6 @@ extension StreamReplicator {
                 "The source was replaced or restored while its tables were read: they are copied again."
             )
         }
-        try await source.emitMarker()
         return head.lsn
     }
 

@@ -12,7 +12,7 @@ package struct PlanContinuation: Sendable {
             case kept
             /// Tables are read for the stream.
             case read
-            /// The stream is not in the new plan, and clients lose its rows.
+            /// The stream is not in the new plan, under no name, and clients lose its rows.
             case removed
         }
 
@@ -118,8 +118,9 @@ private struct StreamComparison {
     var changes: [PlanContinuation.StreamChange] {
         let names = Set(new.streams.map(\.name))
         let gone = earlier.streams.filter { !names.contains($0.name) }
-        return new.streams.map { change(of: $0, gone) }
-            + gone.map { stream in
+        let changes = new.streams.map { change(of: $0, gone) }
+        return changes.map(\.change)
+            + gone.filter { stream in !changes.contains { $0.origin == stream.name } }.map { stream in
                 PlanContinuation.StreamChange(
                     stream: stream.name,
                     outcome: .removed,
@@ -132,7 +133,7 @@ private struct StreamComparison {
     private func change(
         of stream: SyncPlan.Stream,
         _ gone: [SyncPlan.Stream]
-    ) -> PlanContinuation.StreamChange {
+    ) -> (change: PlanContinuation.StreamChange, origin: String?) {
         let before = earlier.streams.first { $0.name == stream.name }
         let buckets = Set(stream.queriers.map(\.bucket))
         let indexes = Set(stream.queriers.flatMap(\.indexes))
@@ -147,18 +148,19 @@ private struct StreamComparison {
                 default: "the queries of its rows changed"
                 }
             let tables = Set(read).sorted { $0.description < $1.description }
-            return PlanContinuation.StreamChange(stream: stream.name, outcome: .read, reason: reason, tables: tables)
+            return (.init(stream: stream.name, outcome: .read, reason: reason, tables: tables), nil)
         }
         let reason: String
+        var origin: String?
         if let before {
             let isSame = earlier.resolved(before) == new.resolved(stream)
             reason = isSame ? "unchanged" : "only what requests get of it changed"
         } else {
             let stored = new.storedNames(of: stream)
-            let origin = gone.first { earlier.storedNames(of: $0) == stored }
-            reason = origin.map { "renamed from \($0.name)" } ?? "its rows are those of other streams"
+            origin = gone.first { earlier.storedNames(of: $0) == stored }?.name
+            reason = origin.map { "renamed from \($0)" } ?? "its rows are those of other streams"
         }
-        return PlanContinuation.StreamChange(stream: stream.name, outcome: .kept, reason: reason, tables: [])
+        return (.init(stream: stream.name, outcome: .kept, reason: reason, tables: []), origin)
     }
 }
 
