@@ -15,7 +15,9 @@ public struct SyncConfigDeployment: Sendable, Hashable {
         public static let unchanged = Outcome(value: .unchanged)
         /// The text is the one that is replicated already, and has another label from now on.
         public static let relabelled = Outcome(value: .relabelled)
-        /// Tables are read for the text, those of new and changed queries or all of them. Clients are served the text once they are read.
+        /// Tables are read for the text, those of new and changed queries or all of them.
+        ///
+        /// Clients are served the text once they are read.
         public static let started = Outcome(value: .started)
         /// No table had to be read: clients are served the text from now on.
         public static let served = Outcome(value: .served)

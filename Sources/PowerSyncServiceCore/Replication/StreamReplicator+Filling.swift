@@ -6,9 +6,10 @@ extension StreamReplicator {
     /// After how long a table that cannot be read is tried again.
     private static let fillPause = Duration.seconds(30)
 
-    /// What has to be read for the next config; `nil` when there is none.
+    /// What has to be read for the next config.
     ///
     /// - Parameter tables: The records of the tables that are followed.
+    /// - Returns: `nil` when there is no next config.
     func fill(of tables: [SourceTable]) -> ConfigFill? {
         guard let next = stream.next else { return nil }
         let added = stream.plan.parts(addedBy: next.plan)

@@ -65,12 +65,15 @@ package struct PlanContinuation: Sendable {
             defaultSchema: new.defaultSchema
         )
         keepsParts = buckets.contains(where: \.isKept) || indexes.contains(where: \.isKept)
-        streams = StreamComparison(
+        let keptBuckets = buckets.indices.filter { buckets[$0].isKept }.map { BucketDefinition.ID(rawValue: $0) }
+        let keptIndexes = indexes.indices.filter { indexes[$0].isKept }.map { ParameterIndex.ID(rawValue: $0) }
+        let comparison = StreamComparison(
             earlier: earlier,
             new: plan,
-            keptBuckets: Set(buckets.indices.filter { buckets[$0].isKept }.map { BucketDefinition.ID(rawValue: $0) }),
-            keptIndexes: Set(indexes.indices.filter { indexes[$0].isKept }.map { ParameterIndex.ID(rawValue: $0) })
-        ).changes
+            keptBuckets: Set(keptBuckets),
+            keptIndexes: Set(keptIndexes)
+        )
+        streams = comparison.changes
     }
 
     /// Whether no table has to be read for the new plan.
@@ -181,7 +184,9 @@ extension ParameterIndex {
 
 extension SyncPlan {
     /// The queries of a bucket definition, in the order in which the last one counts.
-    fileprivate func queries(of definition: BucketDefinition) -> [DataQuery] { definition.evaluators.map { evaluators[$0] } }
+    fileprivate func queries(of definition: BucketDefinition) -> [DataQuery] {
+        definition.evaluators.map { evaluators[$0] }
+    }
 
     /// The names in the storage of what a stream uses.
     fileprivate func storedNames(of stream: Stream) -> Set<String> {

@@ -74,7 +74,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("schema_versions", "replication_streams"), ("layout_versions", "replication_streams"), ("storage_versions", "streams"), ("migrations", "streams"),
+        ("schema_versions", "replication_streams"), ("layout_versions", "replication_streams"),
+        ("storage_versions", "streams"), ("migrations", "streams"),
     ])
     func tablesOfAnEarlierBuildAreRefusedAndDeleted(versionTable: String, streamTable: String) async throws {
         let scenario = try await StorageScenario(Self.config, on: .postgres)

@@ -26,14 +26,20 @@ struct ContinuationScenario: Sendable {
         deployer = SyncConfigDeployer(storage: storage, logger: log.logger)
         for table in ["items", "notes"] {
             model.alter(.create(table, columns: ["id", "owner", "body"]))
-            model.write((0..<8).map { .insert(table, id: "\(table)\($0)", ["owner": .text("u\($0 % 2)"), "body": "old"]) })
+            model.write(
+                (0..<8).map { number in
+                    .insert(table, id: "\(table)\(number)", ["owner": .text("u\(number % 2)"), "body": "old"])
+                }
+            )
         }
     }
 
     /// A config of streams with a query each.
     static func config(_ streams: (name: String, query: String)..., options: String = "") -> String {
         var lines = ["config: {edition: 3\(options)}", "streams:"]
-        for stream in streams { lines += ["  \(stream.name):", "    auto_subscribe: true", "    query: \(stream.query)"] }
+        for stream in streams {
+            lines += ["  \(stream.name):", "    auto_subscribe: true", "    query: \(stream.query)"]
+        }
         return lines.joined(separator: "\n")
     }
 
@@ -80,7 +86,11 @@ struct ContinuationScenario: Sendable {
     }
 
     /// The names of the buckets of a user with all streams, without their prefix.
-    func buckets(of user: String, _ stream: ReplicationStream, at checkpoint: StorageCheckpoint) async throws -> [String] {
+    func buckets(
+        of user: String,
+        _ stream: ReplicationStream,
+        at checkpoint: StorageCheckpoint
+    ) async throws -> [String] {
         let request = SyncPlanRequest(tokenPayload: ["sub": .string(user)])
         let querier = stream.plan.querier(for: request, bucketPrefix: stream.bucketPrefix)
         let storage = storage

@@ -133,7 +133,8 @@ import Testing
             let deployment = try await scenario.deployer.deploy(second)
             #expect(deployment.plan.streams.map(\.description) == ["a: read from notes (its lookups changed)"])
             let new = try await scenario.served(second)
-            #expect(try await scenario.buckets(of: "old", new.stream, at: new.checkpoint) == [#"a|0["u0"]"#, #"a|0["u1"]"#])
+            let buckets = try await scenario.buckets(of: "old", new.stream, at: new.checkpoint)
+            #expect(buckets == [#"a|0["u0"]"#, #"a|0["u1"]"#])
             #expect(scenario.source.count("items") == 1)
             #expect(scenario.source.count("notes") == 1)
             try await scenario.expectState(new.stream, at: new.checkpoint)
@@ -212,7 +213,8 @@ import Testing
             scenario.source.release()
             let new = try await scenario.served(fourth)
             try await scenario.expectState(new.stream, at: new.checkpoint)
-            #expect(try await scenario.buckets(of: "u0", new.stream, at: new.checkpoint) == ["a|0[]", "b|0[]", "d|0:4[]"])
+            let buckets = try await scenario.buckets(of: "u0", new.stream, at: new.checkpoint)
+            #expect(buckets == ["a|0[]", "b|0[]", "d|0:4[]"])
             #expect(scenario.source.count("items") == 1)
         }
     }
@@ -243,7 +245,8 @@ import Testing
     func randomDeploymentsAndWrites(seed: UInt64) async throws {
         let scenario = try await Scenario(seed.isMultiple(of: 2) ? .inMemory : .sqlite)
         let queries = [
-            Scenario.notes, Scenario.bodies, "SELECT id, owner FROM notes", "SELECT * FROM notes WHERE owner = auth.user_id()",
+            Scenario.notes, Scenario.bodies, "SELECT id, owner FROM notes",
+            "SELECT * FROM notes WHERE owner = auth.user_id()",
             "SELECT * FROM items WHERE owner IN (SELECT owner FROM notes WHERE body = auth.user_id())",
         ]
         var random = SeededGenerator(seed: seed)

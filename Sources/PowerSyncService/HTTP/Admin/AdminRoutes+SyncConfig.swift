@@ -14,10 +14,9 @@ extension AdminRoutes {
             try await answer(request) { request in
                 // Before the body: a client that is told to change a file need not send a config.
                 if isConfigured { throw ErrorEnvelope.syncConfigIsConfigured }
-                if try isDryRun(request) {
-                    return Response(data: changes(try await deployer.preview(try await syncConfigText(of: request)).plan))
-                }
-                let deployment = try await deployer.deploy(try await syncConfigText(of: request))
+                let text = try await syncConfigText(of: request)
+                if try isDryRun(request) { return Response(data: changes(try await deployer.preview(text).plan)) }
+                let deployment = try await deployer.deploy(text)
                 let head: JSONObject = [
                     "slot_name": .string(deployment.stream.sourceHandle),
                     "outcome": .string(deployment.outcome.rawValue),
