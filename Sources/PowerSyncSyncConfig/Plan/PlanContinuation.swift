@@ -20,7 +20,7 @@ package struct PlanContinuation: Sendable {
         package var stream: String
         /// What becomes of it.
         package var outcome: Outcome
-        /// Why, as a part of a sentence: `unchanged`, `renamed from lists`, `the queries of its rows changed`, …
+        /// Why, as a part of a sentence, such as `unchanged`, `renamed from lists` or `the queries of its rows changed`.
         package var reason: String
         /// The tables that are read for it, each once; none unless the outcome is ``Outcome/read``.
         package var tables: [TablePattern]
