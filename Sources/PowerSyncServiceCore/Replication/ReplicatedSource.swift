@@ -99,6 +99,10 @@ struct ReplicatedSource: ReplicationSource {
         Rows(source: self, reader: try await waiting { try await source.snapshot(of: table, after: key) })
     }
 
+    func waitUntilShown(_ table: SourceTableDescriptor) async throws {
+        try await waiting { try await source.waitUntilShown(table) }
+    }
+
     func checkRetention(for handle: String) async throws {
         try await waiting { try await source.checkRetention(for: handle) }
     }

@@ -53,6 +53,8 @@ extension StreamReplicator {
         try await source.emitMarker()
         try await fill.waitUntilReached(low)
         do {
+            // Keys are noted from here on only: what was saved before must be in the rows.
+            try await source.waitUntilShown(table.descriptor)
             var reader = try await source.snapshot(of: table.descriptor, after: key)
             while let chunk = try await reader.next() {
                 let high = try await head(in: history)

@@ -87,6 +87,14 @@ package protocol ReplicationSource: Sendable {
     ///   outdated.
     func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader
 
+    /// Waits until readers of a table see all of its changes that the change stream has delivered.
+    ///
+    /// A database may show a transaction later than its log has it, while a replica confirms it for example.
+    ///
+    /// - Parameter table: A descriptor from ``tables(for:)``.
+    /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tableUnavailable`` when that takes too long.
+    func waitUntilShown(_ table: SourceTableDescriptor) async throws
+
     /// Makes sure that what a stream needs is still kept: called between the chunks of a copy, which may take hours.
     ///
     /// - Parameter handle: A prepared stream.

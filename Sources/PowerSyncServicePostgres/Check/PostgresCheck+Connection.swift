@@ -140,7 +140,7 @@ extension PostgresCheck {
             [publication],
             activity: "reading the publication"
         )
-        return try publicationFindings(rows)
+        return try publicationFindings(rows).filter { $0.severity == .error }
     }
 
     /// What may help when there is no connection.

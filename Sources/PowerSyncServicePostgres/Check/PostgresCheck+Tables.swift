@@ -146,11 +146,12 @@ extension PostgresCheck {
             // With a wildcard, only what is a table is meant.
             for table in matching where !pattern.isWildcard || table.kind == "r" || table.kind == "p" {
                 guard reported.insert(table.name).inserted else { continue }
-                guard table.kind == "p", !table.isPublishedWithPartitions else {
+                let parts = table.isPublishedWithPartitions ? [] : parts(of: table, among: tables)
+                guard table.kind == "p", !table.isPublishedWithPartitions, !parts.isEmpty || table.isPublished else {
                     findings += problems(of: table)
                     continue
                 }
-                for part in parts(of: table, among: tables) where reported.insert(part.name).inserted {
+                for part in parts where reported.insert(part.name).inserted {
                     let nearer = [part.name] + part.wholes.prefix { $0 != table.name }
                     if let name = nearer.first(where: { name in
                         plan.tablePatterns.contains { $0.matches(name, defaultSchema: defaultSchema) }
@@ -167,13 +168,10 @@ extension PostgresCheck {
             }
     }
 
-    /// The partitions of a table, which are replicated under its name; the table itself if the publication has none of them.
+    /// The partitions of a table, which are replicated under its name; none if the publication has none of them.
     private func parts(of whole: PublishedTable, among tables: [PublishedTable]) -> [PublishedTable] {
         let parts = tables.filter { $0.kind == "r" && $0.wholes.contains(whole.name) }
-        guard whole.isPublished || parts.contains(where: \.isPublished) else {
-            return [whole]
-        }
-        return parts
+        return whole.isPublished || parts.contains(where: \.isPublished) ? parts : []
     }
 
     private func otherNameFinding(

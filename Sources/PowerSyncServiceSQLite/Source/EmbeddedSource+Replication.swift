@@ -154,6 +154,9 @@ extension EmbeddedSource: ReplicationSource {
         )
     }
 
+    /// Changes are read of the database itself, where they are committed with their rows.
+    package func waitUntilShown(_ table: SourceTableDescriptor) async throws {}
+
     /// The captured table of a descriptor, and the error for a file in which it is another one.
     private func captured(
         _ table: SourceTableDescriptor,

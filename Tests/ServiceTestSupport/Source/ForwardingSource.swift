@@ -46,6 +46,8 @@ extension ForwardingSource {
         try await source.snapshot(of: table, after: key)
     }
 
+    package func waitUntilShown(_ table: SourceTableDescriptor) async throws { try await source.waitUntilShown(table) }
+
     package func warn(about stream: ReplicationStream) async throws { try await source.warn(about: stream) }
 
     package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? {

@@ -223,6 +223,8 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
         Pages(source: self, table: table, lastKey: try key?.values())
     }
 
+    package func waitUntilShown(_ table: SourceTableDescriptor) async throws {}
+
     private struct Pages: SnapshotReader {
         let source: ModelSource
         let table: SourceTableDescriptor

@@ -268,7 +268,7 @@ import TestSupport
         let dispatcher = CheckpointDispatcher(storage: storage.storage)
         let old = try #require(try await storage.storage.activeStream())
         var new = old
-        new.id = ReplicationStreamID(rawValue: old.id.rawValue + 1)
+        new.checkpoint.streamID = ReplicationStreamID(rawValue: old.id.rawValue + 1)
         let first = (0..<3).map { _ in dispatcher.subscribe(to: old, userKey: "u") }
         let waiting = await Self.waiting(first)
         let second = (0..<2).map { _ in dispatcher.subscribe(to: new, userKey: "u") }

@@ -157,13 +157,14 @@ package struct ReplicationStream: Sendable {
 
 /// The replication stream that clients are served from.
 package struct ActiveReplicationStream: Sendable {
-    /// The number of the stream.
-    package var id: ReplicationStreamID
     /// The plan that maps requests to buckets.
     package var plan: SyncPlan
     /// The checkpoint that any process had published when the stream was asked for: a client that comes from another process has seen no
     /// later one.
     package var checkpoint: StorageCheckpoint
+
+    /// The number of the stream.
+    package var id: ReplicationStreamID { checkpoint.streamID }
 
     /// What bucket names of this stream begin with, for example `1#`.
     package var bucketPrefix: String { id.bucketPrefix }
@@ -173,7 +174,6 @@ package struct ActiveReplicationStream: Sendable {
 
     /// Creates a description of the active stream.
     package init(plan: SyncPlan, checkpoint: StorageCheckpoint) {
-        id = checkpoint.streamID
         self.plan = plan
         self.checkpoint = checkpoint
     }

@@ -13,6 +13,7 @@ import Testing
 /// `POWERSYNC_RECONNECTS` says how many clients come back at once; 500 by default.
 @Suite(.timeLimit(.minutes(3))) struct EndingTests {
     private static let isReady = "The service is ready."
+    private static let isServed = "Clients are served the next sync config from now on"
     private static let reconnects =
         ProcessInfo.processInfo.environment["POWERSYNC_RECONNECTS"].flatMap(Int.init) ?? 500
     /// A handler that hangs is cancelled after 15 s: nothing here is one.
@@ -69,12 +70,14 @@ import Testing
         )
         try write(changed, to: "sync.yaml")
         command.signal(SIGHUP)
-        try await command.wait(for: "replication_stream=2 rows=1 table=main.lists")
+        try await command.wait(for: "The file of the sync config has been read")
         await expectEnd(of: command)
-        // The next one serves the former config, and goes on with the new one.
+        #expect(!command.said.contains { $0.contains(Self.isServed) }, "it was not in the middle: \(command.said)")
+        // The next one serves the former config, and goes on with the new one: what both have stays as it is.
         let next = try serve()
-        try await next.wait(for: Self.isReady)
-        #expect(try await clients.firstLine(ofStream: 2).contains(#""count":\#(Self.todos),"#))
+        try await next.wait(for: Self.isReady, Self.isServed)
+        let line = try await clients.firstLine(withBucket: "1#todos|0:2[")
+        #expect(line.contains(#""count":\#(Self.todos),"#) && line.contains(#""bucket":"1#lists|0["#), "\(line)")
         await expectEnd(of: next)
     }
 

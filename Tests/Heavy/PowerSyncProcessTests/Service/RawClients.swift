@@ -38,12 +38,19 @@ struct RawClients {
     /// - Parameter stream: The number of the replication stream, with which the names of buckets begin.
     /// - Returns: The head of the answer and the line.
     /// - Throws: An error of connecting: the service does not run.
-    func firstLine(ofStream stream: Int) async throws -> String {
+    func firstLine(ofStream stream: Int) async throws -> String { try await firstLine(withBucket: "\(stream)#") }
+
+    /// Reads the line of a checkpoint once it has a bucket.
+    ///
+    /// - Parameter start: What the name of the bucket begins with.
+    /// - Returns: The head of the answer and the line.
+    /// - Throws: An error of connecting: the service does not run.
+    func firstLine(withBucket start: String) async throws -> String {
         while true {
             let line = try await RawConnection.connect(port: port) { connection -> String? in
                 try await connection.send(request)
                 let text = try await connection.text(until: #""streams":["#)
-                if text.contains(#""bucket":"\#(stream)#"#) { return text }
+                if text.contains(#""bucket":"\#(start)"#) { return text }
                 _ = try await connection.textUntilClosed()
                 return nil
             }

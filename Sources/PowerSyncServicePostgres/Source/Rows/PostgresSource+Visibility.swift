@@ -1,0 +1,48 @@
+package import PowerSyncServiceCore
+
+/// When readers see what is in the log.
+extension PostgresSource {
+    /// The longest that transactions are waited for which write to a table.
+    private static let visibilityLimit = Duration.seconds(30)
+
+    /// Waits for the transactions that hold a lock for writing now.
+    ///
+    /// A transaction gives up its locks once others see it. Before that the log may have its commit, which a standby has to confirm
+    /// (`synchronous_standby_names`).
+    package func waitUntilShown(_ table: SourceTableDescriptor) async throws {
+        guard table.oid != nil else { return }
+        var writers = try await writers(of: table)
+        let deadline = Stopwatch(clock)
+        var pause = Duration.milliseconds(5)
+        while !writers.isEmpty {
+            guard deadline.elapsed < Self.visibilityLimit else {
+                throw ReplicationSourceError(
+                    .tableUnavailable,
+                    "Transactions that began to write to \(relation(table).name) more than \(Self.visibilityLimit) ago have not ended "
+                        + "(see pg_locks and pg_stat_activity): end them."
+                )
+            }
+            try await clock.sleep(for: pause)
+            pause = min(pause * 2, .milliseconds(250))
+            writers.formIntersection(try await self.writers(of: table))
+        }
+    }
+
+    /// The transactions that have a lock for writing to a table, or to one of its partitions, by their virtual ids.
+    func writers(of table: SourceTableDescriptor) async throws -> Set<String> {
+        guard let oid = table.oid else { return [] }
+        return try await pool.withConnection { connection in
+            let rows = try await connection.query(
+                """
+                SELECT virtualtransaction FROM pg_catalog.pg_locks
+                WHERE locktype = 'relation' AND granted AND mode = 'RowExclusiveLock'
+                  AND database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database())
+                  AND (relation = $1::oid OR relation IN (SELECT relid FROM pg_catalog.pg_partition_tree($1::oid::regclass)))
+                """,
+                ["\(oid)"],
+                activity: "reading who writes to table \(relation(table).name)"
+            )
+            return Set(rows.compactMap { $0.first.flatMap { $0 } })
+        }
+    }
+}
