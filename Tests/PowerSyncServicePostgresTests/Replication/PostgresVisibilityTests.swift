@@ -1,5 +1,6 @@
 import PostgresTestSupport
 import PowerSyncTesting
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -14,7 +15,7 @@ import Testing
             clock: clock
         )
         let (source, database) = (scenario.source, scenario.database)
-        let table = try #require(try await source.tables(for: scenario.plan(PostgresScenario.allLists)).first)
+        let table = try #require(try await source.tables(for: plan(PostgresScenario.allLists)).first)
         let (reader, writer, late) = (try database.connect(), try database.connect(), try database.connect())
         _ = try reader.run("BEGIN; INSERT INTO other VALUES ('a'); SELECT * FROM lists")
         try await source.waitUntilShown(table)
@@ -32,7 +33,7 @@ import Testing
     @Test func aTransactionThatDoesNotEndIsNamedAfterHalfAMinute() async throws {
         let clock = TestClock()
         let scenario = try PostgresScenario("CREATE TABLE lists (id text PRIMARY KEY)", clock: clock)
-        let table = try #require(try await scenario.source.tables(for: scenario.plan(PostgresScenario.allLists)).first)
+        let table = try #require(try await scenario.source.tables(for: plan(PostgresScenario.allLists)).first)
         let writer = try scenario.database.connect()
         _ = try writer.run("BEGIN; INSERT INTO lists VALUES ('a')")
         let waiting = Task { try await scenario.source.waitUntilShown(table) }
