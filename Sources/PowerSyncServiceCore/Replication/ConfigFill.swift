@@ -44,6 +44,8 @@ final class ConfigFill: Sendable {
     let number: Int64
     /// The tables that are to be read.
     let tables: [SourceTable]
+    /// Whether these are all that were missing.
+    let isWhole: Bool
     private let state = NIOLockedValueBox(State())
     /// Advanced when the follower has reached a position, or has taken what was offered.
     private let changed = ChangeSignal()
@@ -53,9 +55,10 @@ final class ConfigFill: Sendable {
     static let maximumKeys = 100_000
 
     /// Creates the exchange for a config.
-    init(number: Int64, tables: [SourceTable], maximumKeys: Int = ConfigFill.maximumKeys) {
+    init(number: Int64, tables: [SourceTable], isWhole: Bool = true, maximumKeys: Int = ConfigFill.maximumKeys) {
         self.number = number
         self.tables = tables
+        self.isWhole = isWhole
         self.maximumKeys = maximumKeys
     }
 

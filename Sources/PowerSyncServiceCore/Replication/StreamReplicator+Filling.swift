@@ -8,15 +8,20 @@ extension StreamReplicator {
 
     /// What has to be read for the next config.
     ///
-    /// - Parameter tables: The records of the tables that are followed.
+    /// - Parameters:
+    ///   - tables: The records of the tables that are followed.
+    ///   - progress: What was read for it since the job began, and which tables are left out.
     /// - Returns: `nil` when there is no next config.
-    func fill(of tables: [SourceTable]) -> ConfigFill? {
+    func fill(of tables: [SourceTable], _ progress: Progress) -> ConfigFill? {
         guard let next = stream.next else { return nil }
         let added = stream.plan.parts(addedBy: next.plan)
         let missing = tables.filter { table in
-            !next.isFilled && !next.filledTables.contains(table.id) && added.readsTable(table.descriptor.name)
+            !next.isFilled && !next.filledTables.contains(table.id) && !progress.filledTables.contains(table.id)
+                && added.readsTable(table.descriptor.name)
         }
-        return ConfigFill(number: next.number, tables: missing)
+        // A table that is locked for now would be missing in the config; when it can be read, there is another fill.
+        let isWhole = !(progress.obstacles ?? []).contains { $0.reason == .locked && added.readsTable($0.table) }
+        return ConfigFill(number: next.number, tables: missing, isWhole: isWhole)
     }
 
     // MARK: Reading
@@ -33,7 +38,7 @@ extension StreamReplicator {
                 while try await !readChunk(of: table, after: &key, for: fill, in: history) { touch() }
                 _ = try await hand(.table, at: nil, to: fill)
             }
-            _ = try await hand(.everything, at: nil, to: fill)
+            if fill.isWhole { _ = try await hand(.everything, at: nil, to: fill) }
         } catch {
             fill.fail(error)
         }
@@ -108,6 +113,7 @@ extension StreamReplicator {
             rejections.report(try await writer.save(changes, of: table, mode: .stream))
         case (.table, let table?):
             try await writer.markFilled(table, forConfig: fill.number)
+            progress.filledTables.insert(table.id)
             logger.notice(
                 "A table of the source has been read for the next sync config",
                 metadata: [LogKey.table: "\(table.descriptor.name)"]

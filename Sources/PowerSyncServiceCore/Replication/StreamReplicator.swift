@@ -124,7 +124,7 @@ struct StreamReplicator {
                 try await source.warn(about: stream)
                 let tables = try await resolveTables(&writer, progress: &progress)
                 try await copy(tables.read, with: &writer, followed: position)
-                progress.fill = fill(of: tables.read)
+                progress.fill = fill(of: tables.read, progress)
                 if let outcome = try await follow(tables, with: &writer, progress: &progress) { return outcome }
             } catch let error as ReplicationSourceError where error.code == .tablesChanged {
                 // Rows of the old tables that are saved but not flushed belong to a transaction that is read again.
@@ -154,6 +154,8 @@ struct StreamReplicator {
         var lag = ReplicationLag()
         /// What is still to be read for the next config; `nil` when there is none, or it has everything.
         var fill: ConfigFill?
+        /// The records of the tables that were read for the next config since the job began.
+        var filledTables: Set<String> = []
         /// The number of the config that clients are served since a checkpoint; `nil` for that of the stream as it was found.
         var servedConfig: Int64?
         /// How many changes of the transaction that is being read have come.

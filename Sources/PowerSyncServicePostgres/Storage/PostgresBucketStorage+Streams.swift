@@ -35,7 +35,7 @@ extension PostgresBucketStorage: StreamTableStorage {
     ) async throws -> Value {
         try await write(activity) { [schema] db in
             try schema.lockStreams(db)
-            var streams = PostgresStreamTables(db, in: schema)
+            var streams = PostgresStreamTables(db, in: schema, locks: true)
             let value = try body(&streams)
             try schema.notify(db)
             return value

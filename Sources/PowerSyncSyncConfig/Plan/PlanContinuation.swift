@@ -46,7 +46,7 @@ package struct PlanContinuation: Sendable {
         let buckets = new.buckets.map { definition in
             var named = definition
             let kept = isComparable ? parts.takeName(of: new.queries(of: definition), preferring: definition.name) : nil
-            named.name = kept ?? "\(definition.name):\(number)"
+            named.name = kept ?? parts.newName(for: definition.name)
             return (definition: named, isKept: kept != nil)
         }
         let indexes = new.parameterIndexes.enumerated().map { position, index in
@@ -85,8 +85,13 @@ private struct PartNames {
     private var names: [[DataQuery]: [String]] = [:]
     private var scopes: [ParameterIndex: ParameterIndex.ID] = [:]
     private var nextScope: Int
+    /// Names that mean something, which an app may have chosen as a new one would be.
+    private var used: Set<String>
+    private let number: Int64
 
     init(of plan: SyncPlan, number: Int64) {
+        self.number = number
+        used = Set(plan.buckets.map(\.name))
         for definition in plan.buckets { names[plan.queries(of: definition), default: []].append(definition.name) }
         for (position, index) in plan.parameterIndexes.enumerated() {
             scopes[index.withoutScope] = plan.scope(of: ParameterIndex.ID(rawValue: position))
@@ -99,6 +104,13 @@ private struct PartNames {
         let taken = found.remove(at: found.firstIndex(of: name) ?? 0)
         names[queries] = found
         return taken
+    }
+
+    /// A name that no part of the earlier plan has, and none before.
+    mutating func newName(for name: String) -> String {
+        var new = "\(name):\(number)"
+        while !used.insert(new).inserted { new += ":\(number)" }
+        return new
     }
 
     mutating func takeScope(of index: ParameterIndex) -> ParameterIndex.ID? {

@@ -29,6 +29,10 @@ extension InMemoryBucketStorage.State: StreamTables {
         if let next { streams[index].record.lastConfigNumber = next.number }
     }
 
+    mutating func setNextVersionLabel(_ label: String?, of stream: ReplicationStreamID) {
+        streams[index(of: stream)].record.next?.versionLabel = label
+    }
+
     mutating func takeNextConfig(of stream: ReplicationStreamID) {
         let index = index(of: stream)
         guard let config = streams[index].next else { return }
@@ -55,6 +59,7 @@ extension InMemoryBucketStorage.State: StreamTables {
             hashKey: stream.hashKey
         )
         record.versionLabel = stream.versionLabel
+        (record.configNumber, record.lastConfigNumber) = (stream.configNumber, stream.configNumber)
         streams.append(InMemoryBucketStorage.Stream(record: record, config: stream.config))
         return id
     }

@@ -16,15 +16,20 @@ import Testing
         )
         let (source, database) = (scenario.source, scenario.database)
         let table = try #require(try await source.tables(for: plan(PostgresScenario.allLists)).first)
-        let (reader, writer, late) = (try database.connect(), try database.connect(), try database.connect())
+        let (reader, idle, late) = (try database.connect(), try database.connect(), try database.connect())
         _ = try reader.run("BEGIN; INSERT INTO other VALUES ('a'); SELECT * FROM lists")
+        // It does not commit.
+        _ = try idle.run("BEGIN; INSERT INTO lists VALUES ('c')")
         try await source.waitUntilShown(table)
 
-        _ = try writer.run("BEGIN; INSERT INTO lists VALUES ('a')")
+        var writer: TestDatabase.Session? = try database.connect()
+        try writer?.sendWithoutEnd("INSERT INTO lists VALUES ('a')", observedBy: database)
         let waiting = Task { try await source.waitUntilShown(table) }
         try await clock.waitForTimer(of: .milliseconds(5))
-        _ = try late.run("BEGIN; INSERT INTO lists VALUES ('b')")
-        _ = try writer.run("COMMIT")
+        try late.sendWithoutEnd("INSERT INTO lists VALUES ('b')", observedBy: database)
+        writer = nil
+        let held = "(SELECT count(*) FROM pg_locks WHERE relation = 'lists'::regclass AND mode = 'RowExclusiveLock')"
+        try database.waitUntil("\(held) = 2")
         clock.advance(by: .milliseconds(5))
         try await waiting.value
         #expect(try await source.writers(of: table).count == 1)
@@ -35,12 +40,13 @@ import Testing
         let scenario = try PostgresScenario("CREATE TABLE lists (id text PRIMARY KEY)", clock: clock)
         let table = try #require(try await scenario.source.tables(for: plan(PostgresScenario.allLists)).first)
         let writer = try scenario.database.connect()
-        _ = try writer.run("BEGIN; INSERT INTO lists VALUES ('a')")
+        try writer.sendWithoutEnd("INSERT INTO lists VALUES ('a')", observedBy: scenario.database)
         let waiting = Task { try await scenario.source.waitUntilShown(table) }
         try await clock.waitForTimer(of: .milliseconds(5))
         clock.advance(by: .seconds(30))
         let error = await #expect(throws: ReplicationSourceError.self) { try await waiting.value }
         #expect(error?.code == .tableUnavailable)
         #expect(error?.message.contains("write to public.lists") == true, "\(String(describing: error))")
+        withExtendedLifetime(writer) {}
     }
 }

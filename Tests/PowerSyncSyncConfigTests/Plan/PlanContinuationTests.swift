@@ -47,6 +47,15 @@ import Testing
         #expect(names(continuation.plan) == ["todos|0"])
     }
 
+    /// A name of an app's may look like one that is given.
+    @Test func aNewNameIsThatOfNoOtherPart() throws {
+        var earlier = try plan(config([Self.lists, Self.todos]))
+        earlier.buckets[1].name = "lists|0:2"
+        let changed = TestStream("lists", "SELECT id FROM lists WHERE owner = auth.user_id()")
+        let continuation = PlanContinuation(of: try plan(config([changed, Self.todos])), after: earlier, number: 2)
+        #expect(names(continuation.plan) == ["lists|0:2:2", "lists|0:2"])
+    }
+
     /// A stream that takes the name of another one does not take its buckets.
     @Test func namesThatAreSwappedDoNotSwapBuckets() throws {
         let first = TestStream("a", "SELECT * FROM x")

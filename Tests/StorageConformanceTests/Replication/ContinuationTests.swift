@@ -48,6 +48,52 @@ import Testing
     }
 
     @Test(arguments: TestedStorage.distinct)
+    func aStreamThatStartsAgainGivesItsPartsNamesThatNoneHadBefore(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(kind)
+        let second = Scenario.config(("a", Scenario.all), ("b", Scenario.bodies))
+        try await scenario.replicating {
+            try await scenario.deployAndServe(Self.first)
+            try await scenario.deployer.deploy(second)
+            _ = try await scenario.served(second)
+        }
+        let old = try #require(try await scenario.storage.activeStream())
+        let restarted = try await scenario.storage.restart(old.id)
+        try await scenario.replicating {
+            // Ends when clients are served from the other one.
+            for try await _ in scenario.storage.checkpoints(of: old) {}
+            try await scenario.deployer.deploy(Self.first)
+            let new = try await scenario.served(Self.first)
+            #expect(new.stream.id == restarted.id)
+            #expect(try await scenario.buckets(of: "u0", new.stream, at: new.checkpoint) == ["a|0[]", "b|0:3[]"])
+            try await scenario.expectState(new.stream, at: new.checkpoint)
+        }
+    }
+
+    @Test(arguments: TestedStorage.distinct)
+    func anotherLabelOfTheNextConfigKeepsWhatWasRead(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(kind)
+        let second = Scenario.config(("a", Scenario.all), ("b", Scenario.bodies), ("c", Scenario.bodies))
+        try await scenario.replicating {
+            try await scenario.deployAndServe(Self.first)
+            scenario.source.hold("notes", afterRows: 0)
+            try await scenario.source.untilHeld { try await scenario.deployer.deploy(second) }
+            let before = try #require(try await scenario.storage.streams().last?.next)
+            let relabelled = try await scenario.storage.deploy(
+                second,
+                versionLabel: "another",
+                plan: plan(second),
+                mode: .keepingParts
+            )
+            #expect(relabelled.next?.versionLabel == "another")
+            #expect(relabelled.next?.filledTables == before.filledTables)
+            #expect(relabelled.next?.number == before.number)
+            scenario.source.release()
+            let new = try await scenario.served(second)
+            try await scenario.expectState(new.stream, at: new.checkpoint)
+        }
+    }
+
+    @Test(arguments: TestedStorage.distinct)
     func theOldConfigIsServedWhileTablesAreRead(_ kind: TestedStorage) async throws {
         let scenario = try await Scenario(kind)
         let second = Scenario.config(("a", Scenario.all), ("b", Scenario.bodies))

@@ -90,16 +90,15 @@ extension StreamTableStorage {
         if let config = configs.known(of: checkpoint.serving) {
             return ActiveReplicationStream(plan: config.plan, checkpoint: checkpoint)
         }
-        let (plan, number) = try await readStreams("reading a sync config") { [configs] streams in
+        let (plan, newest) = try await readStreams("reading a sync config") { [configs] streams in
             let record = try streams.record(of: checkpoint.streamID)
-            return (try configs.config(of: record, in: streams).plan, record.configNumber)
+            return (try configs.config(of: record, in: streams).plan, record.checkpoint)
         }
-        var checkpoint = checkpoint
-        if checkpoint.configNumber != number {
-            // It has taken its place, and this process is about to be told.
-            checkpoint.configNumber = number
-            feed.publish(checkpoint)
+        guard let newest, newest.configNumber != checkpoint.configNumber else {
+            return ActiveReplicationStream(plan: plan, checkpoint: checkpoint)
         }
-        return ActiveReplicationStream(plan: plan, checkpoint: checkpoint)
+        // It has taken its place with a later checkpoint, which has its rows, and this process is about to be told.
+        feed.publish(newest)
+        return ActiveReplicationStream(plan: plan, checkpoint: newest)
     }
 }

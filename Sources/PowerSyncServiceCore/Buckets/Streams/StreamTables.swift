@@ -33,6 +33,8 @@ package protocol StreamTables {
     mutating func setState(_ state: ReplicationStream.State, of stream: ReplicationStreamID) throws
     /// Changes the version label of a stream.
     mutating func setVersionLabel(_ label: String?, of stream: ReplicationStreamID) throws
+    /// Changes the version label of the config that is to take the place of a stream's own.
+    mutating func setNextVersionLabel(_ label: String?, of stream: ReplicationStreamID) throws
     /// Stores the config that is to take the place of a stream's own, for which nothing has been read, or removes it.
     ///
     /// - Parameters:
@@ -56,14 +58,17 @@ package struct NewStream: Sendable {
     package var config: StreamConfig.Stored
     /// What operators call this version of the config.
     package var versionLabel: String?
+    /// The number of the config: as large as all that parts of its plan are named by.
+    package var configNumber: Int64
     /// The secret key of the hashes in row states.
     package var hashKey: [UInt8]
 
     /// Describes a stream, and makes its key.
-    init(sourceHandle: String, config: StreamConfig.Stored, versionLabel: String?) {
+    init(sourceHandle: String, config: StreamConfig.Stored, versionLabel: String?, configNumber: Int64 = 1) {
         self.sourceHandle = sourceHandle
         self.config = config
         self.versionLabel = versionLabel
+        self.configNumber = configNumber
         hashKey = StreamRecord.makeHashKey()
     }
 }
@@ -168,13 +173,7 @@ extension StreamTables {
         var record = record
         var config = config
         if isNext {
-            if record.next?.versionLabel != versionLabel, let next = config.next {
-                let stored = StreamConfig.Stored(content: next.content, encodedPlan: try next.plan.encodedJSON())
-                try setNextConfig(
-                    NewNextConfig(number: record.lastConfigNumber, config: stored, versionLabel: versionLabel),
-                    of: record.id
-                )
-            }
+            if record.next?.versionLabel != versionLabel { try setNextVersionLabel(versionLabel, of: record.id) }
         } else {
             if record.next != nil {
                 try setNextConfig(nil, of: record.id)
@@ -202,7 +201,8 @@ extension StreamTables {
             let successor = NewStream(
                 sourceHandle: sourceHandle,
                 config: try record.next == nil ? config(of: stream) : nextConfig(of: stream),
-                versionLabel: record.next == nil ? record.versionLabel : record.next?.versionLabel
+                versionLabel: record.next == nil ? record.versionLabel : record.next?.versionLabel,
+                configNumber: record.lastConfigNumber
             )
             let id = try insert(successor)
             return try self.record(of: id)

@@ -7,15 +7,24 @@ package import PowerSyncServiceCore
 package struct PostgresStreamTables: StreamTables {
     private let db: PostgresStatements
     private let storage: PostgresStorageSchema
+    /// Whether records that are read are locked against changes until the end of the transaction.
+    private let locks: Bool
     /// Whether the states of streams were changed, or there is a new one.
     private(set) var isChanged = false
 
     /// Runs statements in a transaction, or alone if they only read.
     ///
     /// A caller that changes states has the lock of ``PostgresStorageSchema/lockStreams(_:)``, or it would not see what another one does.
-    init(_ db: PostgresStatements, in storage: PostgresStorageSchema) {
+    ///
+    /// - Parameters:
+    ///   - db: The statements of the transaction.
+    ///   - storage: The tables.
+    ///   - locks: Whether the records of streams that are read are locked: what is decided by them holds until the end, also where
+    ///     writers change them.
+    init(_ db: PostgresStatements, in storage: PostgresStorageSchema, locks: Bool = false) {
         self.db = db
         self.storage = storage
+        self.locks = locks
     }
 
     // MARK: Streams
@@ -46,7 +55,9 @@ package struct PostgresStreamTables: StreamTables {
 
     package func records(in states: Set<ReplicationStream.State>) throws -> [StreamRecord] {
         let names = states.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", ")
-        return try db.rows("\(query) WHERE state IN (\(names)) ORDER BY id") { try Self.record($0) }
+        return try db.rows("\(query) WHERE state IN (\(names)) ORDER BY id\(locks ? " FOR NO KEY UPDATE" : "")") {
+            try Self.record($0)
+        }
     }
 
     private var query: String {
@@ -124,6 +135,13 @@ package struct PostgresStreamTables: StreamTables {
         isChanged = true
     }
 
+    package mutating func setNextVersionLabel(_ label: String?, of stream: ReplicationStreamID) throws {
+        try db.run(
+            "UPDATE \(db.schema).replication_streams SET next_version_label = $1 WHERE id = $2 AND has_next",
+            [.bytes(label.map { Array($0.utf8) }), .integer(stream.rawValue)]
+        )
+    }
+
     package mutating func takeNextConfig(of stream: ReplicationStreamID) throws {
         try db.run(
             """
@@ -140,13 +158,15 @@ package struct PostgresStreamTables: StreamTables {
     package mutating func insert(_ stream: NewStream) throws -> ReplicationStreamID {
         let id = try db.one(
             """
-            INSERT INTO \(db.schema).replication_streams (state, source_handle, content, sync_plan, version_label, hash_key)
-            VALUES ($1, $2, $3, $4, $5, $6) RETURNING id
+            INSERT INTO \(db.schema).replication_streams
+                (state, source_handle, content, sync_plan, version_label, hash_key, config_number, last_config_number)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $7) RETURNING id
             """,
             [
                 .text(ReplicationStream.State.processing.rawValue), .text(stream.sourceHandle),
                 .bytes(Array(stream.config.content.utf8)), .text(stream.config.encodedPlan),
                 .bytes(stream.versionLabel.map { Array($0.utf8) }), .bytes(stream.hashKey),
+                .integer(stream.configNumber),
             ]
         ) { try ReplicationStreamID(rawValue: $0.integer(0)) }
         try PostgresStorageSchema.createPartitions(of: id, db)

@@ -108,6 +108,13 @@ package struct SQLiteStreamTables: StreamTables {
         )
     }
 
+    package func setNextVersionLabel(_ label: String?, of stream: ReplicationStreamID) throws {
+        try db.execute(
+            sql: "UPDATE replication_streams SET next_version_label = ? WHERE id = ? AND has_next",
+            arguments: [label, stream.rawValue]
+        )
+    }
+
     package func takeNextConfig(of stream: ReplicationStreamID) throws {
         try db.execute(
             sql: """
@@ -123,12 +130,14 @@ package struct SQLiteStreamTables: StreamTables {
     package func insert(_ stream: NewStream) throws -> ReplicationStreamID {
         try db.execute(
             sql: """
-                INSERT INTO replication_streams (state, source_handle, content, sync_plan, version_label, hash_key)
-                VALUES (?, ?, ?, ?, ?, ?)
+                INSERT INTO replication_streams
+                    (state, source_handle, content, sync_plan, version_label, hash_key, config_number, last_config_number)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 ReplicationStream.State.processing.rawValue, stream.sourceHandle, stream.config.content,
-                stream.config.encodedPlan, stream.versionLabel, Data(stream.hashKey),
+                stream.config.encodedPlan, stream.versionLabel, Data(stream.hashKey), stream.configNumber,
+                stream.configNumber,
             ]
         )
         return ReplicationStreamID(rawValue: db.lastInsertedRowID)
