@@ -290,7 +290,9 @@ extension AttachmentRunner {
             if case .running(let current) = state.phase, current.run === running?.run { state.phase = .stopped }
             if let following, state.following === following { state.following = nil }
         }
-        // A start that was left behind, or what was left behind now, may have the table.
-        if !transfersOnly { (context.service as? AttachmentService)?.leaveTurn() }
+        // A start that was left behind, or what was left behind now, may have the table; a start that was left behind itself leaves its
+        // successor's turn alone.
+        guard !transfersOnly || queue == nil, !Task.isCancelled else { return }
+        (context.service as? AttachmentService)?.leaveTurn()
     }
 }

@@ -33,7 +33,8 @@ public actor SyncingService: SyncingServiceProtocol {
                     transport: BufferedAttachmentTransport(remote: remoteStorage, local: localStorage),
                     keepsPartialDownloads: false,
                     localStorage: localStorage,
-                    service: attachmentsService,
+                    // Of its own: what it leaves behind is none of the app's calls.
+                    service: (attachmentsService as? AttachmentService)?.sibling() ?? attachmentsService,
                     directory: nil,
                     paths: AttachmentPaths(directory: nil, locate: getLocalUri),
                     errorHandler: errorHandler,

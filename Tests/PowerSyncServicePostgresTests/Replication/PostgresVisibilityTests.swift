@@ -22,7 +22,7 @@ import Testing
         _ = try idle.run("BEGIN; INSERT INTO lists VALUES ('c')")
         try await source.waitUntilShown(table)
 
-        var writer: TestDatabase.Session? = try database.connect()
+        var writer: Session? = try database.connect()
         try writer?.sendWithoutEnd("INSERT INTO lists VALUES ('a')", observedBy: database)
         let waiting = Task { try await source.waitUntilShown(table) }
         try await clock.waitForTimer(of: .milliseconds(5))
@@ -33,6 +33,7 @@ import Testing
         clock.advance(by: .milliseconds(5))
         try await waiting.value
         #expect(try await source.writers(of: table).count == 1)
+        withExtendedLifetime((reader, idle, late)) {}
     }
 
     @Test func aTransactionThatDoesNotEndIsNamedAfterHalfAMinute() async throws {

@@ -158,7 +158,8 @@ final class CredentialsCache: Sendable {
             state.lastFetch += 1
             let number = state.lastFetch
             state.fetch = number
-            state.tasks[number] = Task { await run(number) }
+            // Detached: it is the connection's, and has nothing to do with the call of the app that asks for it.
+            state.tasks[number] = Task.detached { [self] in await run(number) }
         }
     }
 
