@@ -49,19 +49,12 @@ import Testing
 
     /// A name of an app's may look like one that is given.
     @Test func aNewNameIsThatOfNoOtherPart() throws {
-        let compiled = try plan(config([Self.lists, Self.todos]))
-        var buckets = compiled.buckets
-        buckets[1].name = "lists|0:2"
-        let earlier = SyncPlan(
-            evaluators: compiled.evaluators,
-            parameterIndexes: compiled.parameterIndexes,
-            buckets: buckets,
-            streams: compiled.streams,
-            valueOptions: compiled.valueOptions,
-            defaultSchema: compiled.defaultSchema
-        )
         let changed = TestStream("lists", "SELECT id FROM lists WHERE owner = auth.user_id()")
-        let continuation = PlanContinuation(of: try plan(config([changed, Self.todos])), after: earlier, number: 2)
+        let earlier = try continuation(of: [changed, Self.todos]).plan
+        #expect(names(earlier) == ["lists|0:2", "todos|0"])
+        let kept = TestStream("mine", changed.queries[0])
+        let other = TestStream("lists", "SELECT id, name FROM lists WHERE owner = auth.user_id()")
+        let continuation = PlanContinuation(of: try plan(config([other, kept])), after: earlier, number: 2)
         #expect(names(continuation.plan) == ["lists|0:2:2", "lists|0:2"])
     }
 
