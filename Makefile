@@ -16,7 +16,7 @@ CHECKS = $(TRAITS) -Xswiftc -warnings-as-errors --explicit-target-dependency-imp
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test example demo-smoke plugin-smoke test-newest test-sqlite test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
+.PHONY: demo test example demo-smoke plugin-smoke test-newest test-mysql test-sqlite test-sqlcipher test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -26,7 +26,7 @@ demo: packages
 ## test: install what is missing, build with warnings as errors, run all tests, a short demo over all formats and transports, and the plugin
 test: packages
 	$(DEBUG)
-	scripts/with-s3 scripts/with-postgres scripts/run-tests
+	scripts/with-s3 scripts/with-postgres scripts/with-mysql scripts/run-tests
 	$(MAKE) --no-print-directory demo-smoke plugin-smoke
 
 ## example: the example apps, a backend and two devices side by side in tmux (EXAMPLE=--script: without a terminal, as CI does)
@@ -51,10 +51,20 @@ test-newest: packages
 	$(DEBUG)
 	scripts/test-newest $(NEWEST)
 
+## test-mysql: what needs a MySQL or MariaDB server, over the newest of both of Debian (Debian, root; MYSQL=--short: a part)
+test-mysql: packages
+	$(DEBUG)
+	scripts/test-mysql $(MYSQL)
+
 ## test-sqlite: the client's suites over the newest SQLite, and over ones with other options than the system's (Debian, root)
 test-sqlite: packages
 	$(DEBUG)
 	scripts/test-sqlite $(SQLITE)
+
+## test-sqlcipher: the client's suites over the newest SQLCipher of Debian, without keys and with a key for each file (Debian, root)
+test-sqlcipher: packages
+	$(DEBUG)
+	scripts/test-sqlite sqlcipher keyed
 
 ## test-cut-network: the network of the node that replicates is cut, and another one goes on (Linux, root)
 test-cut-network: packages
@@ -77,6 +87,10 @@ RECONNECTS ?= 10000
 SOAK_MINUTES ?= 60
 SOAK_STREAMS ?= 1000
 
+# How many worlds are simulated beside the tests', and for how many minutes more.
+SEEDS ?= 20
+SIMULATE_MINUTES ?= 30
+
 # How many random transcripts are played in other transactions and processes.
 SPLITS ?= 100000
 # How many random queries are compared with SQLite.
@@ -85,12 +99,15 @@ QUERIES ?= 100000
 ## soak: all cases of every test, the targets in Tests/Heavy for longer and with larger files, and clients that are idle over WebSocket
 soak: packages
 	$(DEBUG)
-	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/with-s3 scripts/with-postgres scripts/run-tests $(notdir $(wildcard Tests/*Tests))
+	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/with-s3 scripts/with-postgres scripts/with-mysql scripts/run-tests $(notdir $(wildcard Tests/*Tests))
 	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/test-newest
+	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/test-mysql
+	scripts/test-sqlite sqlcipher keyed
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
 	POWERSYNC_QUERIES=$(QUERIES) POWERSYNC_RECONNECTS=$(RECONNECTS) POWERSYNC_SLOW=1 \
-	POWERSYNC_SOAK_MINUTES=$(SOAK_MINUTES) POWERSYNC_SOAK_STREAMS=$(SOAK_STREAMS) \
-	POWERSYNC_TEST_MINUTES=0 scripts/with-postgres scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
+	POWERSYNC_SOAK_MINUTES=$(SOAK_MINUTES) POWERSYNC_SOAK_STREAMS=$(SOAK_STREAMS) POWERSYNC_SEEDS=$(SEEDS) \
+	POWERSYNC_TEST_MINUTES=0 scripts/with-postgres scripts/with-mysql scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
+	scripts/simulate-for $(SIMULATE_MINUTES)
 	$(MAKE) --no-print-directory soak-idle
 
 # How many seconds clients stay connected while nothing happens.
@@ -109,10 +126,11 @@ serve: packages
 bench: packages
 	cd Benchmarks && $(SWIFT) build -c release && $$($(SWIFT) build -c release --show-bin-path)/Benchmarks $(BENCH)
 
-## dist: an archive with the command for servers, in .build/dist; it is tried where nothing but glibc is installed (Linux, root)
+## dist: an archive and a Debian package with the command for servers, in .build/dist; both are tried where nothing but glibc is, or in a throw-away root (Linux, root)
 dist: packages
 	scripts/dist
 	scripts/test-dist
+	scripts/test-deb
 
 ## docs: the documentation of all products, in .build/docs; fails for a link that leads nowhere
 docs: packages

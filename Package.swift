@@ -29,9 +29,12 @@ let package = Package(
         .library(name: "PowerSyncGRDB", targets: ["PowerSyncGRDB"]),
         .library(name: "PowerSyncLogging", targets: ["PowerSyncLogging"]),
         .library(name: "PowerSyncS3", targets: ["PowerSyncS3"]),
+        .library(name: "PowerSyncSupabase", targets: ["PowerSyncSupabase"]),
         .library(name: "PowerSyncTesting", targets: ["PowerSyncTesting"]),
         .library(name: "PowerSyncService", targets: ["PowerSyncService"]),
         .library(name: "PowerSyncBackend", targets: ["PowerSyncBackend"]),
+        .library(name: "PowerSyncBackendPostgres", targets: ["PowerSyncBackendPostgres"]),
+        .library(name: "PowerSyncBackendMySQL", targets: ["PowerSyncBackendMySQL"]),
         .library(name: "PowerSyncBackendHummingbird", targets: ["PowerSyncBackendHummingbird"]),
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
         .plugin(name: "GenerateSwift", targets: ["GenerateSwift"]),
@@ -44,7 +47,7 @@ let package = Package(
     traits: [
         .trait(
             name: "Service",
-            description: "PowerSyncService, PowerSyncBackend, PowerSyncBackendHummingbird and the powersync command"
+            description: "PowerSyncService, PowerSyncBackend with what begins so, and the powersync command"
         ),
         .trait(name: "Testing", description: "PowerSyncTesting"),
         .trait(name: "Generate", description: "The command plugin: swift package generate-powersync"),
@@ -70,6 +73,8 @@ let package = Package(
         // Up to 2.26, its watch for the end of a connection spins there; versions between were not tried.
         .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0"),
         .package(url: "https://github.com/vapor/jwt-kit", from: "5.3.0"),
+        .package(url: "https://github.com/vapor/mysql-nio", from: "1.9.1"),
+        .package(url: "https://github.com/vapor/postgres-nio", from: "1.33.1"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.0"),
     ],
     targets: []
@@ -167,6 +172,7 @@ extension Target.Dependency {
         condition: serviceOrGenerate
     )
     static let crypto = product(name: "Crypto", package: "swift-crypto")
+    static let cryptoExtras = product(name: "_CryptoExtras", package: "swift-crypto", condition: service)
     static let inMemoryTracing = product(
         name: "InMemoryTracing",
         package: "swift-distributed-tracing",
@@ -177,6 +183,8 @@ extension Target.Dependency {
     static let inMemoryLogging = product(name: "InMemoryLogging", package: "swift-log")
     static let logging = product(name: "Logging", package: "swift-log")
     static let metrics = product(name: "Metrics", package: "swift-metrics", condition: serviceOrTesting)
+    static let mysqlNIO = product(name: "MySQLNIO", package: "mysql-nio", condition: service)
+    static let postgresNIO = product(name: "PostgresNIO", package: "postgres-nio", condition: service)
     static let nioConcurrencyHelpers = product(name: "NIOConcurrencyHelpers", package: "swift-nio")
     static let nioCore = product(name: "NIOCore", package: "swift-nio")
     static let nioEmbedded = product(name: "NIOEmbedded", package: "swift-nio")
@@ -187,6 +195,7 @@ extension Target.Dependency {
     static let nioHTTPTypes = product(name: "NIOHTTPTypes", package: "swift-nio-extras")
     static let nioHTTPTypesHTTP1 = product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras")
     static let nioSSL = product(name: "NIOSSL", package: "swift-nio-ssl")
+    static let nioTLS = product(name: "NIOTLS", package: "swift-nio")
     static let prometheus = product(name: "Prometheus", package: "swift-prometheus", condition: service)
     static let serviceLifecycle = product(
         name: "ServiceLifecycle",
@@ -275,7 +284,9 @@ package.targets += [
     // What the SDK says, for swift-log: apps that do without have no logger of another package in their interface.
     module("PowerSyncLogging", ["PowerSync", .logging]),
     // Attachments in S3, for servers and development: it signs with the storage's own keys.
-    module("PowerSyncS3", ["PowerSync", .crypto]),
+    module("PowerSyncS3", ["PowerSync", .crypto, .nioConcurrencyHelpers]),
+    // Sign-in, uploads and attachments with a project of Supabase.
+    module("PowerSyncSupabase", ["PowerSync", "PowerSyncUpload"]),
     // For tests of apps: a database in memory, a service that follows a script.
     module(
         "PowerSyncTesting",
@@ -292,7 +303,21 @@ package.targets += [
     // The other end of uploads, and tokens. It knows neither the client nor the service.
     module(
         "PowerSyncBackend",
-        ["PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .crypto, .grdb, .grdbSQLite]
+        [
+            "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", .crypto, .grdb, .grdbSQLite,
+            .nioConcurrencyHelpers,
+        ]
+    ),
+    // The same over PostgreSQL and MySQL servers.
+    module(
+        "PowerSyncBackendPostgres",
+        ["PowerSyncBackend", "PowerSyncProtocol", "PowerSyncUpload", .logging, .nioCore, .postgresNIO]
+    ),
+    module(
+        "PowerSyncBackendMySQL",
+        [
+            "PowerSyncBackend", "PowerSyncMySQLConnection", "PowerSyncProtocol", "PowerSyncUpload", .logging, .nioCore,
+        ]
     ),
     // Its routes on Hummingbird.
     module(
@@ -332,6 +357,25 @@ package.targets += [
             .nioConcurrencyHelpers, .nioCore,
         ]
     ),
+    // What compressed transactions in MySQL's log need: libzstd-dev on Debian, zstd of Homebrew.
+    .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"]), .brew(["zstd"])]),
+    // The binary log of MySQL and MariaDB: bytes to events, rows and cells. No task, no socket, not a word of PowerSync.
+    module("MySQLBinlog", ["CZlib", "CZstd", .nioCore]),
+    // Connections to MySQL and MariaDB: handshake, TLS, rows, the log. Not a word of PowerSync.
+    module(
+        "PowerSyncMySQLConnection",
+        [
+            .crypto, .cryptoExtras, .logging, .mysqlNIO, .nioConcurrencyHelpers, .nioCore, .nioPosix, .nioSSL, .nioTLS,
+        ]
+    ),
+    // A source in MySQL and MariaDB servers.
+    module(
+        "PowerSyncServiceMySQL",
+        [
+            "MySQLBinlog", "PowerSyncMySQLConnection", "PowerSyncProtocol", "PowerSyncServiceCore",
+            "PowerSyncSyncConfig", .crypto, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix, .nioSSL,
+        ]
+    ),
     // Connections of a server on Hummingbird: time-outs, limits, the WebSocket handshake, gzip. It knows nothing of PowerSync.
     module(
         "HTTPConnections",
@@ -347,10 +391,11 @@ package.targets += [
         "PowerSyncService",
         [
             "HTTPConnections", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncDashboard", "PowerSyncHTTP",
-            "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
-            "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket", .asyncHTTPClient, .crypto,
-            .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1,
-            .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus, .serviceLifecycle,
+            "PowerSyncProtocol", "PowerSyncServiceCore", "PowerSyncServiceMySQL", "PowerSyncServicePostgres",
+            "PowerSyncServiceSQLite", "PowerSyncSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "RSocket",
+            .asyncHTTPClient, .crypto, .httpTypes, .hummingbird, .hummingbirdCore, .logging, .nioConcurrencyHelpers,
+            .nioCore, .nioHTTP1, .nioHTTPCompression, .nioPosix, .nioSSL, .nioWebSocket, .prometheus,
+            .serviceLifecycle,
         ]
     ),
 ]
@@ -387,7 +432,8 @@ package.targets += [
     module(
         "PowerSyncDemo",
         [
-            "PowerSync", "PowerSyncBackend", "PowerSyncOperations", "PowerSyncS3", "PowerSyncService",
+            "PowerSync", "PowerSyncBackend", "PowerSyncMySQLConnection", "PowerSyncOperations", "PowerSyncProtocol",
+            "PowerSyncS3", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServiceMySQL",
             "PowerSyncServicePostgres", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .asyncHTTPClient,
             .crypto, .grdb, .httpTypes, .hummingbird, .logging, .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
             .unixSignals,
@@ -404,10 +450,10 @@ package.targets += [
     executable(
         "PowerSyncCLI",
         [
-            "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncOperations",
+            "PowerSyncBackend", "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncOperations",
             "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig",
             "PowerSyncTerminal", .argumentParser, .logging, .metrics, .nioConcurrencyHelpers, .prometheus,
-            .serviceLifecycle, .unixSignals,
+            .serviceLifecycle, .unixSignals, .yams,
         ]
     ),
 ]
@@ -421,6 +467,15 @@ package.targets += [
         [
             "CLibPQ", "PowerSyncServiceCore", "PowerSyncServicePostgres", "ServiceTestSupport", "TestSupport",
             .logging, .nioConcurrencyHelpers,
+        ]
+    ),
+    // Databases of their own for tests of the MySQL source, in the server of scripts/with-mysql.
+    testSupport(
+        "MySQLTestSupport",
+        [
+            "PowerSyncMySQLConnection", "PowerSyncServiceCore", "PowerSyncServiceMySQL", "PowerSyncServiceSQLite",
+            "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport", .logging, .nioConcurrencyHelpers, .nioCore,
+            .nioPosix,
         ]
     ),
     // Sources and storages for tests of the service, without HTTP and without a server.
@@ -466,6 +521,26 @@ package.targets += [
     testWorker("LocalDatabaseWorker", ["PowerSync"]),
 ]
 
+// MARK: - The simulation
+
+#if os(Linux)
+package.targets += [
+    // Takes the place of the system in a process: tasks, queues, clocks, random bytes, files of SQLite. It defines symbols of libraries.
+    .target(name: "CSimulation", path: "Tests/CSimulation", linkerSettings: [.linkedLibrary("sqlite3")]),
+    // Clients, the service and a backend in one process, without sockets and without waiting, as a seed says.
+    testSupport(
+        "Simulation",
+        [
+            "CSimulation", "PowerSync", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncHTTP", "PowerSyncProtocol",
+            "PowerSyncServiceCore", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncUpload", "TestSupport",
+            .grdb, .logging, .nioCore, .nioHTTP1,
+        ]
+    ),
+    // swift run simulate SEED. Tests start it as a process: they are not to be simulated themselves.
+    testWorker("simulate", ["CSimulation", "Simulation"]),
+]
+#endif
+
 // MARK: - Tests: a process for each target, several at the same time
 
 package.targets += [
@@ -495,12 +570,16 @@ package.targets += [
     tests(
         "PowerSyncAttachmentsTests",
         [
-            "HTTPStackTestSupport", "PowerSync", "PowerSyncAttachments", "PowerSyncClient", "PowerSyncNIO",
-            "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
+            "HTTPStackTestSupport", "LocalDatabaseWorker", "PowerSync", "PowerSyncAttachments", "PowerSyncClient",
+            "PowerSyncNIO", "PowerSyncS3", "PowerSyncTesting", "TestSupport", .asyncHTTPClient, .crypto, .grdb,
             .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
         ]
     ),
     // Uses the products as apps do, by what is public.
+    tests(
+        "PowerSyncSupabaseTests",
+        ["PowerSync", "PowerSyncClient", "PowerSyncSupabase", "TestSupport", .nioConcurrencyHelpers, .nioHTTP1]
+    ),
     tests("PowerSyncTestingTests", ["PowerSync", "PowerSyncTesting"]),
     tests("PowerSyncLoggingTests", ["PowerSync", "PowerSyncLogging", .inMemoryLogging, .logging]),
     // What the pages show: Swift by what is public, the rest by what reads it.
@@ -508,9 +587,9 @@ package.targets += [
         "DocumentationTests",
         [
             "PostgresTestSupport", "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncCLI",
-            "PowerSyncGRDB", "PowerSyncLogging", "PowerSyncService", "PowerSyncSyncConfig", "PowerSyncTesting",
-            "PowerSyncURLSession", "ServiceTestSupport", "TestSupport", .argumentParser, .grdb, .hummingbird,
-            .inMemoryTracing, .logging, .tracing,
+            "PowerSyncGRDB", "PowerSyncLogging", "PowerSyncService", "PowerSyncSupabase", "PowerSyncSyncConfig",
+            "PowerSyncTesting", "PowerSyncURLSession", "ServiceTestSupport", "TestSupport", .argumentParser, .grdb,
+            .hummingbird, .inMemoryTracing, .logging, .tracing,
         ]
     ),
     tests(
@@ -524,8 +603,17 @@ package.targets += [
         "PowerSyncBackendTests",
         [
             "BackendTestSupport", "PowerSync", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncBackendHummingbird",
-            "PowerSyncProtocol", "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird,
+            "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird,
             .hummingbirdTesting, .nioConcurrencyHelpers, .nioCore,
+        ]
+    ),
+    // What every applier of uploads does, over servers and in files.
+    tests(
+        "UploadApplierConformanceTests",
+        [
+            "BackendTestSupport", "MySQLTestSupport", "PostgresTestSupport", "PowerSyncBackend",
+            "PowerSyncBackendMySQL", "PowerSyncBackendPostgres", "TestSupport", .grdb, .nioConcurrencyHelpers, .nioCore,
+            .nioPosix, .postgresNIO,
         ]
     ),
     tests("PowerSyncSyncConfigTests", ["PowerSyncProtocol", "PowerSyncSyncConfig", "TestSupport", .grdb]),
@@ -559,6 +647,23 @@ package.targets += [
             "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore, .nioPosix,
         ]
     ),
+    tests("MySQLBinlogTests", ["MySQLBinlog", "TestSupport", .nioCore]),
+    tests(
+        "PowerSyncMySQLConnectionTests",
+        [
+            "MySQLTestSupport", "PowerSyncMySQLConnection", "TestSupport", .logging, .mysqlNIO,
+            .nioConcurrencyHelpers, .nioCore, .nioPosix, .nioSSL,
+        ]
+    ),
+    tests(
+        "PowerSyncServiceMySQLTests",
+        [
+            "MySQLBinlog", "MySQLTestSupport", "PowerSyncMySQLConnection", "PowerSyncProtocol",
+            "PowerSyncServiceCore", "PowerSyncServiceMySQL", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
+            "PowerSyncTesting", "ServiceTestSupport", "TestSupport", .grdb, .logging, .nioConcurrencyHelpers, .nioCore,
+            .nioPosix,
+        ]
+    ),
     // What every storage does, and what sessions, replication and deployment do over each of them.
     tests(
         "StorageConformanceTests",
@@ -572,8 +677,9 @@ package.targets += [
     tests(
         "SourceConformanceTests",
         [
-            "PostgresTestSupport", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
-            "PowerSyncSyncConfig", "ServiceTestSupport", "TestSupport", .grdb, .logging,
+            "MySQLTestSupport", "PostgresTestSupport", "PowerSyncServiceCore", "PowerSyncServiceMySQL",
+            "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "ServiceTestSupport",
+            "TestSupport", .grdb, .logging,
         ]
     ),
     // What goes through the service: its configuration, HTTP and WebSocket.
@@ -614,14 +720,18 @@ package.targets += [
     ),
     tests(
         "PowerSyncInspectionTests",
-        ["PowerSync", "PowerSyncInspection", "PowerSyncTesting", "TestSupport", .grdb]
+        [
+            "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncInspection", "PowerSyncTesting",
+            "TestSupport", .argumentParser, .grdb,
+        ]
     ),
     // The commands that need no service, without a process.
     tests(
         "PowerSyncCLITests",
         [
-            "PowerSync", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncProtocol",
-            "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
+            "PowerSync", "PowerSyncBackend", "PowerSyncCLI", "PowerSyncGenerator", "PowerSyncInspection",
+            "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServiceMySQL",
+            "PowerSyncServicePostgres", "PowerSyncServiceSQLite",
             "PowerSyncSyncConfig", "PowerSyncTerminal", "PowerSyncTesting", "ServiceTestSupport", "TestSupport",
             .argumentParser, .grdb, .logging, .nioConcurrencyHelpers,
         ]
@@ -642,7 +752,7 @@ package.targets += [
     heavyTests(
         "PowerSyncProcessTests",
         [
-            "IntegrationTestSupport", "LocalDatabaseWorker", "PostgresTestSupport", "PowerSync",
+            "IntegrationTestSupport", "LocalDatabaseWorker", "MySQLTestSupport", "PostgresTestSupport", "PowerSync",
             "PowerSyncProtocol", "PowerSyncService", "PowerSyncTesting", "TestSupport", .grdb,
             .nioConcurrencyHelpers, .nioCore, .nioHTTP1, .nioPosix,
         ]
@@ -663,3 +773,8 @@ package.targets += [
         ["PowerSyncCore", "PowerSyncCoreTestSupport", "PowerSyncProtocol", "TestSupport", .grdb, .nioCore]
     ),
 ]
+
+#if os(Linux)
+// Starts `simulate`, without which it does nothing; but it is not linked: it defines symbols of libraries.
+package.targets.append(heavyTests("SimulationTests", []))
+#endif

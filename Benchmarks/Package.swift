@@ -19,6 +19,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
         .package(url: "https://github.com/swift-server/async-http-client", from: "1.33.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.11.0"),
+        .package(url: "https://github.com/vapor/postgres-nio", from: "1.33.1"),
     ],
     targets: [
         .executableTarget(
@@ -26,6 +27,8 @@ let package = Package(
             dependencies: [
                 .product(name: "PowerSync", package: "powersync-swift"),
                 .product(name: "PowerSyncBackend", package: "powersync-swift"),
+                .product(name: "PowerSyncBackendMySQL", package: "powersync-swift"),
+                .product(name: "PowerSyncBackendPostgres", package: "powersync-swift"),
                 .product(name: "PowerSyncService", package: "powersync-swift"),
                 .product(name: "_PowerSyncEngine", package: "powersync-swift"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -38,6 +41,7 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "PostgresNIO", package: "postgres-nio"),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
             ],
             // The engine is not public: this package sees it as another target of the root package does.

@@ -36,7 +36,7 @@ public struct BackendRoutes<Context: RequestContext>: Sendable {
     /// Finds out who uploads; by the tokens for the sync service, unless it is replaced.
     public var authenticateUpload: Authentication
 
-    private let applier: SQLiteUploadApplier
+    private let applier: any UploadApplier
     private let signer: SyncTokenSigner
     private let signIn: Authentication?
 
@@ -46,7 +46,7 @@ public struct BackendRoutes<Context: RequestContext>: Sendable {
     ///   - applier: Applies uploads.
     ///   - signer: Signs and checks tokens.
     ///   - signIn: Finds out who wants a token, by the app's own session; without it, there is no `POST token`.
-    public init(applier: SQLiteUploadApplier, signer: SyncTokenSigner, signIn: Authentication? = nil) {
+    public init(applier: any UploadApplier, signer: SyncTokenSigner, signIn: Authentication? = nil) {
         self.applier = applier
         self.signer = signer
         self.signIn = signIn
@@ -84,6 +84,8 @@ public struct BackendRoutes<Context: RequestContext>: Sendable {
             )
         } catch let error as UploadFormatError {
             throw HTTPError(.badRequest, message: error.message)
+        } catch is UploadTimeLimitError {
+            throw HTTPError(.serviceUnavailable, headers: [.retryAfter: "1"], message: "The database takes too long.")
         } catch let error as DatabaseError where error.resultCode == .SQLITE_BUSY {
             throw HTTPError(.serviceUnavailable, headers: [.retryAfter: "1"], message: "The database is busy.")
         }

@@ -13,11 +13,12 @@ struct PowerSyncCommand: AsyncParsableCommand {
         abstract: "A sync service for PowerSync clients, and tools around it.",
         version: PackageVersion.current,
         subcommands: [
-            InitCommand.self, DevCommand.self, ServeCommand.self, StatusCommand.self, DoctorCommand.self,
-            TestConnectionCommand.self, SlotsCommand.self, MigrateCommand.self, CompactCommand.self,
+            InitCommand.self, DevCommand.self, ImportCommand.self, ServeCommand.self, StatusCommand.self,
+            HealthCommand.self,
+            DoctorCommand.self, TestConnectionCommand.self, SlotsCommand.self, MigrateCommand.self, CompactCommand.self,
             TeardownCommand.self,
-            ValidateCommand.self, TestCommand.self, TokenCommand.self, InspectCommand.self,
-            GenerateCommand.self, DemoCommand.self,
+            ValidateCommand.self, TestCommand.self, ConvertCommand.self, TokenCommand.self, InspectCommand.self,
+            GenerateCommand.self, SchemaCommand.self, DemoCommand.self,
         ]
     )
 

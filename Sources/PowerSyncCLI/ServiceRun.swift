@@ -112,31 +112,3 @@ private struct Announcement: Service {
         } catch is CancellationError {}
     }
 }
-
-/// Requests to a service, as people paste them into a shell.
-enum CurlLine {
-    /// The sync stream of a user, as text.
-    static func stream(_ address: BoundAddress, token: String) -> String {
-        "\(curl(address)) -N \(address.url)/sync/stream \(headers(token)) -d '{\"raw_data\":true}'"
-    }
-
-    /// An upload to the development endpoint, with a body of JSON.
-    static func write(_ address: BoundAddress, token: String, body: String) -> String {
-        let body = body.replacing("'", with: "'\\''")
-        return "\(curl(address)) \(address.url)/dev/write \(headers(token)) -d '\(body)'"
-    }
-
-    /// A token for anybody, from the development endpoint.
-    static func token(_ address: BoundAddress) -> String {
-        "\(curl(address)) \(address.url)/dev/token \(contentType) -d '{\"user_id\":\"anybody\"}'"
-    }
-
-    /// The program; the certificate of the service is for its public name, and not for this machine.
-    private static func curl(_ address: BoundAddress) -> String { address.isEncrypted ? "curl -k" : "curl" }
-
-    private static let contentType = "-H 'Content-Type: application/json'"
-
-    private static func headers(_ token: String) -> String {
-        "-H 'Authorization: Token \(token)' \(contentType)"
-    }
-}

@@ -30,12 +30,12 @@ struct StatusCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let request = try request()
+        let request = try RunningService.find(at: url) { (try config.read(), config.location.name) }
         let address = request.address
         let answer: JSONObject
         do {
-            answer = try await request.send()
-        } catch let error as DiagnosticsRequest.UnexpectedAnswer {
+            answer = try await request.diagnostics()
+        } catch let error as AdminRequest.UnexpectedAnswer {
             printToStandardError("\(address): \(error.description)")
             throw Self.unreachable
         } catch {
@@ -48,30 +48,5 @@ struct StatusCommand: AsyncParsableCommand {
         case .json: try StandardOutput.print(answer.text)
         }
         guard report.isInOrder else { throw ExitCode.failure }
-    }
-
-    /// Whom to ask, and with which token.
-    private func request() throws -> DiagnosticsRequest {
-        let variable = ProcessInfo.processInfo.environment["PS_ADMIN_TOKEN"]?.withoutLineEnd
-        // One that is empty counts as one that is not set.
-        let known = variable.flatMap { $0.isEmpty ? nil : $0 }
-        if let url {
-            // It is shown with what was found.
-            guard !url.contains("@") else {
-                throw ValidationError("--url has a user or a password, which nobody asks for; leave them out")
-            }
-            guard let known else {
-                throw ValidationError("--url needs a token of the service in the environment variable PS_ADMIN_TOKEN")
-            }
-            let address = url.hasSuffix("/") ? String(url.dropLast()) : url
-            return DiagnosticsRequest(address: address, token: known, isLocal: false)
-        }
-        let configuration = try config.read()
-        guard let token = configuration.admin.tokens.first ?? known else {
-            throw UnreadableFile(
-                "\(config.location.name) has no api.tokens: the service answers nobody; give it one and restart it"
-            )
-        }
-        return DiagnosticsRequest(address: configuration.localURL, token: token, isLocal: true)
     }
 }

@@ -7,6 +7,7 @@
 /// | --- | --- |
 /// | `core.js` | elements, numbers as people read them, requests, and tables |
 /// | `plots.js` | values over the last five minutes |
+/// | `banner.js` | the worst thing that is true now |
 /// | `panels.js` | what every snapshot shows |
 /// | `lookups.js` | what is asked for when it is looked at: parts of lists, the config, and what a user gets |
 /// | `start.js` | signing in, and following the snapshots |
@@ -42,7 +43,8 @@ package enum DashboardPage {
 
     private static let script = Array(
         [
-            PackageResources.core_js, PackageResources.plots_js, PackageResources.panels_js,
+            PackageResources.core_js, PackageResources.plots_js, PackageResources.banner_js,
+            PackageResources.panels_js,
             PackageResources.lookups_js, PackageResources.start_js,
         ].joined(separator: [UInt8(ascii: "\n")])
     )

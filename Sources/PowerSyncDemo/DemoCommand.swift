@@ -7,6 +7,7 @@ import PowerSyncTerminal
 import PowerSyncS3
 import PowerSyncSQLite
 import PowerSyncService
+import PowerSyncServiceCore
 
 /// `powersync demo`: the whole loop in one process, over real connections.
 package struct DemoCommand: AsyncParsableCommand {
@@ -33,21 +34,28 @@ package struct DemoCommand: AsyncParsableCommand {
             Starts a service with an embedded source on a loopback port and three clients with files in a temporary \
             folder. Ends by itself. Exits with 1 when something that it shows did not happen.
 
-            With --postgres, source and storage are in a PostgreSQL database, and three nodes share the work: one \
-            replicates, two serve clients behind a balancer. The role needs REPLICATION, and CREATE on the database; the \
+            With --source, the rows are in a database of yours. The demo takes away again what it makes there, also after \
+            Ctrl-C, and touches nothing else. What a killed run has left goes with the next one.
+
+            On PostgreSQL, the storage is there, too, and three nodes share the work: one replicates, two serve clients \
+            behind a balancer. The role needs REPLICATION, and CREATE on the database; the \
             server needs wal_level = logical. The demo makes the schemas powersync_demo and powersync_demo_storage, the \
-            publication powersync_demo and a replication slot demo_powersync_…, and takes them away again, also after \
-            Ctrl-C. It touches nothing else. What a killed run has left goes with the next one.
+            publication powersync_demo and a replication slot demo_powersync_….
+
+            On MySQL and MariaDB, one service has its buckets in a file. The account needs REPLICATION SLAVE, REPLICATION \
+            CLIENT (MariaDB: BINLOG MONITOR, SLAVE MONITOR) and PROCESS, and everything on the schema powersync_demo, \
+            which the demo makes.
             """
     )
 
     @Option(
+        name: [.customLong("source"), .customLong("postgres")],
         help: """
-            Run on this PostgreSQL database: postgresql://user@host/database. A password in PGPASSWORD is not seen by \
+            Run on this database: \(Modules.all.serverForms). A password in \(Modules.all.passwordPlaces) is not seen by \
             other users of this machine; TLS is verified unless ?sslmode=… says otherwise.
             """
     )
-    var postgres: String?
+    var source: String?
 
     @Option(help: "How many todos the bulk load has.")
     var rows: Int = 50_000
@@ -92,8 +100,8 @@ package struct DemoCommand: AsyncParsableCommand {
         let terminal = Terminal(plain: plain)
         let key = DemoKey()
         do {
-            if let postgres {
-                try await run(onPostgres: postgres, key: key, terminal: terminal) {
+            if let source {
+                try await run(on: source, folder, key: key, terminal: terminal) {
                     try await demo(over: $0, key, folder, terminal)
                 }
             } else {

@@ -1,3 +1,5 @@
+import PowerSyncBackend
+
 /// The source database of the demo, read and written beside the service.
 protocol DemoSource: Sendable {
     /// Whether a user may upload, read and delete a photo: no list has it yet, or a list of this user.
@@ -14,4 +16,12 @@ protocol DemoSource: Sendable {
     ///   - user: The owner.
     /// - Throws: An error of the database.
     func bulkLoad(todos: Int, lists: Int, owner user: String) async throws
+}
+
+/// A source of the demo that takes the uploads of clients, too.
+protocol UploadingDemoSource: DemoSource {
+    /// Applies the writes of a client as one transaction.
+    ///
+    /// - Throws: An error of the database.
+    func apply(_ upload: UploadRequest) async throws
 }

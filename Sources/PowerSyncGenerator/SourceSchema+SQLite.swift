@@ -3,14 +3,15 @@ package import PowerSyncSyncConfig
 import PowerSyncTerminal
 
 extension SourceSchema {
-    /// The tables of a SQLite database, or those that some `CREATE TABLE` statements make.
+    /// The tables of a SQLite database, or those that statements make.
     ///
-    /// - Parameter path: A database file, or a text file with statements.
-    /// - Throws: ``UnreadableFile`` when it is neither.
+    /// - Parameter path: A database file, a text file with statements, or a folder of such files.
+    /// - Throws: ``UnreadableFile`` when it is none of these.
     package init(contentsOf path: String) throws {
         switch try SchemaFile(path) {
         case .database(let database): self = SourceSchema(sqlite: try database.declaredTables())
         case .statements(let text): self = try SchemaFile.naming(path) { try SourceSchema(statements: text) }
+        case .folder(let texts): self.init(statements: try DeclaredTable.all(madeBy: texts, of: path))
         }
     }
 
@@ -19,7 +20,11 @@ extension SourceSchema {
     /// - Parameter statements: The statements.
     /// - Throws: ``UnreadableFile`` when they cannot be executed.
     package init(statements: String) throws {
-        self.init(try DeclaredTable.all(madeBy: statements)) { ColumnType(postgres: $0) }
+        self.init(statements: try DeclaredTable.all(madeBy: statements))
+    }
+
+    private init(statements tables: [DeclaredTable]) {
+        self.init(tables) { ColumnType(postgres: $0) }
         defaultSchemaAliases = Self.aliases
     }
 
@@ -32,26 +37,63 @@ extension SourceSchema {
 }
 
 extension DeclaredTable {
-    /// The tables of a SQLite database, or those that some `CREATE TABLE` statements make, in the order of their names.
+    /// The tables of a SQLite database, or those that statements make, in the order of their names.
     ///
-    /// - Parameter path: A database file, or a text file with statements.
+    /// - Parameter path: A database file, a text file with statements, or a folder of such files.
     /// - Returns: The tables.
-    /// - Throws: ``UnreadableFile`` when it is neither; it does not show an address of a server, which may have a password.
+    /// - Throws: ``UnreadableFile`` when it is none of these; it does not show an address of a server, which may have a password.
     static func all(in path: String) throws -> [DeclaredTable] {
         switch try SchemaFile(path) {
         case .database(let database): try database.declaredTables()
         case .statements(let text): try SchemaFile.naming(path) { try all(madeBy: text) }
+        case .folder(let texts): try all(madeBy: texts, of: path)
         }
+    }
+
+    /// The tables that files of statements make, one after the other.
+    ///
+    /// - Parameters:
+    ///   - texts: The files.
+    ///   - path: The folder.
+    /// - Returns: The tables, in the order of their names.
+    /// - Throws: ``UnreadableFile`` when there is none.
+    fileprivate static func all(madeBy texts: [String], of path: String) throws -> [DeclaredTable] {
+        var schema = DDLSchema()
+        for text in texts { schema.run(text) }
+        guard !schema.tables.isEmpty else {
+            throw UnreadableFile("\(path) has no file *.sql that makes a table")
+        }
+        sayWhatIsSkipped(of: schema)
+        return schema.tables
+    }
+
+    private static func sayWhatIsSkipped(of schema: DDLSchema) {
+        guard schema.skipped > 0 else { return }
+        let (tables, skipped) = (schema.tables.count, schema.skipped)
+        printToStandardError(
+            """
+            note: the schema has \(tables == 1 ? "one table" : "\(tables) tables"); \
+            \(skipped == 1 ? "one other statement was" : "\(skipped) other statements were") skipped
+            """
+        )
     }
 
     /// The tables that some `CREATE TABLE` statements make.
     ///
     /// - Parameter statements: The statements.
     /// - Returns: The tables.
-    /// - Throws: ``UnreadableFile`` when they cannot be executed.
+    /// - Throws: ``UnreadableFile`` when SQLite cannot execute them, and they make no table of another database.
     static func all(madeBy statements: String) throws -> [DeclaredTable] {
         let database = try SQLiteFile(nil)
-        try SchemaText(statements).run(in: database)
+        do {
+            try SchemaText(statements).run(in: database)
+        } catch {
+            var schema = DDLSchema()
+            schema.run(statements)
+            guard !schema.tables.isEmpty else { throw error }
+            sayWhatIsSkipped(of: schema)
+            return schema.tables
+        }
         return try database.declaredTables()
     }
 }
@@ -60,6 +102,8 @@ extension DeclaredTable {
 private enum SchemaFile {
     case database(SQLiteFile)
     case statements(String)
+    /// The files of a folder and those below it, in the order of their paths, which is that of migrations.
+    case folder([String])
 
     /// Looks into a file.
     ///
@@ -70,6 +114,13 @@ private enum SchemaFile {
                 throw UnreadableFile("--schema takes a file; the address of a database is for --source")
             }
             throw UnreadableFile("\(path) does not exist")
+        }
+        let attributes = try? FileManager.default.attributesOfItem(
+            atPath: URL(filePath: path).resolvingSymlinksInPath().path
+        )
+        if attributes?[.type] as? FileAttributeType == .typeDirectory {
+            self = .folder(try Self.texts(in: path))
+            return
         }
         do {
             if let database = try SQLiteFile.existing(at: path) {
@@ -83,6 +134,32 @@ private enum SchemaFile {
             throw UnreadableFile("\(path) is neither a SQLite database nor UTF-8 text that may be read")
         }
         self = .statements(text)
+    }
+
+    /// The most bytes of all files of a folder: 64 MiB.
+    private static let maximumBytes = 64 << 20
+
+    /// The texts of a folder, without those that take a migration back.
+    private static func texts(in folder: String) throws -> [String] {
+        let paths = (FileManager.default.enumerator(atPath: folder)?.compactMap { $0 as? String } ?? [])
+            .filter { path in
+                let name = path.split(separator: "/").last?.lowercased() ?? ""
+                let takesBack = name == "down.sql" || name.hasSuffix(".down.sql") || name.hasSuffix("_down.sql")
+                return name.hasSuffix(".sql") && !takesBack && !path.contains("node_modules/")
+            }
+            .sorted()
+        var bytes = 0
+        return try paths.map { path in
+            let whole = "\(folder)/\(path)"
+            guard let text = try? String(contentsOfFile: whole, encoding: .utf8) else {
+                throw UnreadableFile("\(whole) is not UTF-8 text that may be read")
+            }
+            bytes += text.utf8.count
+            guard bytes <= maximumBytes else {
+                throw UnreadableFile("\(folder) has more than \(maximumBytes >> 20) MiB of statements")
+            }
+            return text
+        }
     }
 
     /// Names the file in an error about its statements.

@@ -3,7 +3,8 @@ import Foundation
 import PowerSyncSyncConfig
 import PowerSyncTerminal
 
-/// Makes the code of a sync config and the tables of a source, and prints it, writes it, or compares a file with it.
+/// Makes the code of a sync config and the tables of a source, in Swift or another language, and prints it, writes it, or compares a file
+/// with it.
 package struct SwiftGeneration: Sendable {
     /// The text of the sync config.
     private let yaml: String
@@ -13,7 +14,7 @@ package struct SwiftGeneration: Sendable {
     private let source: DeclaredSource
     /// What the code is made of, for the comment on top: files, and what is none.
     private let inputs: [String]
-    /// What follows `powersync generate swift` in the command, before the options for the output.
+    /// What follows the language in the command, before the options for the output.
     private let words: [String]
 
     /// Creates a generation.
@@ -53,9 +54,29 @@ package struct SwiftGeneration: Sendable {
     /// - Throws: `ExitCode.failure` after it has said what is wrong, or how the file differs; ``UnreadableFile``,
     ///   ``UnwritableOutput``.
     package func run(_ options: SwiftOutputOptions) throws {
-        let text = try code(options)
-        guard let output = options.output else { return try StandardOutput.write(text) }
-        guard options.check else {
+        let text = try code { try SwiftSource($0, self.options(options)).text }
+        try deliver(text, to: options.output, checks: options.check)
+    }
+
+    /// Makes code for clients in another language, and does with it what the options say; see ``run(_:)``.
+    ///
+    /// - Parameters:
+    ///   - language: The language.
+    ///   - options: Where it goes, and what the code is made with.
+    /// - Throws: As there.
+    package func run(_ language: ClientLanguage, _ options: ClientOutputOptions) throws {
+        var code = ClientCode.Options()
+        code.inputs = inputs.map { URL(filePath: $0).lastPathComponent }
+        code.command = (["powersync", "generate", language.rawValue] + words + options.words).map(\.shellWord)
+            .joined(separator: " ")
+        code.packageName = options.packageName
+        let text = try self.code { try language.text(of: $0, code) }
+        try deliver(text, to: options.output, checks: options.check)
+    }
+
+    private func deliver(_ text: String, to output: String?, checks: Bool) throws {
+        guard let output else { return try StandardOutput.write(text) }
+        guard checks else {
             do {
                 try Data(text.utf8).write(to: URL(filePath: output), options: .atomic)
             } catch {
@@ -79,7 +100,7 @@ package struct SwiftGeneration: Sendable {
     }
 
     /// Compiles the config, and makes the code.
-    private func code(_ output: SwiftOutputOptions) throws -> String {
+    private func code(_ make: (ClientModel) throws -> String) throws -> String {
         let result = SyncConfig.parse(
             yaml,
             schema: SourceSchema(source.tables, defaultSchema: source.defaultSchema)
@@ -89,7 +110,7 @@ package struct SwiftGeneration: Sendable {
         do {
             let model = try ClientModel(plan, source: source)
             for note in model.notes { printToStandardError("\(config): note: \(note)") }
-            return try SwiftSource(model, options(output)).text
+            return try make(model)
         } catch let error as GenerationError {
             for problem in error.problems { printToStandardError("\(config): error: \(problem)") }
             throw ExitCode.failure

@@ -46,11 +46,11 @@ package struct HTTPExchangeRequest: Sendable {
     }
 }
 
-/// A file that is sent.
+/// A file that is sent, or a part of one.
 package struct HTTPExchangeFile: Sendable {
-    /// Its path.
-    package var path: String
-    /// How many bytes it has.
+    /// The path of a file that has these bytes and no others; `nil` when they are nowhere but here.
+    package var path: String?
+    /// How many bytes there are.
     package var size: Int64
     /// Reads bytes at an offset, at most so many, and throws when the file has none there.
     package var read: @Sendable (_ offset: Int64, _ count: Int) async throws -> ByteBuffer
@@ -59,7 +59,7 @@ package struct HTTPExchangeFile: Sendable {
 
     /// Creates a file.
     package init(
-        path: String,
+        path: String?,
         size: Int64,
         read: @escaping @Sendable (_ offset: Int64, _ count: Int) async throws -> ByteBuffer,
         progress: @escaping @Sendable (Int64) -> Void
@@ -68,5 +68,29 @@ package struct HTTPExchangeFile: Sendable {
         self.size = size
         self.read = read
         self.progress = progress
+    }
+
+    /// Creates a part of a file.
+    package init(part: ByteBuffer, progress: @escaping @Sendable (Int64) -> Void) {
+        self.init(
+            path: nil,
+            size: Int64(part.readableBytes),
+            read: { offset, count in
+                let start = part.readerIndex + Int(offset)
+                return part.getSlice(at: start, length: min(count, part.writerIndex - start)) ?? ByteBuffer()
+            },
+            progress: progress
+        )
+    }
+
+    /// All bytes, in memory.
+    package func collect() async throws -> ByteBuffer {
+        guard size > 0 else { return ByteBuffer() }
+        var whole = try await read(0, Int(clamping: size))
+        while Int64(whole.readableBytes) < size {
+            let rest = Int(clamping: size - Int64(whole.readableBytes))
+            whole.writeImmutableBuffer(try await read(Int64(whole.readableBytes), rest))
+        }
+        return whole
     }
 }

@@ -27,14 +27,18 @@ struct ClientFile {
     let size: Int64
     /// The size of the write-ahead log in bytes; 0 without one.
     let logSize: Int64
-    /// Whether the file is in WAL mode.
+    /// Whether the file is in WAL mode, or may be: that of an encrypted file is not seen from outside.
     let isWAL: Bool
+    /// The key of an encrypted file.
+    private let key: CipherKey?
 
     /// Looks at a file.
     ///
-    /// - Parameter path: Absolute, or relative to the current folder.
+    /// - Parameters:
+    ///   - path: Absolute, or relative to the current folder.
+    ///   - key: The key of an encrypted file.
     /// - Throws: ``ClientFileError`` when there is no file, when it is empty, or no SQLite database.
-    init(path: String) throws(ClientFileError) {
+    init(path: String, key: CipherKey? = nil) throws(ClientFileError) {
         let url = URL(filePath: path).standardizedFileURL.resolvingSymlinksInPath()
         self.path = url.path
         var isFolder: ObjCBool = false
@@ -58,17 +62,22 @@ struct ClientFile {
             )
         }
         guard start.starts(with: Array("SQLite format 3\0".utf8)), start.count >= 100 else {
+            if key != nil {
+                (isWAL, self.key) = (true, key)
+                return
+            }
             throw Self.looksEncrypted(start, size: size)
                 ? ClientFileError(
                     .encrypted,
                     """
-                    \(path) seems to be encrypted: it has no header of SQLite and looks like random bytes. Inspect a \
-                    decrypted copy, which sqlcipher_export() of SQLCipher makes
+                    \(path) seems to be encrypted: it has no header of SQLite and looks like random bytes. Give its key with \
+                    --key-file
                     """
                 )
                 : ClientFileError(.notSQLite, "\(path) is not an SQLite database")
         }
         isWAL = start[18] == 2 || start[19] == 2
+        self.key = key.map { $0.withPlainHeader ?? $0 }
     }
 
     /// Hands over a connection, inside one read transaction.
@@ -77,7 +86,7 @@ struct ClientFile {
     /// - Returns: What `body` returns.
     /// - Throws: ``ClientFileError`` when SQLite cannot open the file, and what `body` throws.
     func read<Result>(_ body: (ReadOnlyConnection) throws -> Result) throws -> Result {
-        if isWAL, !exists("-wal"), !exists("-shm") {
+        if isWAL, !exists("-wal"), !exists("-shm"), !exists("-journal") {
             let before = version
             let result = Swift.Result<Result, any Error> { try read(path, .immutable, body) }
             if version == before { return try result.get() }
@@ -96,11 +105,11 @@ struct ClientFile {
     ) throws -> Result {
         let connection: ReadOnlyConnection
         do {
-            connection = try ReadOnlyConnection(path: path, mode)
+            connection = try ReadOnlyConnection(path: path, mode, key: key)
             try connection.run("BEGIN")
             _ = try connection.integer("SELECT count(*) FROM sqlite_master")
         } catch let error as DatabaseError where !error.needsFiles {
-            throw ClientFileError(error, path: self.path)
+            throw ClientFileError(error, path: self.path, hasKey: key != nil)
         }
         return try body(connection)
     }
@@ -124,7 +133,7 @@ struct ClientFile {
         do {
             return try read(copy, .copy, body)
         } catch let error as DatabaseError where error.needsFiles {
-            throw ClientFileError(error, path: path)
+            throw ClientFileError(error, path: path, hasKey: key != nil)
         }
     }
 
@@ -167,9 +176,14 @@ extension DatabaseError {
 
 extension ClientFileError {
     /// What SQLite says when it opens a file.
-    fileprivate init(_ error: DatabaseError, path: String) {
+    fileprivate init(_ error: DatabaseError, path: String, hasKey: Bool) {
         let message = error.message ?? "error \(error.extendedResultCode.rawValue)"
         switch error.resultCode {
+        case .SQLITE_NOTADB where hasKey:
+            self.init(
+                .wrongKey,
+                "\(path) was encrypted with another key, or is not encrypted, or damaged at its beginning"
+            )
         case .SQLITE_NOTADB: self.init(.notSQLite, "\(path) is not an SQLite database, or encrypted behind its header")
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             self.init(.inUse, "\(path) is locked by another process; try again when the app is idle or closed")

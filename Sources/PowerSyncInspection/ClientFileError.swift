@@ -2,7 +2,8 @@
 struct ClientFileError: Error, Sendable, Encodable {
     /// The kinds of reasons.
     enum Code: String, Sendable, Encodable {
-        case missing, folder, empty, notSQLite, encrypted, notPowerSync, newerVersion, inUse, unreadable
+        case missing, folder, empty, notSQLite, encrypted, wrongKey, unusableKey, noCipher, notPowerSync, newerVersion,
+            inUse, unreadable
     }
 
     /// What kind of reason it is.

@@ -222,7 +222,7 @@ extension DatabaseReport {
                 "unexplained-rows",
                 """
                 \(rows) rows of table \(table.name) come from no operation and no local write, so nothing will ever remove \
-                them. If the app does not write to ps_data__\(table.name) itself, call disconnectAndClear() and sync again
+                them. If the app does not write to \(table.nameInSQLite) itself, call disconnectAndClear() and sync again
                 """
             )
         }

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCore
 import PowerSyncTerminal
 
 /// What `powersync inspect` says about a client's database file, for tools as JSON (docs/inspect.md "Output for tools").
@@ -144,6 +145,8 @@ struct DatabaseReport: Encodable, Sendable {
         var name: String
         /// Whether it is neither synced nor uploaded.
         var isLocalOnly: Bool
+        /// Whether it is a table with columns of its own, and not a view over JSON.
+        var isDirect = false
         /// How many rows it has.
         var rows = 0
         /// How many of them are not JSON.
@@ -152,6 +155,11 @@ struct DatabaseReport: Encodable, Sendable {
         var missingRows: Int?
         /// How many rows no operation and no local write explains.
         var unexplainedRows: Int?
+
+        /// The name of the SQLite table with the rows.
+        var nameInSQLite: String {
+            isDirect ? name : DataTable(name: name, isLocalOnly: isLocalOnly).internalName
+        }
     }
 
     /// Synced rows of a table that is not in the client schema.

@@ -1,5 +1,6 @@
 package import ArgumentParser
 import Foundation
+import PowerSyncSQLite
 import PowerSyncTerminal
 
 /// `powersync inspect app.db`: says what is in a client's database file, and why it does not sync.
@@ -20,6 +21,17 @@ package struct InspectCommand: AsyncParsableCommand {
     @Argument(help: "The database file.", completion: .file())
     var file: String
 
+    @Option(
+        help: """
+            The key of an encrypted database: a passphrase, or 64 or 96 hexadecimal digits after 'hex:'. Other users of the machine may \
+            see it: better --key-file.
+            """
+    )
+    var key: String?
+
+    @Option(name: .customLong("key-file"), help: "A file with the key of an encrypted database.", completion: .file())
+    var keyFile: String?
+
     @OptionGroup var output: OutputOptions
 
     @Flag(help: "Show writes of the upload queue with their values, as they are stored.")
@@ -27,10 +39,39 @@ package struct InspectCommand: AsyncParsableCommand {
 
     package init() {}
 
+    /// The key that was given.
+    func givenKey() throws(ClientFileError) -> CipherKey? {
+        var text = key
+        if let keyFile {
+            guard let content = try? String(contentsOfFile: keyFile, encoding: .utf8) else {
+                throw ClientFileError(.unreadable, "\(keyFile) cannot be read as a text; check its permissions")
+            }
+            // An editor ends the line.
+            text = content.hasSuffix("\n") ? String(content.dropLast()) : content
+        }
+        guard let text else { return nil }
+        do throws(CipherKey.Unusable) {
+            guard text.hasPrefix("hex:") else { return try CipherKey(passphrase: text) }
+            guard let bytes = Self.bytes(text.dropFirst(4)) else {
+                throw CipherKey.Unusable(reason: "has something else than hexadecimal digits after 'hex:'")
+            }
+            return try CipherKey(bytes: bytes)
+        } catch {
+            throw ClientFileError(.unusableKey, "The key \(error.reason)")
+        }
+    }
+
+    /// The bytes of hexadecimal digits; `nil` when there are others.
+    private static func bytes(_ digits: Substring) -> [UInt8]? {
+        let values = digits.compactMap(\.hexDigitValue)
+        guard values.count == digits.count, values.count.isMultiple(of: 2) else { return nil }
+        return stride(from: 0, to: values.count, by: 2).map { UInt8(values[$0] * 16 + values[$0 + 1]) }
+    }
+
     package func run() async throws {
         let report: DatabaseReport
         do {
-            report = try Inspection.report(of: ClientFile(path: file), showsRows: rows)
+            report = try Inspection.report(of: ClientFile(path: file, key: givenKey()), showsRows: rows)
         } catch let error as ClientFileError {
             switch output.format {
             case .text: printToStandardError(TerminalText.line("Error: \(error.message)."))

@@ -14,26 +14,34 @@ extension Inspection {
     }
 
     mutating func readTables() {
-        var names: [String] = []
+        var stored: [DatabaseReport.Table] = []
         section("sqlite_master") { inspection in
-            let sql = "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB 'ps_data_*' ORDER BY name"
-            try inspection.connection.forEachRow(sql) { row in row.string(at: 0).map { names.append($0) } }
+            let sql = """
+                SELECT name, sql, \(StoredDirectTable.isDirect) FROM sqlite_master
+                WHERE type = 'table' AND (name GLOB 'ps_data_*' OR \(StoredDirectTable.isDirect)) ORDER BY name
+                """
+            try inspection.connection.forEachRow(sql) { row in
+                let name = row.string(at: 0) ?? ""
+                if row.integer(at: 2) != 0 {
+                    let table = StoredDirectTable(name: name, sql: row.string(at: 1) ?? "")
+                    stored.append(DatabaseReport.Table(name: name, isLocalOnly: table.isLocalOnly, isDirect: true))
+                } else if let table = DataTable(internalName: name) {
+                    stored.append(DatabaseReport.Table(name: table.name, isLocalOnly: table.isLocalOnly))
+                }
+            }
         }
-        for table in names.compactMap(DataTable.init(internalName:)) {
-            section(table.internalName) { try $0.read(table) }
+        for table in stored {
+            section(table.nameInSQLite) { try $0.read(table) }
         }
     }
 
-    private mutating func read(_ data: DataTable) throws {
-        var table = DatabaseReport.Table(name: data.name, isLocalOnly: data.isLocalOnly)
-        let name = SQLText.identifier(data.internalName)
+    private mutating func read(_ data: DatabaseReport.Table) throws {
+        var table = data
+        let name = SQLText.identifier(data.nameInSQLite)
         // Rows that are no JSON make every statement on the view fail.
-        try connection.forEachRow(
-            """
-            SELECT count(*), ifnull(sum(data IS NOT NULL AND (typeof(data) <> 'text' OR NOT json_valid(data))), 0)
-            FROM \(name)
-            """
-        ) { row in
+        let isUnreadable = "data IS NOT NULL AND (typeof(data) <> 'text' OR NOT json_valid(data))"
+        let unreadable = data.isDirect ? "0" : "ifnull(sum(\(isUnreadable)), 0)"
+        try connection.forEachRow("SELECT count(*), \(unreadable) FROM \(name)") { row in
             table.rows = Int(row.integer(at: 0))
             table.unreadableRows = Int(row.integer(at: 1))
         }

@@ -30,8 +30,10 @@ import PowerSyncSQLite
     /// - Parameters:
     ///   - path: An absolute path.
     ///   - mode: How.
-    /// - Throws: `DatabaseError` of SQLite, which looks into the file with the first statement only.
-    init(path: String, _ mode: Mode) throws {
+    ///   - key: The key of an encrypted file.
+    /// - Throws: `DatabaseError` of SQLite, which looks into the file with the first statement only; ``ClientFileError`` when the library
+    ///   has no cipher.
+    init(path: String, _ mode: Mode, key: CipherKey? = nil) throws {
         let allowed = CharacterSet.urlPathAllowed.subtracting(CharacterSet(charactersIn: "?#%;"))
         let escaped = path.addingPercentEncoding(withAllowedCharacters: allowed) ?? path
         var handle: OpaquePointer?
@@ -46,6 +48,22 @@ import PowerSyncSQLite
         unsafe self.handle = handle
         unsafe sqlite3_extended_result_codes(handle, 1)
         unsafe sqlite3_busy_timeout(handle, Self.patience)
+        try key.map(set)
+    }
+
+    private func set(_ key: CipherKey) throws {
+        guard let library = try CipherLibrary(asking: { try text($0) }) else {
+            throw ClientFileError(
+                .noCipher,
+                "A key was given, and the SQLite library of this command has no cipher; run it over SQLCipher"
+            )
+        }
+        do {
+            for statement in key.statements(for: library) { try forEachRow(statement) { _ in } }
+        } catch let error as DatabaseError {
+            // Without the statement, which has the key.
+            throw DatabaseError(resultCode: error.extendedResultCode, message: error.message)
+        }
     }
 
     deinit {

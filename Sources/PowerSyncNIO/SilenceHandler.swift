@@ -27,12 +27,24 @@ extension HTTPClient.Configuration {
 }
 
 /// Fails what runs on a connection that is silent for too long, and closes it.
-private final class SilenceHandler: ChannelInboundHandler {
+private final class SilenceHandler: ChannelDuplexHandler {
     typealias InboundIn = NIOAny
+    typealias OutboundIn = NIOAny
+
+    /// Whether the error is on its way to the client, which closes the connection before it fails the request.
+    private var isFailing = false
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event is IdleStateHandler.IdleStateEvent else { return context.fireUserInboundEventTriggered(event) }
+        isFailing = true
         context.fireErrorCaught(HTTPClientError.readTimeout)
+        isFailing = false
         context.close(promise: nil)
+    }
+
+    /// Puts off closing until the request has failed: what waits to be sent would fail first, and the request with its error.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard isFailing else { return context.close(mode: mode, promise: promise) }
+        context.channel.closeFuture.cascade(to: promise)
     }
 }

@@ -40,6 +40,8 @@ extension ErrorCode {
     package static let hostMissing = ErrorCode("PSYNC_S1106")
     /// A connection does not name a user.
     package static let userMissing = ErrorCode("PSYNC_S1107")
+    /// A connection does not have a password.
+    package static let passwordMissing = ErrorCode("PSYNC_S1108")
     /// A text is no URI of a database.
     package static let notADatabaseURI = ErrorCode("PSYNC_S1109")
     /// A value is no port.

@@ -49,7 +49,7 @@ public struct S3AttachmentTransport: AttachmentTransportAdapter {
                 if usesChecksums {
                     let header = AttachmentHTTPRequest.DigestHeader.amzChecksumSHA256
                     headers["x-amz-sdk-checksum-algorithm"] = "SHA256"
-                    headers[header.name] = header.text(of: try await FileDigest.sha256(path: located.localPath))
+                    headers[header.name] = header.text(of: try await located.sha256())
                 }
                 let key = keyPrefix + located.attachment.filename
                 let url = try signer.presignedURL(method: "PUT", key: key, headers: headers)

@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import PowerSyncAuth
 import PowerSyncProtocol
 import PowerSyncServiceCore
 
@@ -28,6 +29,7 @@ extension SyncService {
             deployer: deployer,
             isConfigured: syncConfigText != nil,
             failure: failure,
+            looks: snapshots,
             usage: { [timing] in
                 let encoded = try JSONEncoder().encode(try await snapshots.snapshot())
                 var usage = try JSONObject(parsing: String(decoding: encoded, as: UTF8.self))
@@ -67,14 +69,21 @@ extension SyncService {
     }
 
     /// The dashboard; `nil` when it is switched off.
-    func makeDashboard(admin: AdminRoutes, snapshots: SnapshotSource, feed: SnapshotFeed) -> DashboardRoutes? {
+    func makeDashboard(
+        admin: AdminRoutes,
+        snapshots: SnapshotSource,
+        feed: SnapshotFeed,
+        userTokens: TokenVerifier
+    ) -> DashboardRoutes? {
         let tokens = configuration.admin.tokens + [dashboardKey].compactMap { $0 }
         guard !tokens.isEmpty else { return nil }
         return DashboardRoutes(
             tokens: AdminTokens(tokens),
             admin: admin,
             snapshots: snapshots,
-            feed: feed
+            feed: feed,
+            facts: ServiceFacts(configuration, startedAt: timing.seconds),
+            userTokens: userTokens
         )
     }
 }

@@ -47,10 +47,15 @@ package final class URLSessionExchange: HTTPExchange {
         let url = try request.destination
         let isStream = request.purpose == .stream
         let urlRequest = URLRequest(request, to: url, idleTimeout: request.purpose == .file ? fileIdleTimeout : nil)
+        // The system sends a file by its path.
+        var memory: Data?
+        if case .file(let file) = request.body, file.path == nil {
+            memory = Data(try await file.collect().readableBytesView)
+        }
         // Under the lock: a session must not be retired in between.
-        let (session, task) = shared.withLockedValue { shared in
+        let (session, task) = shared.withLockedValue { [memory] shared in
             let session = isStream ? URLSession(exchanging: shared.configuration) : shared
-            return (session, session.task(for: urlRequest, body: request.body))
+            return (session, session.task(for: urlRequest, body: request.body, memory))
         }
         guard let transfers = session.delegate as? TransferDelegate else { throw HTTPExchangeError(.connection) }
         let transfer = Transfer(task, of: request, pausing: pausing)
@@ -90,9 +95,14 @@ extension URLSession {
         self.init(configuration: configuration, delegate: TransferDelegate(), delegateQueue: queue)
     }
 
-    fileprivate func task(for request: URLRequest, body: HTTPExchangeRequest.Body) -> URLSessionTask {
-        guard case .file(let file) = body else { return dataTask(with: request) }
-        return uploadTask(with: request, fromFile: URL(fileURLWithPath: file.path))
+    fileprivate func task(
+        for request: URLRequest,
+        body: HTTPExchangeRequest.Body,
+        _ memory: Data?
+    ) -> URLSessionTask {
+        if let memory { return uploadTask(with: request, from: memory) }
+        guard case .file(let file) = body, let path = file.path else { return dataTask(with: request) }
+        return uploadTask(with: request, fromFile: URL(fileURLWithPath: path))
     }
 }
 

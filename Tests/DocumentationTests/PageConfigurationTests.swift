@@ -60,7 +60,12 @@ import Testing
             let shown = block.source.replacing("<ref>", with: "abc").replacing(certificate, with: authority)
             let yaml = ([shown] + missing).joined(separator: "\n")
             let variables = yaml.matches(of: /!env (\w+)/).map { String($0.1) }
-            let environment = Dictionary(variables.map { ($0, Self.value(of: $0)) }) { first, _ in first }
+            var environment = Dictionary(variables.map { ($0, Self.value(of: $0)) }) { first, _ in first }
+            if yaml.contains("type: mysql") {
+                environment = environment.mapValues {
+                    $0.replacing("postgresql://powersync@", with: "mysql://powersync:secret@")
+                }
+            }
             do {
                 let configuration = try ServiceConfiguration(yaml: yaml, file: place, environment: environment)
                 #expect(configuration.warnings.isEmpty, "\(place): \(configuration.warnings)")

@@ -406,9 +406,9 @@ import Testing
 
     static let notKept = [
         Promise(
-            "sources in MongoDB, MySQL and SQL Server",
+            "sources in MongoDB and SQL Server",
             "PowerSync/Comparison",
-            "| sources | PostgreSQL, MongoDB, MySQL, SQL Server | PostgreSQL, any SQLite file |"
+            "| sources | PostgreSQL, MongoDB, MySQL, SQL Server | PostgreSQL, MySQL, MariaDB, any SQLite file |"
         ),
         Promise(
             "SDKs and attachment helpers for other languages",

@@ -15,6 +15,9 @@ struct LocalDatabaseWorker {
         if task.kind == .attachments, let files = task.filesPath {
             return try await WorkerAttachments(task: task, files: AttachmentFiles(path: files), say: say).run()
         }
+        if task.kind == .uploadParts, let parts = task.parts, let service = task.service {
+            return try await parts.upload(task.path, to: service, partSize: task.partSize, say)
+        }
         let database = PowerSyncDatabase(
             schema: WorkerSchema.first,
             dbFilename: task.path,
@@ -45,7 +48,7 @@ struct LocalDatabaseWorker {
         while number != task.count {
             number += 1
             switch task.kind {
-            case .open, .sync, .attachments, .waitForSync:
+            case .open, .sync, .attachments, .waitForSync, .uploadParts:
                 break
             case .write:
                 let transaction = WorkerTransaction(number, worker: task.name)

@@ -6,7 +6,7 @@ package import PowerSync
 package enum WorkerSchema {
     /// The schema that a worker opens a file with.
     package static let first = schema(tables: 0..<30, extraColumn: false)
-    /// Renames a view, adds and removes columns, indexes and tables.
+    /// Renames a view, adds and removes columns, indexes and tables, and makes a direct table of a view, and a view of one.
     package static let second = schema(tables: 10..<40, extraColumn: true)
     /// A table of ``first`` that ``second`` does not have.
     package static let removedTable = "table0"
@@ -32,6 +32,16 @@ package enum WorkerSchema {
                 indexes: [.ascending(name: "a", column: extraColumn ? "b" : "a")]
             )
         }
-        return Schema(tables: [items, notes] + others)
+        let typed = Table(
+            name: "typed",
+            columns: extraColumn
+                ? [.text("title", renamedFrom: "a"), .integer("b", .check("b <> 7"))]
+                : [.text("a", renamedFrom: "title"), .integer("b", .unique)],
+            direct: true
+        )
+        let changing = [("becomes_direct", extraColumn), ("becomes_view", !extraColumn)].map { name, isDirect in
+            Table(name: name, columns: [.text("a"), .integer("b")], direct: isDirect)
+        }
+        return Schema(tables: [items, notes, typed] + changing + others)
     }
 }

@@ -16,6 +16,8 @@ package struct WorkerTask: Codable, Sendable {
         case waitForSync
         /// Saves, links, unlinks, deletes, expires and clears files; see ``WorkerAttachments``.
         case attachments
+        /// Uploads the file ``path`` in parts; see ``WorkerParts``.
+        case uploadParts
     }
 
     /// What the worker says before it says numbers.
@@ -30,6 +32,8 @@ package struct WorkerTask: Codable, Sendable {
         package static let synced = "synced"
         /// Precedes the id of the last entry of the upload queue that is known to be completed.
         package static let completed = "completed "
+        /// Precedes by how many bytes the memory of the process has grown, once a file is uploaded.
+        package static let uploaded = "uploaded "
     }
 
     /// What is done.
@@ -53,6 +57,10 @@ package struct WorkerTask: Codable, Sendable {
     package var firstNumber = 1
     /// The directory of the files, for ``Kind/attachments``.
     package var filesPath: String?
+    /// How a file is uploaded, for ``Kind/uploadParts``.
+    package var parts: WorkerParts?
+    /// The size of a part.
+    package var partSize: Int64 = 100_000
     /// Where the worker kills itself; `nil` for nowhere.
     package var death: AttachmentDeath?
 

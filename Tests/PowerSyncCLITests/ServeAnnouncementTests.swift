@@ -43,8 +43,7 @@ import Testing
         let address = BoundAddress(host: "127.0.0.1", port: 8080, isEncrypted: isEncrypted)
         let url = "\(scheme)://127.0.0.1:8080"
         #expect(CurlLine.stream(address, token: "t").hasPrefix("\(program) -N \(url)/sync/stream -H "))
-        #expect(CurlLine.write(address, token: "t", body: "{}").hasPrefix("\(program) \(url)/dev/write -H "))
-        #expect(CurlLine.token(address).hasPrefix("\(program) \(url)/dev/token -H "))
+        #expect(CurlLine.lines(address, "/dev/token", "-d 1") == ["  \(program) -d 1 \(url)/dev/token"])
     }
 
     @Test func logsGetNothingThatLetsAnybodyIn() throws {

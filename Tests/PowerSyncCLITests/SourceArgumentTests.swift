@@ -1,6 +1,7 @@
 import Foundation
 import PowerSyncService
 import PowerSyncServiceCore
+import PowerSyncServiceMySQL
 import PowerSyncServicePostgres
 import PowerSyncServiceSQLite
 import ServiceTestSupport
@@ -29,6 +30,14 @@ import Testing
         #expect(!"\(source)".contains("hunter2"))
     }
 
+    @Test(arguments: ["mysql://me:hunter2@127.0.0.1:1/app", "mariadb://me:hunter2@127.0.0.1:1/app"])
+    func theSchemeOfAnAddressSaysOfWhichKindItIs(_ address: String) throws {
+        let source = try SourceArgument.read(address)
+        #expect(source is MySQLSourceModule)
+        #expect(source.hasPassword)
+        #expect("\(source)" == "MySQL app at 127.0.0.1:1 as me")
+    }
+
     @Test func anAddressIsReadLikeTheConfiguredSource() throws {
         var settings = PostgresSettings(uri: "postgresql://me@elsewhere/app")
         settings.publication = "mine"
@@ -39,7 +48,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "postgresql://me:hun@ter2@h/app", "postgres:/me:hunter2@h/app", "mysql://me:hunter2@h/app",
+        "postgresql://me:hun@ter2@h/app", "postgres:/me:hunter2@h/app", "mysql://me:hun@ter2@h/app",
+        "mysql://me:hunter2@h", "mysql:/me:hunter2@h/app", "mssql://me:hunter2@h/app",
         "postgresql//me:hunter2@h/app", "postgresql://me:hunter2%@h/app", "password=hunter2 host",
         "me:hunter2@h/app",
         "postgresql://me:hunter2@h/app?what=1", "postgresql://me:12/hunter2@h/app",
@@ -84,9 +94,10 @@ import Testing
     @Test func theFormsOfAllModulesAreInTheHelp() {
         #expect(
             SourceArgument.forms == """
-                a SQLite file, or postgresql://user@host:5432/database (encrypted unless it ends with ?sslmode=disable)
+                a SQLite file, or postgresql://user@host:5432/database (encrypted unless it ends with ?sslmode=disable), \
+                or mysql://user@host:3306/database (encrypted unless it ends with ?sslmode=disable)
                 """
         )
-        #expect(SourceArgument.passwordPlaces == " A password is taken from PGPASSWORD or ~/.pgpass.")
+        #expect(SourceArgument.passwordPlaces == " A password is taken from PGPASSWORD or ~/.pgpass, or MYSQL_PWD.")
     }
 }

@@ -62,6 +62,22 @@ import Testing
         }
     }
 
+    @Test func bucketDefinitionsHaveANoteThatIsNoWarning() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("old config.yaml")
+        let yaml = "# Ours\nbucket_definitions:\n  lists: {data: [SELECT * FROM lists]}\n"
+        try yaml.write(toFile: path, atomically: true, encoding: .utf8)
+        let result = try await ValidateCommand.parse([path]).check().result
+        #expect(result.diagnostics.isEmpty)
+        let notes = try #require(ValidateCommand.notes(result, file: path))
+        #expect(notes.map { [$0.line, $0.column] } == [[3, 3]])
+        #expect(notes.first?.message.hasSuffix(": powersync convert '\(path)'") == true)
+        // Streams have none, nor has what cannot be deployed anyway.
+        for yaml in ["config: {edition: 3}\nstreams: {}\n", "bucket_definitions: {a: {data: [SELECT]}}\n"] {
+            #expect(ValidateCommand.notes(SyncConfig.parse(yaml), file: path) == nil)
+        }
+    }
+
     @Test func aUserNeedsASource() {
         #expect(throws: (any Error).self) { try ValidateCommand.parse(["sync.yaml", "--as", "u1"]) }
         #expect(throws: Never.self) {

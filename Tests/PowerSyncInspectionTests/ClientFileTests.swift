@@ -45,7 +45,7 @@ import Testing
         var random = SeededGenerator(seed: 1)
         expectRefusal(
             .encrypted,
-            "sqlcipher_export",
+            "--key-file",
             of: try write((0..<8192).map { _ in UInt8.random(in: 0...255, using: &random) })
         )
     }

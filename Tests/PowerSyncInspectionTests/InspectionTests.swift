@@ -31,6 +31,31 @@ import Testing
         #expect(report.lines.suffix(2) == ["findings", "  none"])
     }
 
+    @Test func directTablesAreComparedWithTheirOperations() async throws {
+        let service = try FakeService(
+            streams: "config: {edition: 3}\nstreams: {all: {auto_subscribe: true, query: SELECT * FROM lists}}"
+        )
+        try service.put("lists", ["id": "l1", "name": "Home"])
+        let schema = Schema(
+            Table(name: "lists", columns: [.text("name")], direct: true),
+            Table(name: "notes", columns: [.text("text")], localOnly: true, direct: true)
+        )
+        let path = FileManager.default.temporaryDirectory.appending(path: "\(UUID().uuidString).db").path
+        let database = PowerSyncDatabase(schema: schema, dbFilename: path, logger: DefaultLogger(writers: []))
+        try await database.connect(connector: service.connector(user: "u"), options: nil)
+        try await service.waitUntilSynced(database)
+        try await database.execute("INSERT INTO notes (id, text) VALUES ('n', 'x')")
+        try await database.close()
+        let report = try Inspection.report(of: ClientFile(path: path), showsRows: false, now: Date())
+        #expect(report.tables.map(\.name) == ["lists", "notes"])
+        #expect(report.tables.map(\.rows) == [1, 1])
+        #expect(report.tables.map(\.isDirect) == [true, true])
+        #expect(report.tables.map(\.isLocalOnly) == [false, true])
+        #expect(report.tables.map(\.missingRows) == [0, nil])
+        #expect(report.tables.map(\.unexplainedRows) == [0, nil])
+        #expect(report.findings == [])
+    }
+
     @Test func subscriptionsExpire() async throws {
         let fixture = try await ClientFileFixture()
         let report = try fixture.report(now: Date(timeIntervalSinceNow: 3600))

@@ -53,10 +53,10 @@ package struct RefusedConfiguration: CustomTestStringConvertible, Sendable {
             message: "missing"
         ),
         RefusedConfiguration(
-            yaml: yaml(source: "type: mysql"),
+            yaml: yaml(source: "type: mssql"),
             line: 3,
             key: "replication.connections[0].type",
-            message: "mysql cannot be replicated by this version"
+            message: "mssql cannot be replicated by this version"
         ),
         RefusedConfiguration(
             yaml: yaml(source: "type: postgresql"),

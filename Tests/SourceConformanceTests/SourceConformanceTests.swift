@@ -241,7 +241,7 @@ import TestSupport
             var lost = kept
             try await lost.catchUp()
             try await tested.write(.update("items", id: "a", ["name": .integer(Int64(round))]))
-            tested = try tested.restarted()
+            tested = try await tested.restarted()
             var follower = try await SourceFollower(kept, on: tested)
             try await follower.catchUp()
             #expect(try await follower.allRows == tested.rows())
@@ -274,13 +274,13 @@ import TestSupport
 
     @Test(arguments: SourceKind.allCases, Restoration.all)
     func restoredSourceHasAnotherHistory(_ kind: SourceKind, _ restoration: Restoration) async throws {
-        var tested = try await TestedSource(kind)
+        var tested = try await TestedSource(kind, isRestored: true)
         try await tested.write(insert(["a", "b"]))
         var follower = try await follower(tested)
-        let backup = try tested.backUp()
+        let backup = try await tested.backUp()
         for number in 0..<restoration.lost { try await tested.write(insert(["lost\(number)"])) }
         try await follower.catchUp()
-        tested = try tested.restarted(with: backup)
+        tested = try await tested.restarted(with: backup)
         for number in 0..<restoration.written { try await tested.write(insert(["new\(number)"])) }
 
         let head = try await tested.source.head(having: follower.position)
@@ -296,12 +296,12 @@ import TestSupport
 
     @Test(arguments: SourceKind.allCases)
     func positionsOfOthersCountToo(_ kind: SourceKind) async throws {
-        var tested = try await TestedSource(kind)
+        var tested = try await TestedSource(kind, isRestored: true)
         let follower = try await follower(tested)
-        let backup = try tested.backUp()
+        let backup = try await tested.backUp()
         try await tested.write(insert(["lost"]))
         let reached = try await tested.source.head()
-        tested = try tested.restarted(with: backup)
+        tested = try await tested.restarted(with: backup)
         await expectLostHistory { [tested] in
             _ = try await SourceFollower(follower, on: tested, reached: reached.lsn)
         }
@@ -310,9 +310,9 @@ import TestSupport
 
     @Test(arguments: SourceKind.allCases, Restoration.all)
     func restorationIsNoticedByReaders(_ kind: SourceKind, _ restoration: Restoration) async throws {
-        let tested = try await TestedSource(kind)
+        let tested = try await TestedSource(kind, isRestored: true)
         var follower = try await follower(tested)
-        let backup = try tested.backUp()
+        let backup = try await tested.backUp()
         for number in 0..<restoration.lost { try await tested.write(insert(["lost\(number)"])) }
         try await follower.catchUp()
         await expectLostHistory { [follower] in
@@ -323,7 +323,7 @@ import TestSupport
                 plan: tested.plan
             ) { reader in
                 _ = try await reader.next()
-                try tested.restore(backup)
+                try await tested.restore(backup)
                 for number in 0..<restoration.written { try await tested.write(insert(["new\(number)"])) }
                 while true { _ = try await reader.next() }
             }
@@ -341,11 +341,11 @@ import TestSupport
     )
     func followersEndWithTheRowsOfTheSource(_ kind: SourceKind, _ seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
-        var tested = try await TestedSource(kind)
+        var tested = try await TestedSource(kind, isRestored: true)
         var follower = try await follower(tested)
-        var backup = try tested.backUp()
+        var backup = try await tested.backUp()
         // A database is backed up and restored slowly.
-        for _ in 0..<(kind == .postgres ? 20 : 60) {
+        for _ in 0..<(kind == .postgres || kind == .mysql ? 20 : 60) {
             switch random.number(below: 12) {
             case 0:
                 var tables = [TableChange.addColumn("c\(random.next())", to: "items")]
@@ -358,10 +358,10 @@ import TestSupport
                     DurablePosition(confirmedByDisk: follower.position),
                     of: follower.slot
                 )
-            case 2: backup = try tested.backUp()
-            case 3: tested = try tested.restarted()
-            case 4 where random.number(below: 3) == 0: tested = try tested.restarted(with: backup)
-            case 5 where random.number(below: 3) == 0: try tested.restore(backup)
+            case 2: backup = try await tested.backUp()
+            case 3: tested = try await tested.restarted()
+            case 4 where random.number(below: 3) == 0: tested = try await tested.restarted(with: backup)
+            case 5 where random.number(below: 3) == 0: try await tested.restore(backup)
             default:
                 for _ in 0...random.number(below: 3) {
                     try await tested.write((0...random.number(below: 5)).map { _ in RowWrite.random(&random) })

@@ -113,6 +113,18 @@ struct SourceFollower {
             }
             // An idle source would never get beyond the barrier.
             try await tested.source.emitMarker()
+        case .cascade(let cascade):
+            let reading = try #require(tested.source.rowReading)
+            // All rows of these tables are read: which ones have changed, a storage finds out.
+            for relationID in Set([cascade.relationID] + cascade.references.map(\.relationID)) {
+                let table = try #require(tables.first { $0.descriptor.relationID == relationID }).descriptor
+                let keys = Array(rows[table.name, default: [:]].keys)
+                let present = try await reading.rows(of: table, keys: keys, showing: cascade.moment)
+                barrier = max(barrier ?? position.lsn, present.position.lsn)
+                rows[table.name] = [:]
+                for row in present.rows { apply(row, oldKey: nil, of: table) }
+            }
+            try await tested.source.emitMarker()
         case .truncate(let relationID):
             let table = try #require(tables.first { $0.descriptor.relationID == relationID }).descriptor
             rows[table.name] = [:]
@@ -130,5 +142,5 @@ struct SourceFollower {
 
 extension SourceTableDescriptor {
     /// The identity of a row.
-    func key(of row: SourceRow) -> [SQLValue] { identity.map { row[$0.name] ?? .null } }
+    func key(of row: SourceRow) -> [SQLValue] { row.key(of: identity.map(\.name)) }
 }

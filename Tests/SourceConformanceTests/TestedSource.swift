@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import Logging
+import MySQLTestSupport
 import PostgresTestSupport
 import PowerSyncSyncConfig
 import ServiceTestSupport
@@ -8,15 +9,25 @@ import TestSupport
 import Testing
 
 @testable import PowerSyncServiceCore
+@testable import PowerSyncServiceMySQL
 @testable import PowerSyncServicePostgres
 @testable import PowerSyncServiceSQLite
 
 /// The sources that have to pass the conformance suite.
 enum SourceKind: String, CaseIterable, CustomTestStringConvertible {
-    case model, embedded, postgres
+    case model, embedded, postgres, mysql
+
+    /// Those that are tested: of `POWERSYNC_TESTED_SOURCES`, names with commas between them, all if it is not set.
+    static let allCases: [SourceKind] = {
+        let all: [SourceKind] = [.model, .embedded, .postgres, .mysql]
+        guard let names = ProcessInfo.processInfo.environment["POWERSYNC_TESTED_SOURCES"]?.split(separator: ",") else {
+            return all
+        }
+        return all.filter { names.contains(Substring($0.rawValue)) }
+    }()
 
     /// Those whose changes may be incomplete.
-    static let readingRows: [SourceKind] = [.model, .postgres]
+    static let readingRows = allCases.filter { $0 != .embedded }
 
     var testDescription: String { rawValue }
 }
@@ -28,6 +39,8 @@ struct TestedSource: Sendable {
         case model(ModelSource.Content)
         case file(String)
         case database(TestDatabase.Backup)
+        /// The server keeps its files itself.
+        case server
     }
 
     static let columns = ["id", "name", "body"]
@@ -38,12 +51,28 @@ struct TestedSource: Sendable {
     let slot: String
     private let folder: TemporaryFolder
     private let database: TestDatabase?
+    private let mysql: TestMySQLDatabase?
+    /// The server of ``mysql``, if that has one of its own.
+    private let server: TestMySQLServer?
 
-    init(_ kind: SourceKind) async throws {
+    /// Makes a source.
+    ///
+    /// - Parameters:
+    ///   - kind: Its kind.
+    ///   - isRestored: Whether backups of it are made.
+    /// - Throws: When there is no server.
+    init(_ kind: SourceKind, isRestored: Bool = false) async throws {
         folder = try TemporaryFolder()
         plan = try ServiceTestSupport.plan(
             "config: {edition: 3}\nstreams: {all: {queries: [SELECT * FROM items, SELECT * FROM others]}}"
         )
+        server = kind == .mysql && isRestored ? try await TestMySQLServer() : nil
+        mysql =
+            kind == .mysql
+            ? try await TestMySQLDatabase(
+                server: server?.address,
+                MySQLRows.createTable("items", columns: Self.columns)
+            ) : nil
         switch kind {
         case .model:
             let model = ModelSource(largeColumns: ["body"], pageLength: 1000)
@@ -57,8 +86,11 @@ struct TestedSource: Sendable {
             let database = try TestDatabase(PostgresRows.createTable("items", columns: Self.columns))
             source = Self.open(database)
             self.database = database
+        case .mysql:
+            source = Self.open(try #require(mysql))
+            database = nil
         }
-        slot = database.map { "slot_\($0.name)" } ?? "slot"
+        slot = (database?.name ?? mysql?.name).map { "slot_\($0)" } ?? "slot"
     }
 
     private init(_ other: TestedSource, _ source: any ReplicationSource) {
@@ -67,6 +99,16 @@ struct TestedSource: Sendable {
         slot = other.slot
         folder = other.folder
         database = other.database
+        mysql = other.mysql
+        server = other.server
+    }
+
+    private static func open(_ database: TestMySQLDatabase) -> MySQLSource {
+        MySQLSource(
+            MySQLSettings(uri: database.uri),
+            connecting: database.settings,
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        )
     }
 
     private static func open(_ database: TestDatabase) -> PostgresSource {
@@ -96,6 +138,9 @@ struct TestedSource: Sendable {
         switch source {
         case let model as ModelSource: model.write(writes)
         case is PostgresSource: try database?.run(PostgresRows.transaction(writes))
+        case is MySQLSource:
+            let tables = Set(try await mysql?.run("SHOW TABLES").compactMap { $0[0] } ?? [])
+            try await mysql?.run(MySQLRows.transaction(writes.filter { tables.contains($0.table) }))
         default:
             try await run { db in
                 for write in writes where try db.tableExists(write.table) { try write.run(db) }
@@ -108,6 +153,7 @@ struct TestedSource: Sendable {
         switch source {
         case let model as ModelSource: model.alter(change)
         case is PostgresSource: try database?.run(PostgresRows.statement(change))
+        case is MySQLSource: try await mysql?.run(MySQLRows.statement(change))
         default:
             try await run { db in
                 switch change {
@@ -133,7 +179,11 @@ struct TestedSource: Sendable {
 
     // MARK: Lives
 
-    func backUp() throws -> Backup {
+    func backUp() async throws -> Backup {
+        if let server {
+            try await server.keepFiles()
+            return .server
+        }
         if let model = source as? ModelSource { return .model(model.content) }
         if let database { return .database(try database.backUp()) }
         let path = folder.path("backup \(UUID().uuidString).db")
@@ -144,10 +194,11 @@ struct TestedSource: Sendable {
     }
 
     /// Puts a backup in the place of the source that is running.
-    func restore(_ backup: Backup) throws {
+    func restore(_ backup: Backup) async throws {
         switch backup {
         case .model(let content): (source as? ModelSource)?.restore(content)
         case .database(let backup): try database?.restore(backup)
+        case .server: try await server?.putFilesBack()
         case .file(let path):
             let origin = try DatabaseQueue(path: path)
             let destination = try DatabaseQueue(path: folder.path("source.db"))
@@ -158,15 +209,19 @@ struct TestedSource: Sendable {
     }
 
     /// The source after a restart, with a backup in its place if there is one.
-    func restarted(with backup: Backup? = nil) throws -> TestedSource {
+    func restarted(with backup: Backup? = nil) async throws -> TestedSource {
         if source is ModelSource {
-            if let backup { try restore(backup) }
+            if let backup { try await restore(backup) }
             return self
         }
         try source.close()
         if let database {
-            if let backup { try restore(backup) }
+            if let backup { try await restore(backup) }
             return TestedSource(self, Self.open(database))
+        }
+        if let mysql {
+            if let backup { try await restore(backup) }
+            return TestedSource(self, Self.open(mysql))
         }
         if case .file(let path)? = backup {
             let file = folder.path("source.db")

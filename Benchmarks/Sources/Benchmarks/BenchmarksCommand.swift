@@ -1,20 +1,26 @@
 /// Runs the named areas, or all of them.
 ///
 /// ```
-/// benchmarks [decode] [apply] [one-row] [sync] [serve] [deploy] [local-writes] [upload-queue] [reads] [typed-rows] [schema] [opening]
-///            [watching] [writers] [rules] [tokens] [postgres] [postgres-live] [store] [million] [<number>]
+/// benchmarks [decode] [apply] [one-row] [direct-tables] [encryption] [sync] [serve] [deploy] [local-writes] [upload-queue] [reads] [typed-rows]
+///            [schema] [opening] [watching] [writers] [rules] [tokens] [postgres] [postgres-live] [mysql] [store] [applier]
+///            [million] [<number>]
 /// ```
 ///
 /// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. A number is
 /// that of the idle streams of `serve`, 10,000 by default if the limit of open files allows it, and of the rows of `store` and
-/// `postgres`, 300,000 by default. `postgres` and `postgres-live` need `scripts/with-postgres` before the command for all but decoding. Every line compares
-/// with the floors measured in the same run; compare ratios, machines are noisy.
+/// `postgres` and `mysql`, 300,000 by default. `postgres` and `postgres-live` need `scripts/with-postgres` before the command for all
+/// but decoding, `mysql` `scripts/with-mysql`, and `applier` both for the servers.
+/// `encryption` needs a SQLite library with a cipher: a folder with `libsqlite3.so.0`, a link to SQLCipher's library, in
+/// `LD_LIBRARY_PATH`. Every line compares with the floors measured in the
+/// same run; compare ratios, machines are noisy.
 @main
 enum BenchmarksCommand {
     private static let areas: [(name: String, run: @Sendable (Options) async throws -> Void)] = [
         ("decode", { _ in try DecodeBenchmarks.run() }),
         ("apply", { try ApplyBenchmarks.run(includesMillion: $0.includesMillion) }),
         ("one-row", { _ in try OneRowBenchmarks.run() }),
+        ("direct-tables", { _ in try DirectTableBenchmarks.run() }),
+        ("encryption", { _ in try EncryptionBenchmarks.run() }),
         ("sync", { try SyncBenchmarks.run(includesMillion: $0.includesMillion) }),
         ("serve", { try await ServeBenchmarks.run(streams: $0.number) }),
         ("deploy", { _ in try await DeployBenchmarks.run() }),
@@ -29,7 +35,9 @@ enum BenchmarksCommand {
         ("tokens", { _ in try await TokenBenchmarks.run() }),
         ("postgres", { try await PostgresBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("postgres-live", { _ in try await PostgresLiveBenchmarks.run() }),
+        ("mysql", { try await MySQLBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("store", { try await StoreBenchmarks.run(rows: $0.number ?? 300_000) }),
+        ("applier", { _ in try await ApplierBenchmarks.run() }),
         ("writers", { try await WriterBenchmarks.run(includesMillion: $0.includesMillion) }),
     ]
 

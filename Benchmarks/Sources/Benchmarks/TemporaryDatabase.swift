@@ -26,9 +26,14 @@ final class TemporaryDatabase {
     ])
 
     /// Creates the file with system tables and the views of a schema.
-    init(schema: ClientSchema = TemporaryDatabase.schema) throws {
+    ///
+    /// - Parameters:
+    ///   - schema: The schema.
+    ///   - key: The statement that gives a connection its key; `nil` for a file without one.
+    /// - Throws: `DatabaseError` of SQLite.
+    init(schema: ClientSchema = TemporaryDatabase.schema, key: String? = nil) throws {
         folder = try TemporaryFolder()
-        pool = try Self.open(folder.path)
+        pool = try Self.open(folder.path, key: key)
         try pool.write { db in
             try SystemTables.migrate(db)
             try schema.apply(to: db)
@@ -36,8 +41,9 @@ final class TemporaryDatabase {
     }
 
     /// Opens a file as the SDK does, without touching its tables.
-    static func open(_ path: String) throws -> DatabasePool {
+    static func open(_ path: String, key: String? = nil) throws -> DatabasePool {
         var configuration = Configuration()
+        if let key { configuration.prepareDatabase { db in try db.execute(sql: key) } }
         ConnectionSetUp.apply(to: &configuration)
         return try DatabasePool(path: path, configuration: configuration)
     }

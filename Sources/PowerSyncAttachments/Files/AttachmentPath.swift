@@ -14,6 +14,8 @@ enum AttachmentPath {
     private static let downloadTag = "download"
     /// What stands before that in the name of what must be known to continue a download.
     private static let stateTag = "state"
+    /// What stands before that in the name of what must be known to continue an upload.
+    private static let uploadTag = "upload"
 
     /// The most bytes of one component of a path, on all file systems that matter.
     private static let componentLimit = 255
@@ -79,10 +81,10 @@ enum AttachmentPath {
         path.lowercased().hasSuffix(temporarySuffix)
     }
 
-    /// Whether a name or path is one of those that ``downloadFiles(for:)`` gives.
-    static func isPartOfDownload(_ path: String) -> Bool {
+    /// Whether a name or path is one of those that ``downloadFiles(for:)`` and ``uploadJournalPath(for:)`` give: a later attempt uses them.
+    static func isKeptForLater(_ path: String) -> Bool {
         let path = path.lowercased()
-        return [downloadTag, stateTag].contains { path.hasSuffix(".\($0)\(temporarySuffix)") }
+        return [downloadTag, stateTag, uploadTag].contains { path.hasSuffix(".\($0)\(temporarySuffix)") }
     }
 
     /// A name for an unfinished file beside its target: `<target>.<tag>.pstmp`.
@@ -114,6 +116,11 @@ enum AttachmentPath {
     /// Where a transport keeps what it must know to continue the download at a path.
     static func downloadStatePath(for downloadPath: String) -> String {
         temporaryPath(for: downloadPath, tag: stateTag)
+    }
+
+    /// Where a transport keeps what it must know to continue the upload of the file at a path.
+    static func uploadJournalPath(for path: String) -> String {
+        temporaryPath(for: path, tag: uploadTag)
     }
 
     /// The paths that the file of an attachment may have, in the order in which they are tried.

@@ -14,8 +14,8 @@ import PowerSyncSQLite
 public actor FileManagerStorageAdapter: LocalStorageAdapter {
     /// The most bytes of memory that are asked for before there is content for them: 64 MiB.
     private static let largestReservation: Int64 = 64 * 1024 * 1024
-    /// How much longer than other unfinished files those of downloads are kept, in seconds: a week.
-    private static let downloadGrace: TimeInterval = 7 * 86_400
+    /// How much longer than other unfinished files those are kept with which a transfer is continued, in seconds: a week.
+    private static let laterGrace: TimeInterval = 7 * 86_400
 
     private let files: FileManagerBox
     private let directory: String?
@@ -157,14 +157,14 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
 
     /// Removes unfinished files in a directory and below that were last written, and got their names, before a date.
     ///
-    /// Those of downloads, which may be continued, are removed only if that was a week before that date. Symbolic links are not
+    /// Those of transfers that may be continued are removed only if that was a week before that date. Symbolic links are not
     /// followed. A file that cannot be removed is left for the next time.
     public nonisolated func removeTemporaryFiles(path: String, olderThan date: Date) async throws {
         try await perform(on: path, orDirectoryItself: true) { fileManager in
-            let downloadDate = date.addingTimeInterval(-FileManagerStorageAdapter.downloadGrace)
+            let laterDate = date.addingTimeInterval(-FileManagerStorageAdapter.laterGrace)
             let old = FileManagerStorageAdapter.files(in: path, notChangedSince: date, fileManager)
             for file in old where AttachmentPath.isTemporary(file.path) {
-                if AttachmentPath.isPartOfDownload(file.path), file.changed >= downloadDate { continue }
+                if AttachmentPath.isKeptForLater(file.path), file.changed >= laterDate { continue }
                 try? OpenFile.remove(file.path)
             }
         }
@@ -210,10 +210,11 @@ public actor FileManagerStorageAdapter: LocalStorageAdapter {
             }
             do {
                 return try body(files.fileManager)
-            } catch let error as PowerSyncAttachmentError {
-                throw error
             } catch {
-                throw PowerSyncAttachmentError.ioError(error)
+                guard error is PowerSyncAttachmentError || error is AttachmentEncryptionError else {
+                    throw PowerSyncAttachmentError.ioError(error)
+                }
+                throw error
             }
         }
     }

@@ -79,7 +79,8 @@ public protocol LocalStorageAdapter: Sendable {
     /// Removes what interrupted writes left in a directory and below, if it is older than a date.
     ///
     /// Downloads that may be continued, and what must be known for that, are in files whose names end with `.download.pstmp` and
-    /// `.state.pstmp`: keep them for longer, as ``FileManagerStorageAdapter`` does.
+    /// `.state.pstmp`, what must be known to continue an upload in one with `.upload.pstmp`: keep them for longer, as
+    /// ``FileManagerStorageAdapter`` does.
     ///
     /// The default implementation does nothing.
     func removeTemporaryFiles(path: String, olderThan date: Date) async throws

@@ -159,7 +159,10 @@ extension AttachmentQueueParts {
             guard !files.isEmpty else { return 0 }
             var search = OrphanSearch(among: files)
             for row in try await fileLocations(in: context) {
-                if let path = row.localUri { search.keepStoredFile(at: path) }
+                if let path = row.localUri {
+                    search.keepStoredFile(at: path)
+                    search.keepFile(at: AttachmentPath.uploadJournalPath(for: path))
+                }
                 guard let name = row.filename, let path = try? await paths.path(of: name) else { continue }
                 search.keepFile(at: path)
                 for part in AttachmentPath.downloadFiles(for: path) { search.keepFile(at: part) }

@@ -105,10 +105,13 @@ final class AttachmentRunner: Sendable {
 
     /// Begins no transfer any more, and interrupts those that run.
     func pause() {
-        state.withLockedValue { state in
+        let tasks = state.withLockedValue { state -> [LeavableTask<Void>] in
             state.isPaused = true
-            if case .running(let running) = state.phase { running.run.pause() }
+            guard case .running(let running) = state.phase else { return [] }
+            return running.run.pause()
         }
+        // What the app does in a cancellation may call the queue.
+        for task in tasks { task.cancel() }
     }
 
     /// Transfers again.
@@ -167,7 +170,7 @@ extension AttachmentRunner {
             // A start that was left behind is cancelled before the call that left it looks at what runs.
             try Task.checkCancellation()
             run.prioritize(state.priorities)
-            if state.isPaused { run.pause() }
+            if state.isPaused { _ = run.pause() }
             let transfers = LeavableTask { await run.run() }
             state.phase = .running(Running(run: run, transfers: transfers, member: member))
             if let follow { state.following = LeavableTask(follow) }

@@ -11,8 +11,8 @@ import PowerSyncHTTP
 struct AttachmentHTTPClient: Sendable {
     /// The most bytes of an error response that are shown: 1 KiB.
     private static let errorTextLimit = 1024
-    /// The most bytes of a response without a file that are read.
-    private static let responseLimit = 64 * 1024
+    /// The most bytes of a response without a file that are read: 64 KiB.
+    static let responseLimit = 64 * 1024
     private static let redirectLimit = 5
     /// What another host may see.
     private static let harmlessHeaders = ["Accept-Encoding", "Range", "If-Range", "User-Agent", "Content-Type"]
@@ -50,9 +50,13 @@ struct AttachmentHTTPClient: Sendable {
     }
 
     /// The whole body of a response without a file.
-    func body(of answer: AttachmentHTTPAnswer, to request: HTTPExchangeRequest) async throws -> ByteBuffer {
+    func body(
+        of answer: AttachmentHTTPAnswer,
+        to request: HTTPExchangeRequest,
+        upTo limit: Int = responseLimit
+    ) async throws -> ByteBuffer {
         do {
-            return try await answer.response.body.collect(upTo: AttachmentHTTPClient.responseLimit)
+            return try await answer.response.body.collect(upTo: limit)
         } catch {
             throw try transferError(error, of: request, answer.redirects)
         }
@@ -168,7 +172,8 @@ extension HTTPExchangeRequest {
 }
 
 extension URL {
-    fileprivate var origin: [String?] {
+    /// Scheme, host and port: who gets a request.
+    var origin: [String?] {
         let scheme = scheme?.lowercased()
         return [scheme, host()?.lowercased(), "\(port ?? (scheme == "https" ? 443 : 80))"]
     }

@@ -1,3 +1,4 @@
+package import Foundation
 import PowerSyncClient
 
 /// An attachment and the file to read it from or write it to.
@@ -6,6 +7,8 @@ public struct LocatedAttachment: Sendable {
     public let attachment: Attachment
     /// The absolute path: of the file to upload, or of the temporary file that a download writes.
     public let localPath: String
+    /// What decrypts the file at the path; `nil` when it is not encrypted.
+    var encryption: EncryptedStorageAdapter?
 
     /// Creates the pair.
     ///
@@ -15,6 +18,14 @@ public struct LocatedAttachment: Sendable {
     public init(attachment: Attachment, localPath: String) {
         self.attachment = attachment
         self.localPath = localPath
+    }
+
+    /// The SHA-256 digest of the file, as remote storages get it: 32 bytes.
+    ///
+    /// - Throws: ``PowerSyncAttachmentError``, ``AttachmentEncryptionError``, `CancellationError`
+    package func sha256() async throws -> Data {
+        guard let encryption else { return try await FileDigest.sha256(path: localPath) }
+        return try await encryption.contentDigest(localPath)
     }
 }
 

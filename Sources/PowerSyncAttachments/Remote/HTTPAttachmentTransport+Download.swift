@@ -64,7 +64,7 @@ extension HTTPAttachmentTransport {
 
     private func makeRequest(_ target: AttachmentHTTPRequest, continuing record: DownloadRecord?) -> HTTPExchangeRequest
     {
-        var request = makeRequest(target, method: .GET)
+        var request = HTTPExchangeRequest(target, method: .GET)
         // Ranges and sizes are those of the file as it is stored.
         request.headers.replaceOrAdd(name: "Accept-Encoding", value: "identity")
         if let record {

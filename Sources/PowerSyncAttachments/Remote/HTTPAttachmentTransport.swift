@@ -88,7 +88,7 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
         case .delegate(let deleteFile):
             try await AttachmentCallPart.named("deleteFile") { try await deleteFile(attachment) }
         case .resolve(let resolve):
-            let request = makeRequest(
+            let request = HTTPExchangeRequest(
                 try await AttachmentCallPart.named("resolveDelete") { try await resolve(attachment) },
                 method: .DELETE
             )
@@ -98,21 +98,5 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
             default: throw await http.failure(.status, of: request, answer)
             }
         }
-    }
-
-    /// The request with its headers; those that the HTTP client makes itself are left out.
-    func makeRequest(_ target: AttachmentHTTPRequest, method: HTTPMethod) -> HTTPExchangeRequest {
-        var request = HTTPExchangeRequest(
-            target.method.map(HTTPMethod.init(rawValue:)) ?? method,
-            target.url.absoluteString
-        )
-        for (name, value) in target.headers.sorted(by: { $0.key < $1.key })
-        where !["content-length", "transfer-encoding", "host"].contains(name.lowercased()) {
-            request.headers.add(name: name, value: value)
-        }
-        if !request.headers.contains(name: "User-Agent") {
-            request.headers.add(name: "User-Agent", value: UserAgent.text)
-        }
-        return request
     }
 }

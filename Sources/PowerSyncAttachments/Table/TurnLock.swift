@@ -30,13 +30,16 @@ final class TurnLock: Sendable {
             try await TurnLock.$current.withValue(self, operation: body)
         }
 
-        /// The turn waits for the app's code for too long: others that insist do not wait for it.
+        /// The turn waits for the app's code for too long: others that insist do not wait for it, those that wait already neither.
         ///
         /// - Parameter error: What they get.
         func becameOverdue(throwing error: any Error) {
-            lock.state.withLockedValue { state in
-                if !isOver.withLockedValue(\.self) { state.overdue = error }
+            let waiters = lock.state.withLockedValue { state -> [Waiters<Void>.Waiter] in
+                guard !isOver.withLockedValue(\.self) else { return [] }
+                state.overdue = error
+                return state.takers.compactMap { state.waiters.take($0) }
             }
+            for waiter in waiters { waiter.resume(throwing: error) }
         }
 
         /// Gives the lock to the turn that has waited longest.
@@ -58,6 +61,8 @@ final class TurnLock: Sendable {
         var overdue: (any Error)?
         /// How many wait that leave the turns before them behind.
         var insisting = 0
+        /// The numbers of those that may be waiting in ``TurnLock/take(insistingAfter:_:)``.
+        var takers: Set<UInt64> = []
         var waiters = Waiters<Void>()
 
         mutating func take() -> Result<Void, any Error>? {
@@ -108,13 +113,15 @@ final class TurnLock: Sendable {
         }
         let turn = Turn(of: self)
         defer { turn.end() }
-        let task = LeavableTask { try await turn.run(body) }
-        let isInsistedOn = state.withLockedValue { state in
-            (state.leave, state.owner) = ({ task.leave(throwing: $0) }, owner)
-            return state.insisting > 0
+        return try await LeavableTask.run { task in
+            let isInsistedOn = state.withLockedValue { state in
+                (state.leave, state.owner) = ({ task.leave(throwing: $0) }, owner)
+                return state.insisting > 0
+            }
+            if isInsistedOn { task.leave(throwing: error) }
+        } _: {
+            try await turn.run(body)
         }
-        if isInsistedOn { task.leave(throwing: error) }
-        return try await task.value()
     }
 
     /// Takes the lock until ``Turn/end()``, and waits for the turns before no longer than a limit: then they are left behind.
@@ -128,11 +135,17 @@ final class TurnLock: Sendable {
     /// - Throws: `CancellationError` when the task is cancelled while it waits, or the error of a turn that is overdue.
     func take(insistingAfter limit: Duration, _ clock: ElapsedClock) async throws -> Turn {
         let isInsisting = NIOLockedValueBox(false)
+        let id = state.withLockedValue { state in
+            let id = state.waiters.newID()
+            state.takers.insert(id)
+            return id
+        }
+        defer { _ = state.withLockedValue { $0.takers.remove(id) } }
         let result = await withTaskGroup(of: Void.self) { timer in
             let result: Result<Void, any Error>
             do {
                 result = .success(
-                    try await state.wait({ $0.overdue.map { .failure($0) } ?? $0.take() }) {
+                    try await state.wait(\.waiters, id: id, { $0.overdue.map { .failure($0) } ?? $0.take() }) {
                         timer.addTask {
                             guard (try? await clock.sleep(for: limit)) != nil else { return }
                             isInsisting.withLockedValue { $0 = true }

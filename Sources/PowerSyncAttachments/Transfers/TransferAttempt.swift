@@ -58,7 +58,9 @@ struct TransferAttempt: Sendable {
             if let directory = context.directory { try await context.localStorage.makeDir(path: directory) }
             throw Failure.localFileMissing(.fileNotFound(path))
         }
-        let located = LocatedAttachment(attachment: attachment, localPath: path)
+        var opened = LocatedAttachment(attachment: attachment, localPath: path)
+        opened.encryption = context.localStorage as? EncryptedStorageAdapter
+        let located = opened
         try await calls(context.takesWholeFiles ? "uploadFile" : "upload") { call in
             do {
                 try await context.transport.upload(located, progress: report(call))

@@ -58,13 +58,19 @@ extension TransferContext {
             try await localStorage.fileSize(filePath: source) == size,
             try await !service.withContext(callback: { try await $0.isFileShared(path: path, besides: id) })
         else { return false }
-        if let digest = try? await FileDigest.sha256(path: path),
-            let other = try? await FileDigest.sha256(path: source)
-        {
+        if let digest = try? await contentDigest(path), let other = try? await contentDigest(source) {
             return digest == other
         }
         // The storage is not in the file system.
         let content = try await localStorage.readFile(filePath: path)
         return try await localStorage.readFile(filePath: source) == content
+    }
+
+    /// The digest of what is in a file that is in the file system.
+    private func contentDigest(_ path: String) async throws -> Data {
+        guard let encryption = localStorage as? EncryptedStorageAdapter else {
+            return try await FileDigest.sha256(path: path)
+        }
+        return try await encryption.contentDigest(path)
     }
 }

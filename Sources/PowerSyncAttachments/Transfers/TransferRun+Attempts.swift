@@ -106,7 +106,24 @@ extension TransferRun {
     }
 
     private func write(_ outcome: TransferOutcome) async throws {
-        let isWritten = try await context.service.withContext { [self] table in
+        let isWritten: Bool
+        do {
+            isWritten = try await writeRow(outcome)
+        } catch {
+            // Such as a turn that was left behind because the queue is cleared.
+            await discardFile(of: outcome)
+            throw error
+        }
+        guard !isWritten else { return }
+        await discardFile(of: outcome)
+        throw CancellationError()
+    }
+
+    /// Writes the row of an outcome.
+    ///
+    /// - Returns: `false` after the end of the run, or when the row is another one now.
+    private func writeRow(_ outcome: TransferOutcome) async throws -> Bool {
+        try await context.service.withContext { [self] table in
             let followUp = try await writing.withLock { () -> CommitFollowUp? in
                 // The app's storage may have kept the attempt until after the end of the run.
                 guard state.withLockedValue({ $0.phase != .ended }) else { return nil }
@@ -120,9 +137,6 @@ extension TransferRun {
             }
             return true
         }
-        guard !isWritten else { return }
-        await discardFile(of: outcome)
-        throw CancellationError()
     }
 
     /// Removes the file of a download whose row is not written, unless a row leads to it.

@@ -110,12 +110,14 @@ final class TransferRun: Sendable {
     ///
     /// - Parameter discardsParts: Whether attempts that end later remove what they have downloaded.
     func cancelAttempts(discardsParts: Bool = false) {
-        state.withLockedValue { state in
+        let tasks = state.withLockedValue { state in
             if discardsParts { state.discardsParts = true }
-            // With the cancellation, or a look that is still running begins an attempt that is not cancelled.
+            // With the list of attempts, or a look that is still running begins an attempt that is not cancelled.
             if state.phase == .running { state.phase = .ending }
-            state.tasks.values.forEach { $0.cancel() }
+            return Array(state.tasks.values)
         }
+        // What the app does in a cancellation may call the queue.
+        for task in tasks { task.cancel() }
     }
 
     /// Waits until the attempts have returned that run now.
@@ -134,11 +136,13 @@ final class TransferRun: Sendable {
         }
     }
 
-    /// Begins no attempt any more, and cancels those that run.
-    func pause() {
+    /// Begins no attempt any more.
+    ///
+    /// - Returns: The attempts that run, which the caller cancels outside of its locks.
+    func pause() -> [LeavableTask<Void>] {
         state.withLockedValue { state in
             state.schedule.isPaused = true
-            state.tasks.values.forEach { $0.cancel() }
+            return Array(state.tasks.values)
         }
     }
 

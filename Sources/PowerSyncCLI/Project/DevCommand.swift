@@ -13,7 +13,8 @@ struct DevCommand: AsyncParsableCommand {
             listens on 127.0.0.1 only: anybody who reaches it can read and write all rows. Web pages of other places than \
             this machine are refused there. The dashboard, at the address that \
             is printed, shows what it does. Rows of the seed are inserted when all tables of the source are empty. Changes of the sync config are \
-            deployed as they are saved.
+            deployed as they are saved. A write that no stream gives back, to anybody, is a warning in the log. Tokens and bodies of the \
+            requests that are printed are files in the folder dev beside the database of the source.
 
             It needs the embedded source; a database server has rows and a backend of its own: powersync serve.
             """
@@ -30,6 +31,9 @@ struct DevCommand: AsyncParsableCommand {
     @Option(name: .customLong("user"), help: "A user to print a token for; may be repeated. (default: user-1, user-2)")
     var users: [String] = []
 
+    @Flag(help: "Add columns that an app writes and a table lacks; otherwise the log has the ALTER TABLE to run.")
+    var addColumns = false
+
     func run() async throws {
         let location = config.location
         var configuration = try location.read()
@@ -40,30 +44,30 @@ struct DevCommand: AsyncParsableCommand {
         }
         configuration.host = "127.0.0.1"
         configuration.development.writeEndpoint = true
+        configuration.development.addsColumns = addColumns
         configuration.development.tokenEndpoint = true
         configuration.development.dashboard = true
         let seed = seed.map { SeedFile($0) } ?? SeedFile.beside(location.name)
         let users = users.isEmpty ? ["user-1", "user-2"] : users
-        let environment = location.environment
-        let run = ServiceRun(configuration: configuration, file: location.file, environment: environment) {
+        let files = DevelopmentFiles(
+            beside: configuration.source.module.files.first?.path ?? "data/source.db",
+            workingFolder: FileManager.default.currentDirectoryPath
+        )
+        let run = ServiceRun(configuration: configuration, file: location.file, environment: location.environment) {
             [configuration] service, address in
-            var lines = ["", "The service is ready, for development."]
-            if let seed, try await seed.insert(into: source) { lines.append("  rows       those of \(seed.path)") }
-            lines.append("  endpoint   \(address.url)")
-            if let dashboard = service.dashboardURL(at: address) { lines.append("  dashboard  \(dashboard)") }
-            for user in users {
-                let token = try configuration.makeDevelopmentToken(userID: user)
-                lines.append(
-                    "  \(user.padding(toLength: max(10, user.count), withPad: " ", startingAt: 0)) "
-                        + CurlLine.stream(address, token: token)
-                )
-            }
-            if let user = users.first, let row = try await source.exampleUpload(owner: user) {
-                let token = try configuration.makeDevelopmentToken(userID: user)
-                lines.append("  write      \(CurlLine.write(address, token: token, body: row))")
-            }
-            lines.append("  others     \(CurlLine.token(address))")
-            return lines
+            let hasInserted = try await seed?.insert(into: source) ?? false
+            let upload = try await source.exampleUpload(owner: users[0])
+            var tokens: [String: String] = [:]
+            for user in users { tokens[user] = try configuration.makeDevelopmentToken(userID: user) }
+            try files.write(tokens: tokens, upload: upload)
+            return DevelopmentAnnouncement(
+                address: address,
+                dashboard: service.dashboardURL(at: address),
+                seed: hasInserted ? seed?.path : nil,
+                users: users,
+                files: files,
+                hasUpload: upload != nil
+            ).lines
         }
         try await run()
     }

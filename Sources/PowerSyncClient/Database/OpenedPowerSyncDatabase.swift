@@ -9,8 +9,8 @@
 /// let database = OpenedPowerSyncDatabase(schema: schema, pool: MyPool(path: path), identifier: path)
 /// ```
 ///
-/// The pool needs a file: a database in memory, or an encrypted one, cannot be opened a second time. Apps on GRDB use
-/// `openPowerSyncWithGRDB` of the module `PowerSyncGRDB`, which has no such limits.
+/// The pool needs a file, which is opened a second time: a database in memory cannot be, and an encrypted one needs the function with `key`. Apps on
+/// GRDB use `openPowerSyncWithGRDB` of the module `PowerSyncGRDB`, which has no such limits.
 ///
 /// - Parameters:
 ///   - schema: The tables of the app.
@@ -27,6 +27,33 @@ public func OpenedPowerSyncDatabase(
     SyncedDatabase(
         schema: schema,
         source: .pool(pool),
+        identity: DatabaseLocation.identity(of: identifier),
+        name: identifier,
+        logger: logger,
+        environment: .live
+    )
+}
+
+/// Creates a database over SQLite connections that the app has opened to an encrypted file.
+///
+/// - Parameters:
+///   - schema: The tables of the app.
+///   - pool: The connections, which have the key already. Closed with the database.
+///   - identifier: The path of the file, or another text that is equal for all databases of one file in this process.
+///   - logger: Receives messages.
+///   - key: Gives the key for the connections of PowerSync to the same file, when they are opened. PowerSync, too, needs a SQLite library
+///     with a cipher (*Encryption*).
+/// - Returns: The database, not prepared yet.
+public func OpenedPowerSyncDatabase(
+    schema: Schema,
+    pool: any SQLiteConnectionPoolProtocol,
+    identifier: String,
+    logger: (any LoggerProtocol) = DefaultLogger(),
+    key: @escaping @Sendable () throws -> DatabaseKey
+) -> any PowerSyncDatabaseProtocol {
+    SyncedDatabase(
+        schema: schema,
+        source: .pool(pool, key: key),
         identity: DatabaseLocation.identity(of: identifier),
         name: identifier,
         logger: logger,

@@ -22,10 +22,8 @@ public let DEFAULT_DB_FILENAME = "powersync.db"
 ///   - dbFilename: `:memory:` for a private database in memory, an absolute path, or a name inside the user's directory
 ///     for application data. Missing directories are created.
 ///   - logger: Receives messages.
-///   - initialStatements: What runs first on every connection, for example `PRAGMA foreign_keys = ON`. The key of an encrypted
-///     file (`PRAGMA key`) belongs here, too. It needs a SQLite library with a cipher, such as SQLCipher; with any other the
-///     database is not opened, and each operation throws ``PowerSyncError/operationFailed(message:underlyingError:)`` with a
-///     ``MissingCipherError``.
+///   - initialStatements: What runs first on every connection, for example `PRAGMA foreign_keys = ON`. For the key of an encrypted
+///     file there is a function with `key`; `PRAGMA key` can stand here, too.
 /// - Returns: The database, not opened yet.
 public func PowerSyncDatabase(
     schema: Schema,
@@ -38,6 +36,46 @@ public func PowerSyncDatabase(
         dbFilename: dbFilename,
         logger: logger,
         initialStatements: initialStatements,
+        environment: .live
+    )
+}
+
+/// Creates a local database in an encrypted file.
+///
+/// ```swift
+/// let database = PowerSyncDatabase(
+///     schema: schema,
+///     dbFilename: "app.db",
+///     key: { try .bytes(keychain.databaseKey()) }
+/// )
+/// ```
+///
+/// It is as any other database, and needs a SQLite library with a cipher, such as SQLCipher (*Encryption*). When it cannot be opened, each
+/// operation throws ``PowerSyncError/operationFailed(message:underlyingError:)``, with a ``MissingCipherError`` below for a
+/// library without a cipher, a ``DatabaseKeyError`` for a file with another key or none, or the error of the closure. A database in
+/// memory has no key.
+///
+/// - Parameters:
+///   - schema: The tables of the app.
+///   - dbFilename: As in the function without `key`.
+///   - logger: Receives messages.
+///   - initialStatements: What runs first on every connection, after the key.
+///   - key: Gives the key, on a thread that may wait. Called when the file is opened, and again when that has failed; while it is open
+///     in this process, a further database of the file uses the same connections, and its closure is not called.
+/// - Returns: The database, not opened yet.
+public func PowerSyncDatabase(
+    schema: Schema,
+    dbFilename: String = DEFAULT_DB_FILENAME,
+    logger: (any LoggerProtocol) = DefaultLogger(),
+    initialStatements: [String] = [],
+    key: @escaping @Sendable () throws -> DatabaseKey
+) -> any PowerSyncDatabaseProtocol {
+    SyncedDatabase(
+        schema: schema,
+        dbFilename: dbFilename,
+        logger: logger,
+        initialStatements: initialStatements,
+        key: key,
         environment: .live
     )
 }

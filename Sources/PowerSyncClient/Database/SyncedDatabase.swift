@@ -16,6 +16,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     ///   - dbFilename: `:memory:`, an absolute path, or a name inside the default directory.
     ///   - logger: Receives messages.
     ///   - initialStatements: What runs first on every connection.
+    ///   - key: Gives the key of the file.
     ///   - environment: The outside world of the sync client.
     ///   - seed: Writes the rows that a database in memory begins with.
     package convenience init(
@@ -23,13 +24,18 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         dbFilename: String,
         logger: any LoggerProtocol,
         initialStatements: [String] = [],
+        key: DatabaseKey.Source? = nil,
         environment: SyncEnvironment,
         seed: (@Sendable (any Transaction) throws -> Void)? = nil
     ) {
         let location = Result { try DatabaseLocation.resolve(dbFilename) }
         self.init(
             schema: schema,
-            source: .location(location, initialStatements: initialStatements),
+            source: .location(
+                location,
+                initialStatements: initialStatements,
+                key: key
+            ),
             identity: try? location.get().identity,
             name: dbFilename,
             logger: logger,

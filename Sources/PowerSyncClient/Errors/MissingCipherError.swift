@@ -9,7 +9,7 @@ public struct MissingCipherError: Error, LocalizedError, Sendable {
     /// What to do, in a sentence for developers.
     public var errorDescription: String? {
         """
-        An initial statement sets an encryption key, but the app's SQLite library has no cipher (PRAGMA cipher_version is \
+        An encryption key was given, but the app's SQLite library has no cipher (PRAGMA cipher_version is \
         empty), so the file would not be encrypted. Build GRDB with SQLCipher, or leave out the key.
         """
     }

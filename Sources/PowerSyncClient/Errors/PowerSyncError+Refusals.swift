@@ -22,6 +22,46 @@ extension PowerSyncError {
     }
 
     static let disconnectedWhileSyncingOnce = refused(.disconnected, "The connection was ended while syncing once.")
+
+    static let otherAccount = refused(
+        .otherAccount,
+        "The database has the data of another account. Sign that one out, or connect with ifAnother: .clear to remove its data."
+    )
+    static let noAccount = refused(
+        .invalidArgument,
+        "It is not known which account the database is to belong to: the token has no sub. Give connect an account."
+    )
+
+    static func unsentWrites(_ count: Int) -> PowerSyncError {
+        refused(
+            .writesNotUploaded,
+            "\(count == 1 ? "1 local write waits" : "\(count) local writes wait") for an upload, and would be lost. "
+                + "Upload them first, or say that they are to be discarded."
+        )
+    }
+
+    static func noTableToEmpty(_ name: String) -> PowerSyncError {
+        refused(
+            .invalidArgument,
+            "\(name) cannot be emptied with the data of the user: it is no table that the app has made itself."
+        )
+    }
+
+    /// The first sync has taken longer than the app waits for it.
+    static func notSynced(within timeout: Duration, _ status: String) -> PowerSyncError {
+        refused(.timedOut, "The first sync was not complete after \(timeout). The database is: \(status).")
+    }
+
+    /// A connection that only downloads has come to a checkpoint that local writes hold back.
+    static func notUploaded(_ count: Int) -> PowerSyncError {
+        refused(
+            .writesNotUploaded,
+            "\(count == 1 ? "1 local write waits" : "\(count) local writes wait") for an upload, and this connection only downloads: "
+                + "what the service has sent would take them away, and is not shown. "
+                + "Connect with ConnectOptions.mode full or uploadOnly to upload them, or call disconnectAndClear() to remove them."
+        )
+    }
+
     static let connectedWhileUpdatingSchema = refused(.connected, "Cannot update schema while connected.")
     static let syncedByAnother = refused(.syncedByAnother, "Another database object syncs the same file.")
 
@@ -78,8 +118,29 @@ extension PowerSyncError {
     }
 
     /// A key was given, and the library has no cipher.
-    static var cipherIsMissing: PowerSyncError {
-        .operationFailed(message: "The database was not opened", underlyingError: MissingCipherError())
+    static var cipherIsMissing: PowerSyncError { notOpened(MissingCipherError()) }
+
+    /// A key does not open a file, or the app has given none.
+    static func notOpened(_ error: any Error) -> PowerSyncError {
+        .operationFailed(message: "The database was not opened", underlyingError: error)
+    }
+
+    static func cannotChangeKey(openFile path: String) -> PowerSyncError {
+        refused(
+            .fileInUse,
+            "The key of the database file \(path) cannot be changed while this process has it open: close it before."
+        )
+    }
+
+    static func cannotChangeKey(ofMissing path: String) -> PowerSyncError {
+        refused(.cannotOpen, "There is no database file at \(path) whose key could be changed.")
+    }
+
+    static func cannotChangeKey(_ path: String, _ error: any Error) -> PowerSyncError {
+        .operationFailed(
+            message: "The key of the database file \(path) was not changed, and the file is as it was",
+            underlyingError: error
+        )
     }
 }
 

@@ -19,9 +19,9 @@ public struct PowerSyncErrorCode: Error, Hashable, Sendable {
     private enum Reason: String, Sendable {
         case alreadyRunning, cannotOpen, cleared, closed, connected, connectorFailed, disconnected, fileInUse,
             invalidArgument
-        case invalidContext, invalidData, invalidSchema, noRow, notSupported, schemaReplaced, syncedByAnother,
-            syncFailed
-        case uploadQueueStalled
+        case invalidContext, invalidData, invalidSchema, noRow, notSupported, otherAccount, schemaReplaced,
+            syncedByAnother, syncFailed
+        case timedOut, uploadQueueStalled, writesNotUploaded
     }
 
     private let reason: Reason
@@ -60,14 +60,21 @@ public struct PowerSyncErrorCode: Error, Hashable, Sendable {
     public static let noRow = PowerSyncErrorCode(.noRow)
     /// This database, table or platform cannot do it.
     public static let notSupported = PowerSyncErrorCode(.notSupported)
+    /// The file belongs to another account than the one to connect.
+    public static let otherAccount = PowerSyncErrorCode(.otherAccount)
     /// The schema was replaced while the operation went on.
     public static let schemaReplaced = PowerSyncErrorCode(.schemaReplaced)
     /// Another database object of this process syncs the same file.
     public static let syncedByAnother = PowerSyncErrorCode(.syncedByAnother)
     /// Syncing failed in this process, for a reason outside SQLite.
     public static let syncFailed = PowerSyncErrorCode(.syncFailed)
+    /// What was waited for has not happened in the time that was given.
+    public static let timedOut = PowerSyncErrorCode(.timedOut)
     /// ``PowerSyncBackendConnectorProtocol/uploadData(database:)`` returned twice without completing the same first write.
     public static let uploadQueueStalled = PowerSyncErrorCode(.uploadQueueStalled)
+    /// Local writes wait for an upload: a connection with ``ConnectionMode/downloadOnly`` cannot show a checkpoint because of them, or
+    /// removing the data of the user would lose them.
+    public static let writesNotUploaded = PowerSyncErrorCode(.writesNotUploaded)
 }
 
 extension PowerSyncErrorCode: CustomStringConvertible, LocalizedError {
@@ -87,7 +94,7 @@ extension PowerSyncError {
         return switch cause {
         case let code as PowerSyncErrorCode: code
         case let error as PowerSyncError: error.code
-        case is MissingCipherError: .cannotOpen
+        case is MissingCipherError, is DatabaseKeyError: .cannotOpen
         default: nil
         }
     }

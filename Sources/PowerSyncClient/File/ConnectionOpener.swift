@@ -17,6 +17,8 @@ struct ConnectionOpener: Sendable {
     let location: DatabaseLocation
     /// Statements of the app that run first on every connection.
     let initialStatements: [String]
+    /// Gives the key of the file; `nil` for a file without one.
+    var key: DatabaseKey.Source?
     /// Measures the delays between attempts.
     let clock: any Clock<Duration>
     /// Whether the file is to be in WAL mode, which reading beside writing needs.
@@ -26,10 +28,11 @@ struct ConnectionOpener: Sendable {
     ///
     /// Switching to WAL does not wait for other connections, so contention is met by trying again.
     ///
-    /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError`` for a directory that cannot be made or a key without a cipher,
+    /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError`` for a directory that cannot be made or a key that does not open the file,
     ///   `CancellationError`.
     func open() async throws -> any DatabaseWriter {
         try location.createFile()
+        if key != nil { location.removeUnfinishedChange() }
         var delay = ConnectionOpener.firstDelay
         var waited = Duration.zero
         while true {
@@ -54,14 +57,26 @@ struct ConnectionOpener: Sendable {
     }
 
     private func makeWriter() throws -> any DatabaseWriter {
-        switch location {
-        case .memory: try DatabaseQueue(configuration: makeConfiguration())
-        case .file(let path) where !isWAL: try DatabaseQueue(path: path, configuration: makeConfiguration())
-        case .file(let path): try DatabasePool(path: path, configuration: makeConfiguration())
+        // Nothing in memory is in a file.
+        guard case .file(let path) = location else { return try DatabaseQueue(configuration: makeConfiguration(nil)) }
+        let configuration: Configuration
+        do {
+            configuration = makeConfiguration(try key?())
+        } catch {
+            throw PowerSyncError.notOpened(error)
+        }
+        do {
+            return isWAL
+                ? try DatabasePool(path: path, configuration: configuration)
+                : try DatabaseQueue(path: path, configuration: configuration)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_NOTADB && key != nil {
+            throw PowerSyncError.notOpened(
+                DatabaseKeyError(DatabaseKey.isReadableWithout(path) ? .notEncrypted : .wrongKey, path: path)
+            )
         }
     }
 
-    private func makeConfiguration() -> Configuration {
+    private func makeConfiguration(_ key: DatabaseKey?) -> Configuration {
         var configuration = Configuration()
         configuration.label = "PowerSync"
         configuration.maximumReaderCount = ConnectionOpener.readerCount
@@ -69,6 +84,7 @@ struct ConnectionOpener: Sendable {
         configuration.foreignKeysEnabled = false
         configuration.acceptsDoubleQuotedStringLiterals = true
         configuration.prepareDatabase { [initialStatements] db in
+            try key?.set(on: db)
             try ConnectionSetUp.setDefaults(db)
             try InitialStatements.run(initialStatements, db)
         }

@@ -7,14 +7,14 @@ import PowerSyncSQLite
 /// Where the connections of a database come from.
 enum ConnectionSource: Sendable {
     /// We open them ourselves, and delete the file on request.
-    case location(Result<DatabaseLocation, any Error>, initialStatements: [String])
+    case location(Result<DatabaseLocation, any Error>, initialStatements: [String], key: DatabaseKey.Source? = nil)
     /// A GRDB pool of the app, used for everything.
     case writer(any DatabaseWriter)
     /// Connections of the app that are not GRDB's.
     ///
     /// The app's own statements run on them. Everything else runs on connections of ours to the same file, which write
     /// only while the pool's writer is ours, so that the two never compete.
-    case pool(any SQLiteConnectionPoolProtocol)
+    case pool(any SQLiteConnectionPoolProtocol, key: DatabaseKey.Source? = nil)
 
     /// Whether the connections are the app's.
     var isOfApp: Bool {
@@ -23,12 +23,12 @@ enum ConnectionSource: Sendable {
 
     /// The path of the file that the SDK opens; `nil` for connections of the app and for a database in memory.
     var path: String? {
-        if case .location(.success(.file(let path)), _) = self { path } else { nil }
+        if case .location(.success(.file(let path)), _, _) = self { path } else { nil }
     }
 
     /// Where the file is, if we may delete it.
     var location: Result<DatabaseLocation, any Error>? {
-        guard case .location(let location, _) = self else { return nil }
+        guard case .location(let location, _, _) = self else { return nil }
         return location
     }
 
@@ -50,10 +50,11 @@ enum ConnectionSource: Sendable {
     /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError``, `CancellationError`.
     func open(clock: any Clock<Duration>, logger: any LoggerProtocol) async throws -> any DatabaseWriter {
         switch self {
-        case .location(let location, let initialStatements):
+        case .location(let location, let initialStatements, let key):
             return try await ConnectionOpener(
                 location: try location.get(),
                 initialStatements: initialStatements,
+                key: key,
                 clock: clock
             ).open()
         case .writer(let writer):
@@ -72,14 +73,14 @@ enum ConnectionSource: Sendable {
                 )
             }
             return writer
-        case .pool(let pool):
-            return try await pool.openCompanion(clock: clock)
+        case .pool(let pool, let key):
+            return try await pool.openCompanion(key, clock: clock)
         }
     }
 
     /// Makes the reading connections of the app notice a changed schema.
     func refreshReaders() async throws {
-        guard case .pool(let pool) = self else { return }
+        guard case .pool(let pool, _) = self else { return }
         try await pool.withAllConnections { _, readers in
             for reader in readers {
                 _ = try reader.execute(sql: "PRAGMA table_info('sqlite_master')", parameters: [])
@@ -104,7 +105,7 @@ enum ConnectionSource: Sendable {
         switch self {
         case .location: break
         case .writer(let writer): try await writer.closeWaiting()
-        case .pool(let pool): try await pool.close()
+        case .pool(let pool, _): try await pool.close()
         }
     }
 }
@@ -124,7 +125,10 @@ extension DatabaseWriter {
 
 extension SQLiteConnectionPoolProtocol {
     /// Opens connections of ours to the file of the pool, and prepares those of the pool.
-    fileprivate func openCompanion(clock: any Clock<Duration>) async throws -> any DatabaseWriter {
+    fileprivate func openCompanion(
+        _ key: DatabaseKey.Source?,
+        clock: any Clock<Duration>
+    ) async throws -> any DatabaseWriter {
         let (path, isWAL) = try await withAllConnections { writer, readers in
             for connection in [writer] + readers {
                 try PowerSyncError.wrappingErrors { try unsafe SQLFunctions.install(on: connection.pointer) }
@@ -138,7 +142,13 @@ extension SQLiteConnectionPoolProtocol {
         guard !path.isEmpty else {
             throw PowerSyncError.poolWithoutFile
         }
-        let opener = ConnectionOpener(location: .file(path: path), initialStatements: [], clock: clock, isWAL: isWAL)
+        let opener = ConnectionOpener(
+            location: .file(path: path),
+            initialStatements: [],
+            key: key,
+            clock: clock,
+            isWAL: isWAL
+        )
         return try await opener.open()
     }
 }

@@ -63,6 +63,28 @@ package final class DatabaseFile: Sendable {
         }
     }
 
+    /// Runs a body while no handle of this process has a file; those that come meanwhile wait before they open it.
+    ///
+    /// - Returns: `false` when a handle has the file; nothing was done then.
+    static func whileUnused(_ location: DatabaseLocation, _ body: () async throws -> Void) async throws -> Bool {
+        guard let identity = location.identity else { return false }
+        let file = files.withLockedValue { files -> DatabaseFile? in
+            guard files[identity] == nil else { return nil }
+            let file = DatabaseFile(identity: identity)
+            files[identity] = file
+            return file
+        }
+        guard let file else { return false }
+        defer {
+            files.withLockedValue { files in
+                let isUnused = file.state.withLockedValue { $0.handles.isEmpty }
+                if isUnused, files[identity] === file { files[identity] = nil }
+            }
+        }
+        try await file.openLock.withLock(body)
+        return true
+    }
+
     private func add(
         _ source: ConnectionSource,
         _ schema: ClientSchema?,

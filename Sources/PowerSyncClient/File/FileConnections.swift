@@ -84,7 +84,7 @@ final class FileConnections: Sendable {
         self.logger = logger
         self.clock = clock
         self.seed = seed
-        poolCommits = if case .pool(let pool) = source { PoolCommits(pool) } else { nil }
+        poolCommits = if case .pool(let pool, _) = source { PoolCommits(pool) } else { nil }
     }
 
     /// The connections; `nil` when they are not open yet.
@@ -140,10 +140,15 @@ final class FileConnections: Sendable {
 
     private func open(_ file: DatabaseFile, _ schema: ClientSchema) async throws -> any DatabaseWriter {
         let writer = try await source.open(clock: clock, logger: logger)
+        let syncState = SyncStateObserver(file.status, logger: logger)
         do {
-            try await prepare(writer, file, schema)
+            try await prepare(writer, file, schema, syncState)
             return writer
         } catch {
+            source.letGo(of: writer) { [changes] db in
+                changes.stopObserving(db)
+                db.remove(transactionObserver: syncState)
+            }
             // The file must not stay open until the last reference to the connections happens to go.
             try? await source.closeOwn(writer)
             throw error
@@ -151,7 +156,12 @@ final class FileConnections: Sendable {
     }
 
     /// Makes connections those of the file.
-    private func prepare(_ writer: any DatabaseWriter, _ file: DatabaseFile, _ schema: ClientSchema) async throws {
+    private func prepare(
+        _ writer: any DatabaseWriter,
+        _ file: DatabaseFile,
+        _ schema: ClientSchema,
+        _ syncState: SyncStateObserver
+    ) async throws {
         let externalCommits = ExternalCommits(
             location: source.location(of: writer),
             pool: poolCommits,
@@ -160,16 +170,17 @@ final class FileConnections: Sendable {
             clock: clock
         )
         let schema = file.schema ?? schema
-        let syncState = SyncStateObserver(file.status, logger: logger)
         let statusFollower = StatusFollower(writer: writer, changes: changes, status: file.status, logger: logger)
         let versions = try await write(to: writer) { db in
-            try db.inTransaction(.immediate) {
-                try SystemTables.migrate(db)
-                try schema.apply(to: db)
-                file.status.fileWasOpened(try DownloadStatus.offline(db))
-                // With the status, which other processes may change as soon as the transaction has ended.
-                try externalCommits?.synchronize(db)
-                return .commit
+            try schema.withoutForeignKeys(db) {
+                try db.inTransaction(.immediate) {
+                    try SystemTables.migrate(db)
+                    try schema.apply(to: db)
+                    file.status.fileWasOpened(try DownloadStatus.offline(db))
+                    // With the status, which other processes may change as soon as the transaction has ended.
+                    try externalCommits?.synchronize(db)
+                    return .commit
+                }
             }
             // Before there is a listener that takes it for a change.
             try self.seed?.write(db, logger: self.logger)
@@ -212,7 +223,7 @@ final class FileConnections: Sendable {
 
     /// Announces what is written on connections of the app, until the task is cancelled.
     private func foreignWrites() -> Task<Void, Never>? {
-        guard case .pool(let pool) = source else { return nil }
+        guard case .pool(let pool, _) = source else { return nil }
         let updates = pool.tableUpdates
         return Task { [changes, poolCommits] in
             for await tables in updates {
@@ -233,11 +244,13 @@ final class FileConnections: Sendable {
     /// - Throws: GRDB's `DatabaseError`, or ``PowerSyncError`` for a schema that cannot be applied.
     func apply(_ schema: ClientSchema, to writer: any DatabaseWriter, of file: DatabaseFile) async throws {
         let diffs = try await write(to: writer) { db in
-            let diffs = try db.transaction(.immediate) { db in
-                let diffs = try self.tableDiffs.drop(db)
-                try schema.apply(to: db)
-                try db.notifyChanges(in: .fullDatabase)
-                return diffs
+            let diffs = try schema.withoutForeignKeys(db) {
+                try db.transaction(.immediate) { db in
+                    let diffs = try self.tableDiffs.drop(db)
+                    try schema.apply(to: db)
+                    try db.notifyChanges(in: .fullDatabase)
+                    return diffs
+                }
             }
             // Before the next writer comes.
             file.schema = schema

@@ -14,9 +14,7 @@ enum InitialStatements {
         for text in texts {
             let statements = try db.allStatements(sql: text)
             while let statement = try statements.next() {
-                if setsKey(statement.sql), try !hasCipher(db) {
-                    throw PowerSyncError.cipherIsMissing
-                }
+                if setsKey(statement.sql) { _ = try CipherLibrary.of(db) }
                 try statement.execute()
             }
         }
@@ -36,12 +34,5 @@ enum InitialStatements {
         }
         guard let next, next.isSymbol("=") || next.isSymbol("(") else { return false }
         return keyPragmas.contains(name.lowercased())
-    }
-
-    /// Whether the SQLite library encrypts: SQLCipher tells its version, SQLite3 Multiple Ciphers the cipher.
-    private static func hasCipher(_ db: Database) throws -> Bool {
-        try ["cipher_version", "cipher"].contains { name in
-            try String.fetchOne(db, sql: "PRAGMA \(name)")?.isEmpty == false
-        }
     }
 }

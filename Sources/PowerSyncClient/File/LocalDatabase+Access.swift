@@ -81,8 +81,8 @@ extension LocalDatabase {
     func writeLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
         let writer = try await writer()
         return try await AppCall.whileWorking {
-            if case .pool(let pool) = connections.source {
-                return try await pool.write { [logger] lease in
+            if case .pool(let pool, _) = connections.source {
+                return try await pool.writeUnlessCancelled { [logger] lease in
                     Transfer(try self.using { try LeasedConnection.use(lease, logger: logger, callback) })
                 }.value
             }
@@ -94,7 +94,7 @@ extension LocalDatabase {
 
     /// Runs a callback on a reading connection, outside a transaction.
     func readLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
-        if case .pool(let pool) = connections.source {
+        if case .pool(let pool, _) = connections.source {
             _ = try await writer()
             return try await AppCall.whileWorking {
                 try await pool.read { [logger] lease in

@@ -55,7 +55,7 @@ final class PoolCommits: Sendable {
         to writer: any DatabaseWriter,
         _ body: @escaping @Sendable (Database) throws -> T
     ) async throws -> T {
-        try await pool.write { lease in
+        try await pool.writeUnlessCancelled { lease in
             Transfer(
                 try writer.writeWithoutTransaction { db in
                     let version = PoolCommits.version(db)

@@ -153,6 +153,29 @@ extension Queries {
         try await getOptional(sql: sql, parameters: [], mapper: mapper)
     }
 
+    /// Watches the first row of a query, with the default throttle.
+    ///
+    /// ```swift
+    /// let list = try database.watchOptional(sql: "SELECT name FROM lists WHERE id = ?", parameters: [id]) {
+    ///     try $0.getString(name: "name")
+    /// }
+    /// for try await name in list { title = name ?? "(deleted)" }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - sql: The query.
+    ///   - parameters: Values for `?`.
+    ///   - mapper: Makes a value of a row.
+    /// - Returns: The first row of each result, `nil` while there is none. Results come as those of ``watch(options:)``.
+    /// - Throws: What ``watch(options:)`` throws.
+    public func watchOptional<RowType: Sendable>(
+        sql: String,
+        parameters: [(any Sendable)?]? = [],
+        mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
+    ) throws -> AsyncThrowingStream<RowType?, any Error> {
+        try watch(options: WatchOptions(sql: sql, parameters: parameters, mapper: mapper)).firstRows()
+    }
+
     /// Watches a query with the default throttle.
     public func watch<RowType>(
         sql: String,

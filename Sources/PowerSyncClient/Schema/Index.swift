@@ -48,11 +48,24 @@ public struct Index: IndexProtocol {
     public let name: String
     /// The columns, in order.
     public let columns: [any IndexedColumnProtocol]
+    /// What makes it an index of words; `nil` for one of values.
+    let fullText: FullText?
+
+    /// How words are found.
+    struct FullText {
+        /// FTS5's option `tokenize`; `nil` for its default.
+        let tokenizer: String?
+    }
 
     /// Creates an index.
     public init(name: String, columns: [any IndexedColumnProtocol]) {
+        self.init(name: name, columns: columns, fullText: nil)
+    }
+
+    private init(name: String, columns: [any IndexedColumnProtocol], fullText: FullText?) {
         self.name = name
         self.columns = columns
+        self.fullText = fullText
     }
 
     /// Creates an index.
@@ -63,6 +76,27 @@ public struct Index: IndexProtocol {
     /// Creates an index over columns in ascending order.
     public static func ascending(name: String, columns: [String]) -> Index {
         Index(name: name, columns: columns.map { IndexedColumn.ascending($0) })
+    }
+
+    /// Creates an index of the words in columns: the FTS5 table `<table>_<name>`, which the SDK makes and keeps.
+    ///
+    /// ```sql
+    /// SELECT notes.* FROM notes_fts JOIN notes ON notes.id = notes_fts.id WHERE notes_fts MATCH 'milk' ORDER BY rank
+    /// ```
+    ///
+    /// See <doc:FullTextSearch>.
+    ///
+    /// - Parameters:
+    ///   - name: The name, unique in its table.
+    ///   - columns: The columns.
+    ///   - tokenizer: How words are found in a text, FTS5's option `tokenize`: `"porter"`, `"unicode61 remove_diacritics 2"`, `"trigram"`.
+    /// - Returns: The index.
+    public static func fullText(name: String = "fts", columns: [String], tokenizer: String? = nil) -> Index {
+        Index(
+            name: name,
+            columns: columns.map { IndexedColumn.ascending($0) },
+            fullText: FullText(tokenizer: tokenizer)
+        )
     }
 
     /// Creates an index over one column in ascending order.

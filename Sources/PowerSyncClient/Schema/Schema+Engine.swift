@@ -19,8 +19,16 @@ extension ClientTable {
         self.init(
             name: table.name,
             viewNameOverride: table.viewNameOverride,
-            columns: table.columns.map { ClientColumn(name: $0.name, type: ColumnType($0.type)) },
-            indexes: try table.indexes.map { index in
+            columns: table.columns.map { column in
+                ClientColumn(
+                    name: column.name,
+                    type: ColumnType(column.type),
+                    constraints: column.constraints.map(\.sql),
+                    formerName: column.renamedFrom,
+                    kind: column.kind.map(ClientColumn.Kind.init)
+                )
+            },
+            indexes: try table.indexes.filter { $0.fullText == nil }.map { index in
                 ClientIndex(
                     name: index.name,
                     columns: try index.columns.map { column in
@@ -32,7 +40,19 @@ extension ClientTable {
                     }
                 )
             },
-            options: ClientTableOptions(table.options)
+            options: ClientTableOptions(table.options),
+            isDirect: table.direct,
+            constraints: table.constraints.map(\.sql),
+            fullTextIndexes: try table.indexes.filter { $0.fullText != nil }.map { index in
+                FullTextIndex(
+                    name: index.name,
+                    columns: try index.columns.map { column in
+                        _ = try table.type(of: column, in: index)
+                        return column.column
+                    },
+                    tokenizer: index.fullText?.tokenizer
+                )
+            }
         )
     }
 }

@@ -56,6 +56,23 @@ public struct Schema: SchemaProtocol {
         self.problem = problem
     }
 
+    /// The schema by which an SDK that knows no direct tables uses a file with them: each is a raw table there.
+    ///
+    /// Local-only tables are left out, since nothing of them is synced. ``RawTable/jsonDescription()`` prints a table.
+    public var rawTableEquivalent: Schema {
+        let direct = tables.filter { $0.direct && !$0.localOnly }.map { table in
+            let columns = table.columns.filter { !$0.isGenerated }.map(\.name)
+            // The column for metadata is not synced.
+            let structure = RawTableSchema(syncedColumns: table.trackMetadata ? columns : nil, options: table.options)
+            return RawTable(
+                name: table.name,
+                schema: structure,
+                clear: "DELETE FROM \(SQLText.identifier(table.name))"
+            )
+        }
+        return Schema(tables: tables.filter { !$0.direct }, rawTables: rawTables + direct)
+    }
+
     /// Checks that all arguments were tables of the SDK.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)``.

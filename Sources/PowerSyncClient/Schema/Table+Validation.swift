@@ -9,13 +9,19 @@ extension Table {
 
     /// Checks the names, columns and options of the table.
     ///
-    /// - Throws: ``TableError`` with the first problem found.
+    /// - Throws: ``TableError`` with the first problem found; ``PowerSyncError`` for a direct table with another view name, and for a
+    ///   full-text index without columns or with one that FTS5 does not accept.
     public func validate() throws {
         guard columns.count <= Table.maximumColumnCount else {
             throw TableError.tooManyColumns(tableName: name, count: columns.count)
         }
         if let viewNameOverride, Table.hasIllegalCharacter(viewNameOverride) {
             throw TableError.invalidViewName(viewName: viewNameOverride)
+        }
+        if direct, viewNameOverride != nil {
+            throw PowerSyncError.invalidSchema(
+                "The direct table '\(name)' cannot have another view name: it is a table and has no view."
+            )
         }
         try options.validate(tableName: name)
         try validateIndexes(columnNames: try validateColumns())
@@ -50,6 +56,15 @@ extension Table {
             }
             if Table.hasIllegalCharacter(index.name) {
                 throw TableError.invalidIndexName(tableName: name, indexName: index.name)
+            }
+            if index.fullText != nil,
+                let problem = FullTextIndex.problem(
+                    ofColumns: index.columns.map(\.column),
+                    ofIndex: index.name,
+                    table: viewName
+                )
+            {
+                throw PowerSyncError.invalidSchema(problem.prefix(1).uppercased() + problem.dropFirst() + ".")
             }
             for column in index.columns where !columnNames.contains(ExactText(column.column)) {
                 throw TableError.columnNotFound(

@@ -16,7 +16,7 @@ public protocol TableProtocol: BaseTableProtocol, TableOptionsProtocol {
     var viewName: String { get }
 }
 
-/// A table that the SDK manages: a view that the app reads and writes, over rows stored as JSON.
+/// A table that the SDK manages: a view that the app reads and writes, over rows stored as JSON, or with ``direct`` a SQLite table.
 ///
 /// ```swift
 /// let todos = Table(
@@ -26,7 +26,7 @@ public protocol TableProtocol: BaseTableProtocol, TableOptionsProtocol {
 /// )
 /// ```
 ///
-/// Changing columns needs no migration of data.
+/// Changing columns needs no migration of data: the SDK moves the rows of a direct table, see <doc:DirectTables>.
 public struct Table: TableProtocol {
     /// The name in the sync config.
     public let name: String
@@ -38,6 +38,12 @@ public struct Table: TableProtocol {
     public let options: TableOptions
     /// The name of the view when it differs from ``name``.
     public let viewNameOverride: String?
+    /// Whether the table is a SQLite table with typed columns, and not a view over JSON.
+    ///
+    /// It has the columns that are declared and `id TEXT NOT NULL PRIMARY KEY`.
+    public let direct: Bool
+    /// What SQLite checks in the rows of a direct table.
+    public let constraints: [TableConstraint]
 
     /// Whether the table is neither synced nor uploaded.
     public var localOnly: Bool { options.localOnly }
@@ -64,6 +70,8 @@ public struct Table: TableProtocol {
     ///   - trackMetadata: Whether the view has a writable `_metadata` column.
     ///   - trackPreviousValues: Which previous values travel with updates and deletes.
     ///   - ignoreEmptyUpdates: Whether an update that changes nothing is left out of the upload queue.
+    ///   - direct: Whether the table is a SQLite table with typed columns, and not a view over JSON.
+    ///   - constraints: What SQLite checks in the rows of a direct table, besides what its columns declare.
     public init(
         name: String,
         columns: [Column],
@@ -73,7 +81,9 @@ public struct Table: TableProtocol {
         viewNameOverride: String? = nil,
         trackMetadata: Bool = false,
         trackPreviousValues: TrackPreviousValuesOptions? = nil,
-        ignoreEmptyUpdates: Bool = false
+        ignoreEmptyUpdates: Bool = false,
+        direct: Bool = false,
+        constraints: [TableConstraint] = []
     ) {
         self.name = name
         self.columns = columns
@@ -86,5 +96,7 @@ public struct Table: TableProtocol {
             trackPreviousValues: trackPreviousValues,
             ignoreEmptyUpdates: ignoreEmptyUpdates
         )
+        self.direct = direct
+        self.constraints = constraints
     }
 }

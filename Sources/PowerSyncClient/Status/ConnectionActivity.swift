@@ -12,6 +12,8 @@ import PowerSyncProtocol
 ///
 /// Waits are `nil` while the database is disconnected.
 public struct ConnectionActivity: Sendable {
+    /// Which halves of syncing the connection does; `nil` while the database is disconnected.
+    public let mode: ConnectionMode?
     /// What keeps the connection from being open, its lines from arriving, or the newest checkpoint from being shown.
     ///
     /// `nil` while the stream is open, lines arrive in time and everything that was downloaded completely is shown.
@@ -28,7 +30,13 @@ public struct ConnectionActivity: Sendable {
     public let hasWritesOfAnotherUser: Bool
 
     /// Creates an activity; by default one that waits for nothing.
-    init(download: SyncWait? = nil, upload: SyncWait? = nil, hasWritesOfAnotherUser: Bool = false) {
+    init(
+        mode: ConnectionMode? = nil,
+        download: SyncWait? = nil,
+        upload: SyncWait? = nil,
+        hasWritesOfAnotherUser: Bool = false
+    ) {
+        self.mode = mode
         self.download = download
         self.upload = upload
         self.hasWritesOfAnotherUser = hasWritesOfAnotherUser

@@ -14,6 +14,8 @@ public struct SyncWait: Sendable {
         ///
         /// With 0 entries, everything is uploaded, and a write checkpoint is to be requested.
         case stream(entries: Int)
+        /// A connection that uploads, since this one has ``ConnectionMode/downloadOnly``; this many local writes are queued.
+        case downloadOnly(entries: Int)
         /// The app's `uploadData`, which has not returned yet; this many local writes are queued.
         case upload(entries: Int)
         /// The app's method with this name, `uploadData`, which was cancelled after its limit and has not returned: local writes wait
@@ -54,6 +56,8 @@ extension SyncWait.Reason: CustomStringConvertible {
         case .credentials: "the app's credentials"
         case .service: "the sync service to open the sync stream"
         case .stream(let entries): "the sync stream, to upload \(SyncWait.Reason.writes(entries))"
+        case .downloadOnly(let entries):
+            "a connection that uploads \(SyncWait.Reason.writes(entries)): this one does not"
         case .upload(let entries): "the app to upload \(SyncWait.Reason.writes(entries))"
         case .overdueCall(let call): "the app's \(call) to return, which was cancelled"
         case .writeCheckpointRequest: "the sync service to make a write checkpoint"
@@ -76,7 +80,8 @@ extension SyncWait.Reason {
 
     /// What the reasons of different cases differ in, for messages that are told once.
     enum Kind: Hashable, Sendable {
-        case credentials, service, stream, bufferedStream, upload, overdueCall, writeCheckpointRequest, writeCheckpoint
+        case credentials, service, stream, downloadOnly, bufferedStream, upload, overdueCall, writeCheckpointRequest,
+            writeCheckpoint
         case localWrites, retry
     }
 
@@ -86,6 +91,7 @@ extension SyncWait.Reason {
         case .credentials: .credentials
         case .service: .service
         case .stream: .stream
+        case .downloadOnly: .downloadOnly
         case .upload: .upload
         case .overdueCall: .overdueCall
         case .writeCheckpointRequest: .writeCheckpointRequest

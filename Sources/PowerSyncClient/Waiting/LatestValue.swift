@@ -7,7 +7,6 @@ import NIOConcurrencyHelpers
 final class LatestValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
-        var isFinished = false
         var lastID: UInt64 = 0
         var subscribers: [UInt64: Subscriber] = [:]
     }
@@ -35,24 +34,14 @@ final class LatestValue<Value: Sendable>: Sendable {
 
     /// Changes the value.
     ///
-    /// - Parameter change: Changes the value, under the lock, and returns whether subscribers are told. Not called after ``finish()``.
+    /// - Parameter change: Changes the value, under the lock, and returns whether subscribers are told.
     func update(_ change: (inout Value) -> Bool) {
         let subscribers = state.withLockedValue { state -> [AsyncStream<Void>.Continuation] in
-            guard !state.isFinished, change(&state.value) else { return [] }
+            guard change(&state.value) else { return [] }
             return state.subscribers.values.map(\.signals)
         }
         // Outside of the lock. The order of these calls does not matter, because subscribers read the newest value.
         for subscriber in subscribers { subscriber.yield() }
-    }
-
-    /// Ends all subscriptions, each after the element that it has not taken yet; the value stays as it is.
-    func finish() {
-        let subscribers = state.withLockedValue { state in
-            state.isFinished = true
-            defer { state.subscribers = [:] }
-            return state.subscribers.values
-        }
-        for subscriber in subscribers { subscriber.signals.finish() }
     }
 
     /// Makes an audience without subscribers.
@@ -63,7 +52,7 @@ final class LatestValue<Value: Sendable>: Sendable {
         }
     }
 
-    /// Ends the subscriptions of an audience, as ``finish()`` ends all.
+    /// Ends the subscriptions of an audience, each after the element that it has not taken yet.
     ///
     /// It can get others afterwards.
     func finish(_ audience: Audience) {
@@ -82,19 +71,14 @@ final class LatestValue<Value: Sendable>: Sendable {
     func values(for audience: Audience? = nil) -> AsyncStream<Value> {
         let (signals, continuation) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         continuation.yield()
-        let id = state.withLockedValue { state -> UInt64? in
-            guard !state.isFinished else { return nil }
+        let id = state.withLockedValue { state in
             state.lastID += 1
             state.subscribers[state.lastID] = Subscriber(audience: audience, signals: continuation)
             return state.lastID
         }
-        if let id {
-            continuation.onTermination = { [weak self] _ in
-                // The continuation must not go away under the lock.
-                _ = self?.state.withLockedValue { $0.subscribers.removeValue(forKey: id) }
-            }
-        } else {
-            continuation.finish()
+        continuation.onTermination = { [weak self] _ in
+            // The continuation must not go away under the lock.
+            _ = self?.state.withLockedValue { $0.subscribers.removeValue(forKey: id) }
         }
         return AsyncStream { [self] in
             for await _ in signals { return current }

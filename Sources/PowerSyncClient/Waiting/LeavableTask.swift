@@ -50,6 +50,41 @@ package final class LeavableTask<Value: Sendable>: Sendable {
         }
     }
 
+    /// Runs the app's code, and waits for it.
+    ///
+    /// From the first moment on, a cancellation of the waiting task cancels the body. With ``init(whenReturned:_:)`` and ``value()`` the
+    /// body may have gone some way before the waiting task waits for it.
+    ///
+    /// - Parameters:
+    ///   - whenStarted: Called with the task once it has started.
+    ///   - body: Runs the app's code.
+    /// - Returns: What the body returns.
+    /// - Throws: What the body throws, the error of ``leave(throwing:)``, or `CancellationError` when the waiting task was cancelled before
+    ///   the body began.
+    package static func run(
+        whenStarted: (LeavableTask) -> Void,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        let start = NIOLockedValueBox<(task: LeavableTask?, isCancelled: Bool)>((nil, false))
+        return try await withTaskCancellationHandler {
+            // It starts under the lock: a cancellation finds it, or keeps it from starting.
+            let task = try start.withLockedValue { start in
+                guard !start.isCancelled else { throw CancellationError() }
+                let task = LeavableTask(body)
+                start.task = task
+                return task
+            }
+            whenStarted(task)
+            return try await task.value()
+        } onCancel: {
+            let task = start.withLockedValue { start in
+                start.isCancelled = true
+                return start.task
+            }
+            task?.cancel()
+        }
+    }
+
     /// Cancels the body.
     package func cancel() {
         task.cancel()

@@ -42,17 +42,19 @@ package struct Waiters<Element: Sendable>: Sendable {
         return waiting.map(\.waiter)
     }
 
-    fileprivate mutating func nextID() -> UInt64 {
+    /// Makes a number for a task that is going to wait, by which it can be taken out.
+    package mutating func newID() -> UInt64 {
         lastID += 1
         return lastID
     }
 
-    fileprivate mutating func append(_ waiter: Waiter, id: UInt64) {
-        waiting.append((id, waiter))
+    /// Takes the task with a number out; `nil` when it does not wait.
+    package mutating func take(_ id: UInt64) -> Waiter? {
+        waiting.firstIndex { $0.id == id }.map { waiting.remove(at: $0).waiter }
     }
 
-    fileprivate mutating func remove(id: UInt64) -> Waiter? {
-        waiting.firstIndex { $0.id == id }.map { waiting.remove(at: $0).waiter }
+    fileprivate mutating func append(_ waiter: Waiter, id: UInt64) {
+        waiting.append((id, waiter))
     }
 }
 
@@ -69,16 +71,18 @@ extension NIOLockedValueBox where Value: Sendable {
     ///
     /// - Parameters:
     ///   - waiters: Where the task waits.
+    ///   - id: The task's number among them; `nil` for a new one.
     ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
     ///   - whenWaiting: Called when the task has to wait, outside of the lock.
     /// - Returns: What `outcome` or the other task says.
     /// - Throws: What `outcome` or the other task says, or `CancellationError`, also in a task that was cancelled before.
     package func wait<Element: Sendable>(
         _ waiters: any WritableKeyPath<Value, Waiters<Element>> & Sendable,
+        id: UInt64? = nil,
         _ outcome: (inout Value) -> Result<Element, any Error>?,
         whenWaiting: () -> Void = {}
     ) async throws -> Element {
-        let id = withLockedValue { $0[keyPath: waiters].nextID() }
+        let id = id ?? withLockedValue { $0[keyPath: waiters].newID() }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (waiter: Waiters<Element>.Waiter) in
                 let result = withLockedValue { state -> Result<Element, any Error>? in
@@ -91,13 +95,13 @@ extension NIOLockedValueBox where Value: Sendable {
                 if let result { waiter.resume(with: result) } else { whenWaiting() }
             }
         } onCancel: {
-            withLockedValue { $0[keyPath: waiters].remove(id: id) }?.resume(throwing: CancellationError())
+            withLockedValue { $0[keyPath: waiters].take(id) }?.resume(throwing: CancellationError())
         }
     }
 }
 
 extension NIOLockedValueBox where Value: WaitedState {
-    /// Waits as ``wait(_:_:whenWaiting:)`` does, in a state with one kind of waiters.
+    /// Waits as ``wait(_:id:_:whenWaiting:)`` does, in a state with one kind of waiters.
     package func wait(
         _ outcome: (inout Value) -> Result<Value.Element, any Error>?,
         whenWaiting: () -> Void = {}
@@ -107,23 +111,20 @@ extension NIOLockedValueBox where Value: WaitedState {
 
     /// Waits as ``wait(_:whenWaiting:)`` does, even if the task is cancelled.
     ///
-    /// - Parameters:
-    ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
-    ///   - whenWaiting: Called when the task has to wait, outside of the lock.
+    /// - Parameter outcome: Called once, under the lock: the outcome, or `nil` to wait.
     /// - Returns: What `outcome` or the other task says.
     /// - Throws: What `outcome` or the other task says.
     package func waitIgnoringCancellation(
-        _ outcome: (inout Value) -> Result<Value.Element, any Error>?,
-        whenWaiting: () -> Void = {}
+        _ outcome: (inout Value) -> Result<Value.Element, any Error>?
     ) async throws -> Value.Element {
         try await withCheckedThrowingContinuation { (waiter: Waiters<Value.Element>.Waiter) in
             let result = withLockedValue { state -> Result<Value.Element, any Error>? in
                 if let result = outcome(&state) { return result }
-                let id = state.waiters.nextID()
+                let id = state.waiters.newID()
                 state.waiters.append(waiter, id: id)
                 return nil
             }
-            if let result { waiter.resume(with: result) } else { whenWaiting() }
+            if let result { waiter.resume(with: result) }
         }
     }
 }

@@ -9,6 +9,8 @@ extension ClientSchema {
     /// local-only table that is no longer declared are lost. Nothing is executed for what is unchanged: every change of
     /// a database's schema makes all connections prepare their statements again.
     ///
+    /// Direct tables are made anew when their columns or constraints change, with their rows, see ``DirectTableChanges``.
+    ///
     /// Raw tables get the rows that wait for them in `ps_untyped`, see ``WaitingRows``, and are not touched otherwise. The
     /// connection remembers them for the next sync iteration and for ``LocalData/clear(_:_:)``.
     ///
@@ -21,21 +23,25 @@ extension ClientSchema {
         guard db.isInsideTransaction else { throw LocalDatabaseError.notInTransaction }
         try check()
         try checkPaths(db)
-        let existing = try SchemaObjects.fetch(db)
+        var existing = try SchemaObjects.fetch(db)
+        var directTables = DirectTableChanges(db, self, existing)
+        existing.tables.formUnion(try directTables.giveUpTables())
         try dropUnwantedIndexes(db, existing)
-        try applyTables(db, existing)
-        let wanted = tables.map(ViewDefinition.init)
+        try applyTables(db, existing, keeping: directTables.localTables)
+        let wanted = views.map(ViewDefinition.init)
         let outdated = wanted.filter { existing.views[ExactText($0.name)]?.matches($0) != true }
         try repairRows(db, existing, outdated)
         try applyIndexes(db, existing)
         try applyViews(db, existing, wanted, outdated)
-        try ConnectionState.of(db).didApply(db, rawTables: rawTables)
+        try directTables.makeTables()
+        try FullTextChanges.apply(self, to: db)
+        try ConnectionState.of(db).didApply(db, rawTables: publishedTables)
         var schema = KnownSchema()
         // What is wrong with a raw table is told when syncing starts: it must not keep the database from being opened, and the app from
         // mending it.
         let savepoint = try Savepoint(db, "powersync_waiting")
         do {
-            _ = try WaitingRows.publish(db, to: rawTables, schema: &schema)
+            _ = try WaitingRows.publish(db, to: publishedTables, schema: &schema)
         } catch  where db.isInsideTransaction {
             try savepoint.undo()
         }
@@ -45,9 +51,11 @@ extension ClientSchema {
     // MARK: - Tables
 
     /// Drops come first: a table that changes its kind, or the case of its name, hands its rows over.
-    private func applyTables(_ db: Database, _ existing: SchemaObjects) throws {
-        let wanted = tables.map { DataTable(name: $0.name, isLocalOnly: $0.isLocalOnly) }
-        for table in existing.tables.subtracting(wanted).sorted(by: { $0.internalName < $1.internalName }) {
+    private func applyTables(_ db: Database, _ existing: SchemaObjects, keeping kept: Set<DataTable>) throws {
+        let wanted = views.map { DataTable(name: $0.name, isLocalOnly: $0.isLocalOnly) }
+        for table in existing.tables.subtracting(wanted).subtracting(kept).sorted(by: {
+            $0.internalName < $1.internalName
+        }) {
             if !table.isLocalOnly {
                 try run(
                     """
@@ -83,7 +91,7 @@ extension ClientSchema {
     ) throws {
         guard !outdated.isEmpty else { return }
         let names = Set(outdated.map { ExactText($0.name) })
-        for table in tables where names.contains(ExactText(table.viewName)) {
+        for table in views where names.contains(ExactText(table.viewName)) {
             let dataTable = DataTable(name: table.name, isLocalOnly: table.isLocalOnly)
             let view = existing.views[ExactText(table.viewName)]
             let isOurs = view?.triggers.contains(where: TriggerText.isOurs) ?? false
@@ -96,14 +104,14 @@ extension ClientSchema {
 
     /// Before tables are created: one may get the name of an index that is no longer declared.
     private func dropUnwantedIndexes(_ db: Database, _ existing: SchemaObjects) throws {
-        let wanted = Set(tables.flatMap { table in table.indexes.map { ExactText($0.nameOnDisk(in: table)) } })
+        let wanted = Set(views.flatMap { table in table.indexes.map { ExactText($0.nameOnDisk(in: table)) } })
         for name in existing.indexes.keys.filter({ !wanted.contains($0) }).map(\.text).sorted() {
             try run("DROP INDEX \(SQLText.identifier(name))", db: db)
         }
     }
 
     private func applyIndexes(_ db: Database, _ existing: SchemaObjects) throws {
-        for table in tables {
+        for table in views {
             for index in table.indexes {
                 let sql = index.sql(in: table)
                 let name = index.nameOnDisk(in: table)
@@ -151,7 +159,7 @@ extension ClientSchema {
 extension ClientIndex {
     /// The name in SQLite.
     func nameOnDisk(in table: ClientTable) -> String {
-        "\(table.internalName)__\(name)"
+        "\(table.isDirect ? StoredDirectTable.namePrefix : "")\(table.internalName)__\(name)"
     }
 
     fileprivate func sql(in table: ClientTable) -> String {

@@ -14,6 +14,8 @@ package struct ClearOptions: OptionSet, Sendable {
     /// Downloaded operations stay, so that a later connection resumes where this one ended and publishes again what
     /// the user may still see.
     package static let soft = ClearOptions(rawValue: 2)
+    /// Writes that the backend has rejected stay.
+    package static let keepingRejectedWrites = ClearOptions(rawValue: 4)
 }
 
 /// Removing what was synced and written, and publishing it again (docs/database.md "Clearing").
@@ -51,9 +53,10 @@ package enum LocalData {
                 DELETE FROM ps_stream_subscriptions;
                 """
         )
-        try KeyValueStore.clear(db)
+        // What stays of a soft clear is the same user's.
+        try KeyValueStore.clear(db, keepingAccount: options.contains(.soft))
         try ConnectionState.of(db).recorder.gateMayBeOpen()
-        try RejectedWrites.clear(db)
+        if !options.contains(.keepingRejectedWrites) { try RejectedWrites.clear(db) }
         // Triggers of the app on these tables may write to views: a part of clearing, and no local write, which the next user
         // would upload.
         try Publishing.whilePublishing(db) {
@@ -63,11 +66,60 @@ package enum LocalData {
         try SyncStateReset.note(db)
     }
 
+    /// Runs a transaction that clears, once more with foreign keys off if one refuses what it does.
+    ///
+    /// Rows that stay, those of local-only tables and of tables of the app, may refer to rows that go: what foreign keys do to them, as
+    /// CASCADE, happens, and where one would refuse, they refer to nothing afterwards.
+    ///
+    /// - Parameters:
+    ///   - db: The writer, outside of a transaction.
+    ///   - transaction: The whole transaction.
+    /// - Returns: What `transaction` returns.
+    /// - Throws: What `transaction` throws.
+    package static func despiteForeignKeys<Result>(_ db: Database, _ transaction: () throws -> Result) throws -> Result
+    {
+        do {
+            return try transaction()
+        } catch  where Refusal(error)?.isForeignKey == true {
+            try db.execute(sql: "PRAGMA foreign_keys = OFF")
+            let result = Swift.Result { try transaction() }
+            try db.execute(sql: "PRAGMA foreign_keys = ON")
+            return try result.get()
+        }
+    }
+
     private static func clearDataTables(_ db: Database, _ options: ClearOptions) throws {
         for table in try DataTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
             let name = SQLText.identifier(table.internalName)
             // SQLite truncates the table if deletions have no observer, which GRDB knows.
             try db.execute(sql: "DELETE FROM \(name)")
+        }
+        for table in try StoredDirectTable.fetchAll(db) where !table.isLocalOnly || options.contains(.localTables) {
+            try db.execute(sql: "DELETE FROM \(SQLText.identifier(table.name))")
+        }
+    }
+
+    /// Whether a name is that of a table that the app has made itself.
+    ///
+    /// - Throws: `DatabaseError` of SQLite.
+    package static func isAppTable(_ db: Database, _ name: String) throws -> Bool {
+        let isTable = try Bool.fetchOne(
+            db,
+            sql: "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = ? COLLATE NOCASE",
+            arguments: [name]
+        )
+        guard isTable == true, !["ps_", "sqlite_"].contains(where: name.lowercased().hasPrefix) else { return false }
+        return try !StoredDirectTable.fetchAll(db).contains { $0.name.lowercased() == name.lowercased() }
+    }
+
+    /// Empties tables of the app, whose triggers make no local writes.
+    ///
+    /// Call it in the transaction of ``clear(_:_:)``.
+    ///
+    /// - Throws: `DatabaseError` of SQLite.
+    package static func empty(_ db: Database, _ tables: [String]) throws {
+        try Publishing.whilePublishing(db) {
+            for table in tables { try db.execute(sql: "DELETE FROM \(SQLText.identifier(table))") }
         }
     }
 

@@ -79,6 +79,12 @@ package enum LocalWriteGate {
         ), 0), TRUE)
         """
 
+    /// Whether nothing is left to do for the upload: the queue is empty, and a write checkpoint is known that covers what was in it.
+    package static func isUploaded(_ db: Database) throws -> Bool {
+        guard try UploadQueue.firstID(db) == nil else { return false }
+        return try sequenceAwaitingCheckpoint(db) == nil
+    }
+
     /// What to hand to ``acknowledge(_:ifSequenceIs:_:)`` after asking the service for a write checkpoint.
     ///
     /// - Returns: `nil` when no write checkpoint is needed (nothing was written, or the target is known already) or none is

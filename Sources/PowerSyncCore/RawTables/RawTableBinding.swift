@@ -7,7 +7,8 @@ import PowerSyncSQLite
 ///
 /// | JSON | parameter |
 /// | --- | --- |
-/// | missing, `null`, array, object | NULL |
+/// | missing, `null` | NULL |
+/// | array, object | NULL; in a direct table the text, without blanks |
 /// | `true`, `false` | 1, 0 |
 /// | integer of 64 bits | integer |
 /// | other number | double |
@@ -17,8 +18,8 @@ import PowerSyncSQLite
 @safe struct RawTableBinding {
     private enum Source {
         case id
-        /// An index in ``names``.
-        case member(Int)
+        /// An index in ``names``, and that of the name to use for rows without a member of the first one.
+        case member(Int, former: Int?)
         case rest
     }
 
@@ -26,6 +27,8 @@ import PowerSyncSQLite
     /// The members that are not part of the rest, in the order of their bytes.
     private let names: [[UInt8]]
     private let hasRest: Bool
+    /// Whether rows are those of a direct table, whose values are those that a view would read.
+    private let isDirect: Bool
 
     private var members = JSONMembers()
     /// The texts of the values for ``names``; `nil` for what is missing.
@@ -34,13 +37,15 @@ import PowerSyncSQLite
     private var rest = JSONBytes()
 
     /// Prepares for a statement with these parameters.
-    init(_ parameters: [ClientRawTable.Parameter]) {
+    init(_ parameters: [ClientRawTable.Parameter], direct: ClientRawTable.Direct? = nil) {
+        isDirect = direct != nil
+        func former(_ name: String) -> [UInt8]? { direct?.formerNames[ExactText(name)].map { Array($0.utf8) } }
         let names = Set(
-            parameters.compactMap { parameter -> [UInt8]? in
+            parameters.flatMap { parameter -> [[UInt8]] in
                 switch parameter {
-                case .id: Array("id".utf8)
-                case .column(let name): Array(name.utf8)
-                case .rest: nil
+                case .id: [Array("id".utf8)]
+                case .column(let name): [Array(name.utf8)] + (former(name).map { [$0] } ?? [])
+                case .rest: []
                 }
             }
         ).sorted { $0.lexicographicallyPrecedes($1) }
@@ -48,7 +53,8 @@ import PowerSyncSQLite
         sources = parameters.map { parameter in
             switch parameter {
             case .id: .id
-            case .column(let name): places[Array(name.utf8)].map(Source.member) ?? .rest
+            case .column(let name):
+                places[Array(name.utf8)].map { .member($0, former: former(name).flatMap { places[$0] }) } ?? .rest
             case .rest: .rest
             }
         }
@@ -62,7 +68,7 @@ import PowerSyncSQLite
     ///   - id: The id, in memory until the statement has run.
     ///   - data: The JSON object, in memory until the statement has run.
     ///   - statement: The statement, without bound values.
-    /// - Throws: ``LocalDatabaseError`` with code `corruptLocalData` when the data is not a JSON object; GRDB's `DatabaseError`
+    /// - Throws: ``LocalDatabaseError`` with code `corruptLocalData` when the data of a raw table is not a JSON object; GRDB's `DatabaseError`
     ///   when a value is longer than the connection allows.
     mutating func bind(
         id: UnsafeRawBufferPointer,
@@ -70,18 +76,29 @@ import PowerSyncSQLite
         to statement: PreparedStatement
     ) throws {
         do throws(JSONError) {
-            try unsafe members.read(data, nulls: .kept)
+            try unsafe members.read(data, nulls: .kept, duplicates: isDirect ? .first : .last)
         } catch {
+            // A view reads NULL in every column of what is no object.
+            guard !isDirect else {
+                members.removeAll()
+                return try unsafe bindMembers(id: id, to: statement)
+            }
             throw LocalDatabaseError(
                 .corruptLocalData,
                 "invalid local data: the row is not a JSON object: \(error.description)"
             )
         }
+        try unsafe bindMembers(id: id, to: statement)
+    }
+
+    private mutating func bindMembers(id: UnsafeRawBufferPointer, to statement: PreparedStatement) throws {
         sortMembers()
         for (index, source) in zip(CInt(1)..., sources) {
             switch source {
             case .id: try unsafe statement.bind(checkedText: id, at: index, .inPlace)
-            case .member(let name): try unsafe Self.bind(values[name], to: statement, at: index)
+            case .member(let name, let former):
+                let value = unsafe values[name] ?? former.flatMap { unsafe values[$0] }
+                try unsafe bind(value, to: statement, at: index)
             case .rest where rest.isEmpty: break
             case .rest:
                 try unsafe rest.withUnsafeBytes { try unsafe statement.bind(checkedText: $0, at: index, .copied) }
@@ -118,7 +135,7 @@ import PowerSyncSQLite
     }
 
     /// Binds a value; what is not bound is NULL.
-    private static func bind(_ value: UnsafeRawBufferPointer?, to statement: PreparedStatement, at index: CInt) throws {
+    private func bind(_ value: UnsafeRawBufferPointer?, to statement: PreparedStatement, at index: CInt) throws {
         guard let value = unsafe value else { return }
         var scanner = unsafe JSONScanner(value)
         switch unsafe value.first {
@@ -136,7 +153,12 @@ import PowerSyncSQLite
             statement.bind(Int64(1), at: index)
         case UInt8(ascii: "f"):
             statement.bind(Int64(0), at: index)
-        case UInt8(ascii: "n"), UInt8(ascii: "["), UInt8(ascii: "{"):
+        case UInt8(ascii: "["), UInt8(ascii: "{"):
+            guard isDirect else { return }
+            try unsafe Self.withoutBlanks(value).withUnsafeBytes {
+                try unsafe statement.bind(checkedText: $0, at: index, .copied)
+            }
+        case UInt8(ascii: "n"):
             return
         default:
             guard let number = try? scanner.readNumber() else { return }
@@ -146,5 +168,19 @@ import PowerSyncSQLite
                 statement.bind(number.double, at: index)
             }
         }
+    }
+
+    /// The text of an object or array without the blanks between its parts.
+    private static func withoutBlanks(_ json: UnsafeRawBufferPointer) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity(json.count)
+        var (isInString, isEscaped) = (false, false)
+        for index in json.indices {
+            let byte = unsafe json[index]
+            if isInString || ![0x20, 0x09, 0x0a, 0x0d].contains(byte) { text.append(byte) }
+            if byte == UInt8(ascii: "\""), !isEscaped { isInString.toggle() }
+            isEscaped = isInString && !isEscaped && byte == UInt8(ascii: "\\")
+        }
+        return text
     }
 }

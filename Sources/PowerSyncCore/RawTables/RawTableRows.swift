@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncSQLite
 
-/// Writes synced rows to one raw table.
+/// Writes synced rows to one raw or direct table.
 ///
 /// A class for the sake of its statements, which are looked up when the first row needs them.
 final class RawTableRows {
@@ -91,7 +91,8 @@ final class RawTableRows {
             let kinds: [RawTableStatements.Kind] =
                 table.put == nil && found.firesConflictClauses ? [.update, .insert] : [.put]
             put = (
-                try kinds.map { try PreparedStatement(db, sql: find($0).sql) }, RawTableBinding(found.parameters)
+                try kinds.map { try PreparedStatement(db, sql: find($0).sql) },
+                RawTableBinding(found.parameters, direct: table.structure?.direct)
             )
         }
         for statement in put?.statements ?? [] {

@@ -1,7 +1,7 @@
 import GRDB
 import PowerSyncSQLite
 
-/// A trigger that records local writes to a raw table in the upload queue (docs/database.md "Raw tables").
+/// A trigger that records local writes to a raw or direct table in the upload queue (docs/database.md "Raw tables").
 ///
 /// ```sql
 /// CREATE TRIGGER "todos_update" AFTER UPDATE ON "local_todos" FOR EACH ROW WHEN NOT powersync_in_sync_operation() AND
@@ -25,6 +25,9 @@ import PowerSyncSQLite
 /// ```
 ///
 /// Its condition is false in other implementations, which would take the notes for deletions.
+///
+/// The trigger of a direct table with metadata takes the value out of `_metadata` again, which therefore reads NULL; that of an
+/// insert-only direct table deletes the row.
 struct RawTableTrigger {
     /// The kind of write that a trigger records.
     enum Write: String {
@@ -57,13 +60,13 @@ struct RawTableTrigger {
             columns: structure.columns,
             values: RawTableRowValues(columns: structure.columns),
             options: options,
-            hasMetadata: false
+            hasMetadata: Self.takesMetadata(table)
         )
         sql = """
             CREATE TRIGGER \(SQLText.identifier(name)) AFTER \(write.rawValue) \
             ON \(SQLText.identifier(structure.tableName)) FOR EACH ROW WHEN NOT powersync_in_sync_operation()\
-            \(write == .update ? try Self.changeCondition(table, structure) : "") BEGIN
-            \(Self.valueChecks(write, table, structure, options))\(Self.body(write, queue, options))END
+            \(try Self.condition(write, table, structure)) BEGIN
+            \(Self.valueChecks(write, table, structure, options))\(Self.body(write, queue, table, options))END
             """
         nameBeforeWrite = name + "__replaced"
         let notes = try Self.notes(db, write, structure, queue, options)
@@ -109,27 +112,13 @@ struct RawTableTrigger {
         return columns.map { column in
             let name = SQLText.identifier(column[0])
             guard column[1] as Int64? == 1, let value: String = column[2] else { return "NEW.\(name) AS \(name)" }
-            return "ifnull(NEW.\(name), (\(expression(ofDefault: value)))) AS \(name)"
-        }
-    }
-
-    /// SQLite takes a name as a default for a text, `DEFAULT open` or `DEFAULT "open"`, which in an expression would be a column.
-    private static func expression(ofDefault text: String) -> String {
-        var tokens = SQLTokens(text)
-        guard let token = tokens.next(), tokens.next() == nil, let name = token.name else { return text }
-        switch token.kind {
-        case .quotedName:
-            return SQLText.literal(name)
-        case .word:
-            let constants = ["TRUE", "FALSE", "NULL", "CURRENT_TIME", "CURRENT_DATE", "CURRENT_TIMESTAMP"]
-            let isNumber = name.utf8.first.map { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ?? false
-            return isNumber || constants.contains(name.uppercased()) ? text : SQLText.literal(name)
-        case .text, .symbol:
-            return text
+            return "ifnull(NEW.\(name), (\(RawTableStructure.expression(ofDefault: value)))) AS \(name)"
         }
     }
 
     /// Refuses what the upload queue cannot hold.
+    ///
+    /// STRICT has refused every BLOB in a direct table.
     private static func valueChecks(
         _ write: Write,
         _ table: ClientRawTable,
@@ -137,8 +126,8 @@ struct RawTableTrigger {
         _ options: ClientTableOptions
     ) -> String {
         let isRecorded = write == .insert || write == .update && (!options.isInsertOnly || options.isLocalOnly)
-        guard isRecorded, !structure.columns.isEmpty else { return "" }
-        let checks = structure.columns.flatMap { column in
+        guard isRecorded, !structure.uncheckedColumns.isEmpty else { return "" }
+        let checks = structure.uncheckedColumns.flatMap { column in
             ColumnRefusal.rawTableChecks(
                 of: column,
                 inTable: table.name,
@@ -147,6 +136,41 @@ struct RawTableTrigger {
         }
         return "SELECT CASE \(checks.joined(separator: " ")) END;\n"
     }
+
+    private static func takesMetadata(_ table: ClientRawTable) -> Bool {
+        guard let structure = table.structure, structure.direct != nil else { return false }
+        return structure.options.tracksMetadata
+    }
+
+    private static func isInsertOnly(_ options: ClientTableOptions) -> Bool {
+        options.isInsertOnly && !options.isLocalOnly
+    }
+
+    /// When a write is recorded, besides that it is a local one.
+    private static func condition(
+        _ write: Write,
+        _ table: ClientRawTable,
+        _ structure: RawTableStructure
+    ) throws -> String {
+        guard let known = table.structure else { return "" }
+        switch write {
+        case .insert:
+            return ""
+        case .update:
+            // Otherwise it is the trigger that takes the metadata out.
+            return takesMetadata(table)
+                ? " AND\nOLD.\(metadataColumn) IS NULL" : try changeCondition(table, structure)
+        case .delete:
+            guard known.direct != nil, isInsertOnly(known.options) else { return "" }
+            // Otherwise it is the trigger that does not keep the row.
+            return """
+                 AND
+                EXISTS (SELECT 1 FROM ps_oplog WHERE row_type = \(SQLText.literal(table.name)) AND row_id = OLD.id)
+                """
+        }
+    }
+
+    private static let metadataColumn = SQLText.identifier(ClientTable.metadataColumns[0])
 
     /// Changes of other columns than the id and the synced ones are not recorded.
     ///
@@ -163,14 +187,32 @@ struct RawTableTrigger {
         return " AND\n(\(old.joined(separator: ", "))) IS NOT (\(new.joined(separator: ", ")))"
     }
 
-    private static func body(_ write: Write, _ queue: QueueStatement, _ options: ClientTableOptions) -> String {
-        let isInsertOnly = options.isInsertOnly && !options.isLocalOnly
+    private static func body(
+        _ write: Write,
+        _ queue: QueueStatement,
+        _ table: ClientRawTable,
+        _ options: ClientTableOptions
+    ) -> String {
+        let isInsertOnly = Self.isInsertOnly(options)
         return switch write {
-        case .insert where isInsertOnly: queue.insertOnlyPut
-        case .insert: queue.put()
+        case .insert where isInsertOnly: queue.insertOnlyPut + (table.structure?.direct == nil ? "" : discard(table))
+        case .insert: queue.put() + forgetMetadata(table)
         case _ where isInsertOnly: "SELECT RAISE(ABORT, 'Unexpected update on insert-only table');\n"
-        case .update: QueueStatement.idIsUnchanged(orElse: .abort) + queue.patch()
+        case .update: QueueStatement.idIsUnchanged(orElse: .abort) + queue.patch() + forgetMetadata(table)
         case .delete: queue.delete()
         }
+    }
+
+    private static func discard(_ table: ClientRawTable) -> String {
+        "\nDELETE FROM \(SQLText.identifier(table.name)) WHERE id = NEW.id;\n"
+    }
+
+    private static func forgetMetadata(_ table: ClientRawTable) -> String {
+        guard takesMetadata(table) else { return "" }
+        return """
+            UPDATE \(SQLText.identifier(table.name)) SET \(metadataColumn) = NULL \
+            WHERE id = NEW.id AND NEW.\(metadataColumn) IS NOT NULL;
+
+            """
     }
 }

@@ -29,14 +29,36 @@ package struct ColumnType: RawRepresentable, Hashable, Sendable {
 
 /// A column of a client table.
 package struct ClientColumn: Sendable, Hashable {
+    /// What the values of a column mean, for entries of the upload queue that an app reads.
+    package enum Kind: Sendable, Hashable {
+        case boolean, json, date, decimal, uuid
+    }
+
     /// The name, and the key in the row's JSON.
     package var name: String
     /// The type.
     package var type: ColumnType
+    /// What follows the type in the definition of a direct table, as SQL; without effect on views.
+    package var constraints: [String]
+    /// The name that the column had before: rows of a direct table that have no value of this name have that one's.
+    package var formerName: String?
+    /// What the values mean; `nil` for what their type says.
+    ///
+    /// Not a part of the schema's JSON form: nothing in the file depends on it.
+    package var kind: Kind?
 
     /// Creates a column.
-    package init(name: String, type: ColumnType) {
+    package init(
+        name: String,
+        type: ColumnType,
+        constraints: [String] = [],
+        formerName: String? = nil,
+        kind: Kind? = nil
+    ) {
         self.name = name
         self.type = type
+        self.constraints = constraints
+        self.formerName = formerName
+        self.kind = kind
     }
 }

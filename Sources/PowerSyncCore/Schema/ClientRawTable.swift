@@ -1,3 +1,5 @@
+import PowerSyncSQLite
+
 /// A table of the application that synced rows are written to, instead of a view over JSON
 /// (docs/database.md "Raw tables").
 ///
@@ -11,6 +13,8 @@ package struct ClientRawTable: Sendable, Hashable {
         package var syncedColumns: [String]?
         /// What generated triggers record.
         package var options: ClientTableOptions
+        /// What is different where the table is a direct table; `nil` for a table of the application.
+        var direct: Direct?
 
         /// Creates a structure.
         package init(
@@ -18,10 +22,24 @@ package struct ClientRawTable: Sendable, Hashable {
             syncedColumns: [String]? = nil,
             options: ClientTableOptions = ClientTableOptions()
         ) {
+            self.init(tableName: tableName, syncedColumns: syncedColumns, options: options, direct: nil)
+        }
+
+        init(tableName: String, syncedColumns: [String]? = nil, options: ClientTableOptions, direct: Direct?) {
             self.tableName = tableName
             self.syncedColumns = syncedColumns
             self.options = options
+            self.direct = direct
         }
+    }
+
+    /// What a direct table does with rows besides what a table of the application does.
+    ///
+    /// Values are converted to the types of the columns as a view would do it, and NULL to the default of a column that must not be
+    /// NULL; objects and arrays are texts.
+    struct Direct: Sendable, Hashable {
+        /// The names that columns had before, by their names now: used for rows without a value of the name now.
+        var formerNames: [ExactText: String] = [:]
     }
 
     /// A statement and the values of its parameters, in order.

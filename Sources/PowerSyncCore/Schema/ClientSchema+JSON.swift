@@ -9,7 +9,8 @@ import PowerSyncSQLite
 /// ```
 ///
 /// Unknown members are ignored. `view_name`, `include_old` and `include_old_only_when_changed` are written only where
-/// they say something.
+/// they say something, and so are `direct`, `constraints` and `full_text_indexes` of a table, `constraints` and `renamed_from` of a column, which only this
+/// implementation knows.
 extension ClientSchema {
     /// Reads a schema.
     ///
@@ -45,12 +46,27 @@ extension ClientTable {
             viewNameOverride: try members.optionalString("view_name"),
             columns: try members.array("columns", isRequired: true).map { value in
                 let column = try SchemaMembers(value, "column of \(members.path)")
-                return ClientColumn(name: try column.string("name"), type: try ColumnType(column))
+                return ClientColumn(
+                    name: try column.string("name"),
+                    type: try ColumnType(column),
+                    constraints: try column.optionalStrings("constraints") ?? [],
+                    formerName: try column.optionalString("renamed_from")
+                )
             },
             indexes: try members.array("indexes").map {
                 try ClientIndex(SchemaMembers($0, "index of \(members.path)"))
             },
-            options: try ClientTableOptions(members)
+            options: try ClientTableOptions(members),
+            isDirect: try members.bool("direct"),
+            constraints: try members.optionalStrings("constraints") ?? [],
+            fullTextIndexes: try members.array("full_text_indexes").map { value in
+                let index = try SchemaMembers(value, "full-text index of \(members.path)")
+                return FullTextIndex(
+                    name: try index.string("name"),
+                    columns: try index.optionalStrings("columns") ?? [],
+                    tokenizer: try index.optionalString("tokenizer")
+                )
+            }
         )
     }
 
@@ -60,9 +76,29 @@ extension ClientTable {
         if let viewNameOverride {
             json["view_name"] = .string(viewNameOverride)
         }
-        json["columns"] = .array(columns.map { ["name": .string($0.name), "type": .string($0.type.rawValue)] })
+        json["columns"] = .array(columns.map { .object($0.json) })
         json["indexes"] = .array(indexes.map { .object($0.json(in: self)) })
         json.members += options.json.members
+        if isDirect { json["direct"] = true }
+        if !constraints.isEmpty { json["constraints"] = .array(constraints.map(ExactJSON.string)) }
+        if !fullTextIndexes.isEmpty { json["full_text_indexes"] = .array(fullTextIndexes.map { .object($0.json) }) }
+        return json
+    }
+}
+
+extension FullTextIndex {
+    fileprivate var json: JSONObject {
+        var json: JSONObject = ["name": .string(name), "columns": .array(columns.map(ExactJSON.string))]
+        if let tokenizer { json["tokenizer"] = .string(tokenizer) }
+        return json
+    }
+}
+
+extension ClientColumn {
+    fileprivate var json: JSONObject {
+        var json: JSONObject = ["name": .string(name), "type": .string(type.rawValue)]
+        if !constraints.isEmpty { json["constraints"] = .array(constraints.map(ExactJSON.string)) }
+        if let formerName { json["renamed_from"] = .string(formerName) }
         return json
     }
 }

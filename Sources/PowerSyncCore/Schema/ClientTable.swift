@@ -1,5 +1,7 @@
-/// A table of the client schema: a view over JSON rows, with triggers that record local writes
-/// (docs/database.md "Client schema").
+import PowerSyncSQLite
+
+/// A table of the client schema: a view over JSON rows, or a SQLite table with real columns, with triggers that record local writes
+/// (docs/database.md "Client schema", "Direct tables").
 package struct ClientTable: Sendable, Hashable {
     /// The columns of a view that tracks metadata, besides those of its table.
     package static let metadataColumns = ["_metadata", "_deleted"]
@@ -14,6 +16,12 @@ package struct ClientTable: Sendable, Hashable {
     package var indexes: [ClientIndex]
     /// What the table stores and records.
     package var options: ClientTableOptions
+    /// Whether it is a SQLite table with these columns, see ``DirectTable``, and not a view.
+    package var isDirect = false
+    /// The table constraints of a direct table, as SQL.
+    package var constraints: [String] = []
+    /// The indexes of words.
+    package var fullTextIndexes: [FullTextIndex] = []
 
     /// Creates a table.
     package init(
@@ -46,13 +54,19 @@ package struct ClientTable: Sendable, Hashable {
         viewNameOverride: String? = nil,
         columns: [ClientColumn],
         indexes: [ClientIndex] = [],
-        options: ClientTableOptions
+        options: ClientTableOptions,
+        isDirect: Bool = false,
+        constraints: [String] = [],
+        fullTextIndexes: [FullTextIndex] = []
     ) {
         self.name = name
         self.viewNameOverride = viewNameOverride
         self.columns = columns
         self.indexes = indexes
         self.options = options
+        self.isDirect = isDirect
+        self.constraints = constraints
+        self.fullTextIndexes = fullTextIndexes
     }
 
     /// Whether rows are never synced nor uploaded.
@@ -70,5 +84,23 @@ package struct ClientTable: Sendable, Hashable {
     package var viewName: String { viewNameOverride ?? name }
 
     /// The name of the SQLite table that holds the rows.
-    package var internalName: String { DataTable(name: name, isLocalOnly: isLocalOnly).internalName }
+    package var internalName: String {
+        isDirect ? name : DataTable(name: name, isLocalOnly: isLocalOnly).internalName
+    }
+
+    /// A direct table as what it is for who publishes rows; `nil` for a view, and where no rows are synced.
+    package var rawTable: ClientRawTable? {
+        guard isDirect, !isLocalOnly else { return nil }
+        return ClientRawTable(name: name, structure: rawStructure)
+    }
+
+    /// A direct table as the triggers see it.
+    var rawStructure: ClientRawTable.Structure {
+        let formerNames = columns.compactMap { column in column.formerName.map { (ExactText(column.name), $0) } }
+        return ClientRawTable.Structure(
+            tableName: name,
+            options: options,
+            direct: .init(formerNames: Dictionary(formerNames) { $1 })
+        )
+    }
 }

@@ -18,6 +18,8 @@ package enum KeyValueStore {
         package static let clientID = Key(rawValue: "client_id")
         /// A hash of the user whose local writes wait in the upload queue.
         package static let queueOwner = Key(rawValue: "swift_queue_owner")
+        /// A hash of the user to whom the file belongs, if the app says so.
+        package static let account = Key(rawValue: "swift_account")
         /// Write gate: checkpoints are published once a write checkpoint of at least this number was seen.
         package static let targetWriteCheckpoint = Key(rawValue: "target_checkpoint_request_id")
         /// The `write_checkpoint` of the last validated complete checkpoint since the last local write.
@@ -69,9 +71,17 @@ package enum KeyValueStore {
     }
 
     /// Removes everything but what says how this file came to be.
-    static func clear(_ db: Database) throws {
-        try db.cachedStatement(sql: "DELETE FROM ps_kv WHERE key NOT IN (?, ?)")
-            .execute(arguments: [Key.clientID.rawValue, Key.didRepairOplogKeys.rawValue])
+    ///
+    /// - Parameters:
+    ///   - db: The writer, inside a transaction.
+    ///   - keepingAccount: Whether it says whose data is in the file, too.
+    /// - Throws: `DatabaseError` of SQLite.
+    static func clear(_ db: Database, keepingAccount: Bool) throws {
+        var kept: [Key] = [.clientID, .didRepairOplogKeys]
+        if keepingAccount { kept.append(.account) }
+        let parameters = kept.map { _ in "?" }.joined(separator: ", ")
+        try db.cachedStatement(sql: "DELETE FROM ps_kv WHERE key NOT IN (\(parameters))")
+            .execute(arguments: StatementArguments(kept.map(\.rawValue)))
     }
 
     /// Removes a key, if present.

@@ -49,19 +49,26 @@ package struct TableDiffDefinition: Sendable {
 
 // SQL text.
 extension TableDiffDefinition {
+    /// The expression for all of a row of the table, a JSON object.
+    func data(of row: String) -> String {
+        guard table.isDirect else { return "\(row).data" }
+        let names = table.columns.map(\.name)
+        return ViewRowValues(table: table.name, columns: names).previous(names, of: row)
+    }
+
     /// The expression for what is recorded of a row, a JSON object.
     ///
     /// Values are taken over as they are stored, digit by digit, objects and arrays included.
     ///
-    /// - Parameter row: `NEW` or `OLD`.
+    /// - Parameter data: An expression for all of the row.
     /// - Returns: SQL text.
-    func recordedValue(of row: String) -> String {
-        guard let columns else { return "\(row).data" }
+    func recordedValue(in data: String) -> String {
+        guard let columns else { return data }
         // Each column is two arguments.
         let columnsPerCall = ViewRowValues.maximumArgumentCount / 2
         let calls = stride(from: 0, to: max(columns.count, 1), by: columnsPerCall).map { start in
             let members = columns[start..<min(start + columnsPerCall, columns.count)].map { column in
-                "\(SQLText.literal(column)), \(row).data -> \(SQLText.literal("$." + column))"
+                "\(SQLText.literal(column)), \(data) -> \(SQLText.literal("$." + column))"
             }
             return "json_object(\(members.joined(separator: ", ")))"
         }
@@ -73,8 +80,11 @@ extension TableDiffDefinition {
     /// Inside, `NEW` and `OLD` are subqueries that take the columns of the view out of the rows of the same name. A
     /// column that the condition does not name is left out, since taking it out costs time for every row.
     ///
+    /// - Parameters:
+    ///   - operation: The operation.
+    ///   - data: An expression for all of the row `NEW` or `OLD`.
     /// - Returns: `nil` when the operation is not recorded.
-    func condition(of operation: Operation) -> String? {
+    func condition(of operation: Operation, in data: (_ row: String) -> String) -> String? {
         guard let condition = conditions[operation] else { return nil }
         let rows: [String] =
             switch operation {
@@ -87,10 +97,10 @@ extension TableDiffDefinition {
         let subqueries = rows.map { row in
             var values = ["\(row).id AS id"]
             if !columns.contains(where: { $0.name.lowercased() == "data" }) {
-                values.append("\(row).data AS data")
+                values.append("\(data(row)) AS data")
             }
             values += columns.map { column in
-                let value = ViewDefinition.extraction(of: column.name, as: column.type, from: "\(row).data")
+                let value = ViewDefinition.extraction(of: column.name, as: column.type, from: data(row))
                 return "\(value) AS \(SQLText.identifier(column.name))"
             }
             return "(SELECT \(values.joined(separator: ", "))) AS \(row)"

@@ -44,7 +44,7 @@ package struct TableDiffRecording: Sendable {
     package func create(_ db: Database) throws {
         try db.execute(sql: createDestination)
         for operation in TableDiffDefinition.Operation.allCases {
-            guard let condition = definition.condition(of: operation) else { continue }
+            guard let condition = definition.condition(of: operation, in: definition.data) else { continue }
             do {
                 try db.execute(sql: recordingTrigger(operation, condition))
                 // Names are looked up when the trigger is compiled into a statement, so that is done now.
@@ -148,8 +148,8 @@ package struct TableDiffRecording: Sendable {
             ? "NOT EXISTS (SELECT 1 FROM \(replaced) WHERE id = NEW.id) AND \(condition)" : condition
         return trigger(operation.rawValue.lowercased(), "AFTER \(operation.rawValue) ON \(dataTable)", when: condition)
         {
-            guard operation == .delete else { return recordingStatement(operation) }
-            return recordingStatement(operation)
+            guard operation == .delete else { return recordingStatement(operation, in: definition.data) }
+            return recordingStatement(operation, in: definition.data)
                 + "UPDATE \(replaced) SET deletion = last_insert_rowid() WHERE id = OLD.id;"
         }
     }
@@ -159,18 +159,21 @@ package struct TableDiffRecording: Sendable {
             """
             DELETE FROM \(replaced);
             INSERT INTO \(replaced)(id, data)
-            SELECT id, data FROM \(SQLText.identifier(definition.table.internalName)) WHERE id = NEW.id;
+            SELECT id, \(definition.data(of: "ps_old"))
+            FROM \(SQLText.identifier(definition.table.internalName)) AS ps_old WHERE id = NEW.id;
             """
         }
+        let data = definition.data(of: "NEW")
         sql += trigger("merge", "AFTER INSERT ON \(dataTable)") {
             """
             DELETE FROM \(destination) WHERE operation_id = (SELECT deletion FROM \(replaced) WHERE id = NEW.id);
-            UPDATE \(replaced) SET data = NEW.data WHERE id = NEW.id AND data IS NOT NEW.data;
+            UPDATE \(replaced) SET data = \(data) WHERE id = NEW.id AND data IS NOT \(data);
             """
         }
-        guard let condition = definition.condition(of: .update) else { return sql }
+        let keptRow = { (row: String) in "\(row).data" }
+        guard let condition = definition.condition(of: .update, in: keptRow) else { return sql }
         sql += trigger("merged", "AFTER UPDATE OF data ON temp.\(replaced)", when: condition) {
-            recordingStatement(.update)
+            recordingStatement(.update, in: keptRow)
         }
         return sql
     }
@@ -186,16 +189,16 @@ package struct TableDiffRecording: Sendable {
         return "CREATE TEMP TRIGGER \(name) \(event) \(condition) BEGIN\n\(body())\nEND;\n"
     }
 
-    private func recordingStatement(_ operation: Operation) -> String {
+    private func recordingStatement(_ operation: Operation, in data: (_ row: String) -> String) -> String {
         let row = operation == .delete ? "OLD" : "NEW"
-        let previous = operation == .update ? definition.recordedValue(of: "OLD") : "NULL"
+        let previous = operation == .update ? definition.recordedValue(in: data("OLD")) : "NULL"
         return """
             INSERT INTO \(destination)(id, operation, timestamp, value, previous_value)
             VALUES (
                 \(row).id,
                 '\(operation.rawValue)',
                 strftime('%Y-%m-%dT%H:%M:%fZ', 'now'),
-                \(definition.recordedValue(of: row)),
+                \(definition.recordedValue(in: data(row))),
                 \(previous)
             );
             """
@@ -204,8 +207,8 @@ package struct TableDiffRecording: Sendable {
     /// A statement that fires the trigger of an operation.
     private func probe(_ operation: Operation) -> String {
         switch operation {
-        case .insert: "INSERT INTO \(dataTable)(id, data) VALUES ('', NULL)"
-        case .update: "UPDATE \(dataTable) SET data = NULL"
+        case .insert: "INSERT INTO \(dataTable)(id) VALUES ('')"
+        case .update: "UPDATE \(dataTable) SET \(definition.table.isDirect ? "id = id" : "data = NULL")"
         case .delete: "DELETE FROM \(dataTable)"
         }
     }

@@ -11,7 +11,7 @@ extension ClientSchema {
     ///
     /// - Throws: ``LocalDatabaseError`` with code `invalidArgument`, which names the column; GRDB's `DatabaseError`.
     func checkPaths(_ db: Database) throws {
-        for table in tables {
+        for table in views {
             for column in table.columns where column.name.utf8.contains(where: Self.isEscapedInJSON) {
                 // SQL text ends there; what is put together with the name says so.
                 if column.name.utf8.contains(0) { continue }
@@ -44,6 +44,15 @@ extension ClientSchema {
         for table in tables {
             try table.checkColumnCount()
             try table.checkColumnNames()
+            if table.isDirect { try table.checkDirect() }
+            for index in table.fullTextIndexes {
+                let problem = FullTextIndex.problem(
+                    ofColumns: index.columns,
+                    ofIndex: index.name,
+                    table: table.viewName
+                )
+                if let problem { throw LocalDatabaseError.invalidArgument(problem) }
+            }
         }
         try checkObjectNames()
     }
@@ -55,13 +64,18 @@ extension ClientSchema {
         var objects: [ExactText: (kind: String, table: ClientTable)] = [:]
         for table in tables {
             let names =
-                [("view", table.viewName), ("data table", table.internalName)]
+                (table.isDirect ? [] : [("view", table.viewName)])
+                + [(table.isDirect ? "direct table" : "data table", table.internalName)]
                 + table.indexes.map { ("index", $0.nameOnDisk(in: table)) }
+                + table.fullTextIndexes.flatMap { index in
+                    index.namesOnDisk(in: table).map { ("full-text index", $0) }
+                }
             for (kind, name) in names {
                 let key = ExactText(ignoringCaseOf: name)
                 guard let other = objects.updateValue((kind, table), forKey: key) else { continue }
                 // SQLite says so of a table that is there twice.
-                if kind != "index", ExactText(other.table.internalName) == ExactText(table.internalName) { continue }
+                let isSame = ExactText(other.table.internalName) == ExactText(table.internalName)
+                if !kind.hasSuffix("index"), !table.isDirect, isSame { continue }
                 throw LocalDatabaseError.invalidArgument(
                     "tables '\(other.table.name)' and '\(table.name)' have the same name '\(name)' (\(other.kind), \(kind))"
                 )
@@ -76,6 +90,26 @@ extension ClientTable {
         let limit = tracksMetadata ? 1997 : 1999
         guard columns.count > limit else { return }
         throw LocalDatabaseError.invalidArgument("table '\(name)' has more than \(limit) columns")
+    }
+
+    /// A direct table is read and written by its name, which is that of no table of the system.
+    fileprivate func checkDirect() throws {
+        if let viewNameOverride, ExactText(viewNameOverride) != ExactText(name) {
+            throw LocalDatabaseError.invalidArgument(
+                "the direct table '\(name)' cannot have another view name, '\(viewNameOverride)': it is a table and has no view"
+            )
+        }
+        let name = ExactText(ignoringCaseOf: name).text
+        guard !["ps_", "powersync_"].contains(where: { name.utf8.starts(with: $0.utf8) }) else {
+            throw LocalDatabaseError.invalidArgument(
+                "the direct table '\(self.name)' cannot have a name that begins with ps_ or powersync_"
+            )
+        }
+        guard !columns.contains(where: { ExactText(ignoringCaseOf: $0.name) == ExactText("id") }) else {
+            throw LocalDatabaseError.invalidArgument(
+                "the direct table '\(self.name)' declares a column 'id', which every table has anyway"
+            )
+        }
     }
 
     /// Of two columns that are one for SQLite, triggers would read one for both, and lose what is written to the other.

@@ -10,9 +10,11 @@ struct SchemaObjects {
     }
 
     /// The data tables.
-    private(set) var tables: Set<DataTable> = []
+    var tables: Set<DataTable> = []
     /// The text of every index named `ps_data_*`, by name.
     private(set) var indexes: [ExactText: String] = [:]
+    /// The direct tables.
+    private(set) var directTables: [StoredDirectTable] = []
     /// Our views, by name.
     private(set) var views: [ExactText: View] = [:]
 
@@ -21,6 +23,7 @@ struct SchemaObjects {
         var objects = SchemaObjects()
         // Rows are not sorted, which would copy all texts; so a trigger may come before its view.
         var triggers: [(view: ExactText, trigger: ViewDefinition.Trigger)] = []
+        var directObjects: [(table: ExactText, type: String, name: String, sql: String)] = []
         let rows = try Row.fetchCursor(
             db,
             sql: """
@@ -29,6 +32,8 @@ struct SchemaObjects {
                    OR (type = 'view' AND sql GLOB '*\(ViewDefinition.marker)')
                    OR (type = 'trigger' AND (name GLOB 'ps_view_insert*' OR name GLOB 'ps_view_update*'
                        OR name GLOB 'ps_view_delete*'))
+                   OR (\(StoredDirectTable.isDirect))
+                   OR (type IN ('index', 'trigger') AND name GLOB '\(StoredDirectTable.namePrefix)*')
                 """
         )
         while let row = try rows.next() {
@@ -41,11 +46,16 @@ struct SchemaObjects {
             case "table":
                 if let table = DataTable(internalName: name) {
                     objects.tables.insert(table)
+                } else if StoredDirectTable.isText(ofDirectTable: sql) {
+                    objects.directTables.append(StoredDirectTable(name: name, sql: sql))
                 }
-            case "index":
-                objects.indexes[ExactText(name)] = sql
             case "view":
                 objects.views[ExactText(name)] = View(sql: sql)
+            case _ where name.utf8.starts(with: StoredDirectTable.namePrefix.utf8):
+                let table: String = try row.stored(2, "sqlite_master.tbl_name")
+                directObjects.append((ExactText(table), type, name, sql))
+            case "index":
+                objects.indexes[ExactText(name)] = sql
             default:
                 let view: String = try row.stored(2, "sqlite_master.tbl_name")
                 triggers.append((ExactText(view), ViewDefinition.Trigger(name: name, sql: sql)))
@@ -53,6 +63,12 @@ struct SchemaObjects {
         }
         for (view, trigger) in triggers {
             objects.views[view]?.triggers.append(trigger)
+        }
+        for index in objects.directTables.indices {
+            let table = ExactText(objects.directTables[index].name)
+            for object in directObjects where object.table == table {
+                objects.directTables[index].objects[ExactText(object.name)] = (object.type, object.sql)
+            }
         }
         return objects
     }

@@ -82,17 +82,58 @@ function setText(element, text) {
 
 const badge = (kind, text) => ({ kind, text });
 
-// Columns are [title, class, value of an item]. Rows stay where they are, so that what is selected stays selected.
+// Columns are [title, class, value of an item, what to sort by]. Rows stay where they are, so that what is selected stays selected.
+// Without something to sort by, it is the text; a click or Enter on a title sorts what is shown, once more turns it around.
 class Table {
-  constructor(table, caption, columns, empty) {
-    this.columns = columns;
-    this.empty = empty;
+  constructor(table, caption, columns, empty, isOpenable = false) {
+    Object.assign(this, { columns, empty, isOpenable, sorted: undefined, items: [] });
     this.body = make("tbody");
-    const titles = columns.map(([title, style]) => make("th", { scope: "col", class: style }, title));
-    table.append(make("caption", {}, caption), make("thead", {}, make("tr", {}, ...titles)), this.body);
+    this.titles = columns.map(([title, style], index) => {
+      const button = make("button", { type: "button", class: "sort" }, title);
+      button.addEventListener("click", () => this.sortBy(index));
+      return make("th", { scope: "col", class: style }, button);
+    });
+    table.append(make("caption", {}, caption), make("thead", {}, make("tr", {}, ...this.titles)), this.body);
+  }
+
+  sortBy(index) {
+    const isUp = this.sorted?.index === index ? !this.sorted.isUp : this.columns[index][1] !== "number";
+    this.sorted = { index, isUp };
+    this.titles.forEach((title, each) => {
+      if (each === index) title.setAttribute("aria-sort", isUp ? "ascending" : "descending");
+      else title.removeAttribute("aria-sort");
+    });
+    this.show(this.items);
+  }
+
+  inOrder(items) {
+    if (!this.sorted) return items;
+    const { index, isUp } = this.sorted;
+    const [, , value, key] = this.columns[index];
+    const text = (item) => value(item)?.text ?? value(item) ?? "";
+    const order = (a, b) => {
+      const [x, y] = key ? [key(a), key(b)] : [text(a), text(b)];
+      if (typeof x === "number" || typeof y === "number") return (x ?? -Infinity) - (y ?? -Infinity);
+      return String(x ?? "").localeCompare(String(y ?? ""), "en", { numeric: true });
+    };
+    return [...items].sort((a, b) => isUp ? order(a, b) : order(b, a));
+  }
+
+  row() {
+    const row = make("tr", {}, ...this.columns.map(([title, style]) =>
+      make("td", { class: style, "data-label": title }, make("span"))));
+    if (this.isOpenable) {
+      // On a phone a row is one line until it is opened.
+      row.tabIndex = 0;
+      const open = () => row.classList.toggle("open");
+      row.addEventListener("click", () => { if (!String(getSelection())) open(); });
+      row.addEventListener("keydown", (event) => { if (event.key === "Enter") open(); });
+    }
+    return row;
   }
 
   show(items) {
+    this.items = items;
     const rows = this.body.rows;
     if (!items.length) {
       this.body.replaceChildren(
@@ -100,11 +141,8 @@ class Table {
       return;
     }
     if (rows[0]?.cells[0].className === "empty") this.body.replaceChildren();
-    items.forEach((item, index) => {
-      if (!rows[index]) {
-        this.body.append(make("tr", {}, ...this.columns.map(([title, style]) =>
-          make("td", { class: style, "data-label": title }, make("span")))));
-      }
+    this.inOrder(items).forEach((item, index) => {
+      if (!rows[index]) this.body.append(this.row());
       this.columns.forEach(([, , value], column) => {
         const cell = rows[index].cells[column].firstChild;
         const content = value(item);

@@ -31,8 +31,9 @@ whenTyped($("client-search"), () => clientPages.go(0));
 
 const bucketTable = new Table($("bucket-table"), "Buckets with the most operations first", [
   ["Bucket", "name", (bucket) => bucket.name],
-  ["Operations", "number", (bucket) => count(bucket.operations)],
-  ["Size", "number", (bucket) => bucket.bytes === undefined ? "not measured" : bytes(bucket.bytes)],
+  ["Operations", "number", (bucket) => count(bucket.operations), (bucket) => bucket.operations],
+  ["Size", "number", (bucket) => bucket.bytes === undefined ? "not measured" : bytes(bucket.bytes),
+    (bucket) => bucket.bytes],
 ], "There is no such bucket.");
 let bucketTotal = 0;
 const loadBuckets = latest(
@@ -50,12 +51,71 @@ const loadBuckets = latest(
 const bucketPages = new Pages($("bucket-pages"), "buckets", pageSize, loadBuckets);
 whenTyped($("bucket-search"), () => bucketPages.go(0));
 
+const usageTable = new Table($("usage-table"), "The largest buckets of each stream", [
+  ["Stream", undefined, (bucket) => bucket.stream],
+  ["Bucket", "name", (bucket) => bucket.name],
+  ["Rows", "number", (bucket) => bucket.rows === undefined ? "not counted" : count(bucket.rows), (bucket) => bucket.rows],
+  ["Operations", "number", (bucket) => count(bucket.operations), (bucket) => bucket.operations],
+  ["Size", "number", (bucket) => bucket.bytes === undefined ? "not measured" : bytes(bucket.bytes),
+    (bucket) => bucket.bytes],
+], "There are no buckets.");
+const loadUsage = latest(
+  () => load("streams"),
+  (usage) => {
+    usageTable.show(usage.streams.flatMap((stream) =>
+      stream.largest.map((bucket) => ({ ...bucket, stream: stream.name }))));
+    setText($("usage-summary"), usage.buckets < usage.total
+      ? `Of the ${count(usage.buckets)} largest of ${counted(usage.total, "bucket")}` : "");
+  },
+  (message) => setText($("usage-summary"), message));
+
+const recentTable = new Table($("recent-table"), "Connected in the last six hours, those that have left last first", [
+  ["User", "name", (client) => client.user],
+  ["Client", "name", (client) => client.client ?? ""],
+  ["Left", "number", (client) => `${duration(Date.now() / 1000 - client.lastSeen)} ago`, (client) => client.lastSeen],
+  ["First seen", "number", (client) => clockTime(client.firstSeen), (client) => client.firstSeen],
+  ["Connections", "number", (client) => count(client.streams), (client) => client.streams],
+  ["Sent", "number", (client) => `${count(client.operations)} ops, ${bytes(client.bytes)}`, (client) => client.bytes],
+  ["Program", undefined, (client) => client.agent],
+], "Nobody has left.", true);
+const loadRecent = latest(
+  () => load(`recent?${new URLSearchParams({ offset: recentPages.offset, limit: pageSize })}`),
+  (list) => {
+    recentTable.show(list.clients);
+    recentPages.show(list.total, list.clients.length);
+  },
+  (message) => showState("bad", message));
+const recentPages = new Pages($("recent-pages"), "clients that have left", pageSize, loadRecent);
+
+let service;
+const loadService = latest(
+  () => load("service"),
+  (facts) => {
+    service = facts;
+    showService();
+  },
+  (message) => showState("bad", message));
+function showService() {
+  if (!service) return;
+  showFacts($("service-facts"), [
+    ["Version", service.version], ["Role", service.role],
+    ["Runs for", duration(Date.now() / 1000 - service.startedAt)],
+    ...Object.entries(service.limits).map(([name, limit]) =>
+      [name, name.endsWith("bytes") ? bytes(limit) : count(limit)]),
+  ]);
+}
+
+const loadHistory = latest(() => load("history"), beginPlots, (message) => showState("bad", message));
+
 const loadConfig = latest(
   () => load("config"),
   showConfig,
   (message) => $("config-content").replaceChildren(make("p", { class: "error" }, message)));
 
 function showConfig(data) {
+  config = data;
+  showService();
+  if (snapshot) showBanner();
   const content = $("config-content");
   const open = [...content.querySelectorAll("details[open]")].map((details) => details.dataset.name);
   const parts = [];
@@ -72,7 +132,7 @@ function showConfig(data) {
       ` ${connection.postgres_uri}`));
     findings("Source", connection.errors);
   }
-  const config = (name, title, entry) => {
+  const part = (name, title, entry) => {
     if (!entry) return;
     parts.push(make("h3", {}, title));
     const errors = (entry.connections ?? []).flatMap((connection) => {
@@ -96,9 +156,9 @@ function showConfig(data) {
   // Without its storage, the service does not know which there are.
   findings("Storage", data.storage?.errors);
   if (!data.active_sync_rules && !data.storage) parts.push(make("p", {}, "No sync config is active: clients get PSYNC_S2302."));
-  config("active", "Active sync config", data.active_sync_rules);
-  config("deploying", "Sync config that is being deployed", data.deploying_sync_rules);
-  config("rejected", "Sync config that was refused", data.rejected_sync_rules);
+  part("active", "Active sync config", data.active_sync_rules);
+  part("deploying", "Sync config that is being deployed", data.deploying_sync_rules);
+  part("rejected", "Sync config that was refused", data.rejected_sync_rules);
   content.dataset.shown = "yes";
   // What somebody reads or selects stays as it is while nothing changes.
   const next = make("div", {}, ...parts);
@@ -117,18 +177,44 @@ function json(id, kind) {
   throw new Error(`${label}: this is not a JSON ${kind}`);
 }
 
-async function preview() {
-  const body = { user_id: $("user-id").value };
-  body.parameters = json("user-parameters", "object");
-  body.claims = json("user-claims", "object");
+function readRequest() {
+  const parameters = json("user-parameters", "object");
   const subscriptions = json("user-subscriptions", "array") ?? [];
-  body.streams = {
+  const streams = {
     include_defaults: $("user-defaults").checked,
     subscriptions: subscriptions.map((each) => ({ parameters: null, override_priority: null, ...each })),
   };
+  return { parameters, streams };
+}
+
+async function preview() {
+  const body = { user_id: $("user-id").value, ...readRequest() };
+  body.claims = json("user-claims", "object");
   return load("user", {
     method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
   });
+}
+
+// Rows are shown to who also has the token that the backend gives the user.
+async function previewRows() {
+  const token = $("user-token").value;
+  if (!token) return undefined;
+  const { parameters, streams } = readRequest();
+  return load("rows", {
+    method: "POST", headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ token, parameters, streams }),
+  });
+}
+
+function showRows(answer) {
+  const table = make("table", { id: "user-rows" });
+  $("user-result").append(table);
+  new Table(table, answer.rows.length < answer.total
+    ? `The first ${count(answer.rows.length)} of ${counted(answer.total, "row")}` : "Rows", [
+    ["Table", "name", (row) => row.table],
+    ["Id", "name", (row) => row.id],
+    ["Other columns", "name", (row) => row.data],
+  ], "No rows.").show(answer.rows);
 }
 
 function showPreview(answer) {
@@ -171,9 +257,11 @@ $("user-form").addEventListener("submit", async (event) => {
   setText($("user-error"), "");
   try {
     showPreview(await preview());
+    const rows = await previewRows();
+    if (rows) showRows(rows);
   } catch (error) {
     if (error.status === 401) signOut();
-    $("user-result").replaceChildren();
+    if (!$("user-result").children.length || !$("user-token").value) $("user-result").replaceChildren();
     setText($("user-error"), error.message);
   }
 });

@@ -33,13 +33,13 @@ const clientTable = new Table($("client-table"), "Connected clients, those that 
   ["User", "name", (client) => client.user],
   ["Client", "name", (client) => client.client ?? ""],
   ["Does", undefined, (client) => badge(...(activities[client.activity] ?? ["", client.activity]))],
-  ["Since", "number", (client) => duration(snapshot.time - client.activeSince)],
+  ["Since", "number", (client) => duration(snapshot.time - client.activeSince), (client) => -client.activeSince],
   ["Progress", undefined, progress],
-  ["Buckets", "number", (client) => count(client.buckets)],
-  ["Sent", "number", (client) => `${count(client.operations)} ops, ${bytes(client.bytes)}`],
-  ["Connected", "number", (client) => duration(snapshot.time - client.openedAt)],
+  ["Buckets", "number", (client) => count(client.buckets), (client) => client.buckets],
+  ["Sent", "number", (client) => `${count(client.operations)} ops, ${bytes(client.bytes)}`, (client) => client.bytes],
+  ["Connected", "number", (client) => duration(snapshot.time - client.openedAt), (client) => -client.openedAt],
   ["Program", undefined, (client) => [client.agent, client.format].filter(Boolean).join(", ")],
-], "Nobody is connected.");
+], "Nobody is connected.", true);
 
 function progress(client) {
   if (client.checkpoint === undefined) return "";
@@ -57,6 +57,7 @@ function show(next) {
   showReplication(next.replication);
   showClients(next.clients);
   showStorage(next.storage, next.clients);
+  showBanner();
   const seconds = before ? next.time - before.time : 0;
   const rate = (now, then) => seconds > 0 && seconds < 10 ? Math.max(0, now - then) / seconds : NaN;
   plots.lag.add(next.time, next.replication.lagSeconds ?? NaN);
@@ -77,6 +78,9 @@ function showReplication(replication) {
     ["Transactions", count(replication.transactions)],
     ...(replication.openTransaction
       ? [["Large transaction", count(replication.openTransaction.changes), "changes so far"]] : []),
+    ...replication.streams.filter((stream) => stream.copy).map(({ copy }) =>
+      ["Copying", count(copy.rows),
+        `rows of ${copy.table} so far, table ${copy.copiedTables + 1} of ${copy.tables}`]),
     ...Object.entries(replication.rowsWithoutID ?? {})
       .map(([table, number]) => ["Without an id", count(number), `of ${table}, not sent`]),
   ]);

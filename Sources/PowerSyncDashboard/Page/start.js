@@ -41,6 +41,10 @@ async function follow(signal) {
   heardAt = Date.now();
   isLive = true;
   loadBuckets();
+  loadUsage();
+  loadRecent();
+  loadHistory();
+  loadService();
   loadConfig();
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -115,7 +119,7 @@ async function lookAgain() {
   await new Promise((resume) => setTimeout(resume, 10000));
   if (!document.hidden && snapshot) {
     // A long list is looked up when somebody asks for it.
-    await Promise.all([loadConfig(), bucketTotal <= 50000 ? loadBuckets() : undefined]);
+    await Promise.all([loadConfig(), loadRecent(), bucketTotal <= 50000 ? loadBuckets() : undefined]);
   }
   lookAgain();
 }

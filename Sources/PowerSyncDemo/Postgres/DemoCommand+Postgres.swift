@@ -5,19 +5,18 @@ extension DemoCommand {
     /// Runs the demo on a PostgreSQL server, and takes away what it has made there, whatever happens.
     ///
     /// - Parameters:
-    ///   - uri: Where the server is.
+    ///   - settings: Where the server is.
     ///   - key: What tokens are signed with.
     ///   - terminal: For the output.
     ///   - makeDemo: Makes the demo over a deployment.
     /// - Throws: ``DemoFailure``, ``Interruption``, `UnwritableOutput`, or an error of the server.
     func run(
-        onPostgres uri: String,
+        on settings: PostgresSettings,
         key: DemoKey,
         terminal: Terminal,
         _ makeDemo: (any DemoDeployment) async throws -> Demo
     ) async throws {
-        var settings = PostgresSettings(uri: uri)
-        settings.key = "--postgres"
+        var settings = settings
         settings.publication = PostgresDemoPlace.publication
         settings.slotNamePrefix = PostgresDemoPlace.slotPrefix
         // Three nodes, and servers have few connections.
@@ -40,24 +39,6 @@ extension DemoCommand {
                 terminal: terminal
             )
         )
-        let interruptions = await Interruptions()
-        let outcome: Result<Void, any Error>
-        do {
-            // Not cancelled: the connection has to be of use afterwards.
-            try await place.make()
-            try await interruptions.stopping { try await demo.run() }
-            outcome = .success(())
-        } catch {
-            outcome = .failure(error)
-        }
-        do {
-            try await place.remove()
-        } catch {
-            try? terminal.line("What the demo has made on the server is still there, until the next run: \(error)")
-            try outcome.get()
-            throw error
-        }
-        try outcome.get()
-        try terminal.line("Everything that the demo has made on the server is gone.")
+        try await run(demo, terminal, making: { try await place.make() }, removing: { try await place.remove() })
     }
 }

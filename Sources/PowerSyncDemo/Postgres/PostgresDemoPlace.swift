@@ -38,19 +38,8 @@ struct PostgresDemoPlace: Sendable {
     ///   - terminal: For what is taken away.
     /// - Throws: ``DemoFailure`` that says what is missing, or `PostgresError`.
     init(server: PostgresConnectionString, configuration: ServiceConfiguration, terminal: Terminal) async throws {
-        let report = try await SyncService.checkSource(of: configuration, logger: .demo)
-        switch report.outcome {
-        case .unreachable(let finding):
-            let remedy = finding.remedy.map { "\n  \($0)" } ?? ""
-            throw DemoFailure("there is no connection to \(report.source): \(finding.message)\(remedy)")
-        case .checked(let findings):
-            // The publication is made by the demo.
-            let errors = findings.filter { $0.severity == .error && $0.code != .publicationMissing }
-            try expect(
-                errors.isEmpty,
-                "\(report.source) cannot be replicated yet.\n" + errors.map(\.description).joined(separator: "\n")
-            )
-        }
+        // The publication is made by the demo.
+        try await configuration.checkSourceForDemo(apartFrom: [.publicationMissing])
         self.server = server
         self.configuration = configuration
         self.terminal = terminal

@@ -5,7 +5,7 @@ import PowerSyncServicePostgres
 /// Two tables in a PostgreSQL database as the source of the demo.
 ///
 /// Each call has a connection of its own: one that is cancelled is of no use afterwards.
-struct PostgresDemoSource: DemoSource {
+struct PostgresDemoSource: UploadingDemoSource {
     /// Where the tables are.
     let server: PostgresConnectionString
 
@@ -47,9 +47,6 @@ struct PostgresDemoSource: DemoSource {
         $apply$;
         """
 
-    /// Applies the writes of a client as one transaction.
-    ///
-    /// - Throws: `PostgresError`.
     func apply(_ upload: UploadRequest) async throws {
         let entries = UploadRequest(clientID: nil, entries: upload.entries)
         try await query(

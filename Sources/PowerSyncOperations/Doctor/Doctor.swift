@@ -151,12 +151,23 @@ package struct Doctor: Sendable {
                 findings.ok(.syncConfig, "comes through the admin API")
                 return true
             }
-            for diagnostic in SyncConfig.parse(text).diagnostics {
+            let config = SyncConfig.parse(text)
+            for diagnostic in config.diagnostics {
                 var finding = Finding(diagnostic, file: file)
                 finding.remedy = finding.remedy ?? Self.warningRemedy
                 findings.append(finding)
             }
             findings.ok(.syncConfig, "can be deployed", place: file)
+            if let events = config.plan?.eventNames, !events.isEmpty {
+                findings.ok(
+                    .syncConfig,
+                    """
+                    \(events.joined(separator: " and ")): the back end tells when uploads are through, so clients complete with \
+                    complete(writeCheckpoint:), and requests for a write checkpoint of the service are refused with 400
+                    """,
+                    place: file
+                )
+            }
             return true
         } catch {
             findings.fail(error.code == .invalidSyncConfig ? .syncConfig : .configuration, error)

@@ -13,7 +13,7 @@ package struct StatusReport {
 
     /// Reads the `data` of `/api/admin/v1/diagnostics`.
     package init(_ data: JSONObject) {
-        for connection in data.objects("connections") {
+        for connection in data.entries("connections") {
             let state = connection["connected"] == .bool(true) ? "connected" : "not connected"
             lines.append("source    \(connection.string(EstablishedName.sourceURI)), \(state)")
             addFindings(of: connection)
@@ -46,6 +46,11 @@ package struct StatusReport {
             let seconds = Int(min(max(0, snapshot.time - transaction.committedAt), 1e9))
             lines.append(
                 "reading   a large transaction, committed \(seconds) s ago: \(transaction.changes) changes so far, shown when it is complete"
+            )
+        }
+        for copy in snapshot.replication.streams.compactMap(\.copy) {
+            lines.append(
+                "copying   \(TerminalText.line(copy.table)): \(copy.rows) rows so far, table \(copy.copiedTables + 1) of \(copy.tables)"
             )
         }
         addStorage(snapshot.storage)
@@ -105,9 +110,9 @@ package struct StatusReport {
         if stream["version_label"] != nil {
             facts.append("version \(TerminalText.line(stream.string("version_label")))")
         }
-        for connection in stream.objects("connections") {
+        for connection in stream.entries("connections") {
             facts.append("slot \(connection.string("slot_name"))")
-            facts.append("tables \(connection.objects("tables").count)")
+            facts.append("tables \(connection.entries("tables").count)")
             if connection["initial_replication_done"] == .bool(false) { facts.append("being copied") }
             if let lag = connection["replication_lag_bytes"] { facts.append("\(lag.text) bytes behind") }
             if connection["last_checkpoint_ts"] != nil {
@@ -115,14 +120,14 @@ package struct StatusReport {
             }
         }
         lines.append("\(title)\(padding)\(facts.joined(separator: ", "))")
-        for connection in stream.objects("connections") {
-            for table in connection.objects("tables") { addFindings(of: table) }
+        for connection in stream.entries("connections") {
+            for table in connection.entries("tables") { addFindings(of: table) }
         }
         addFindings(of: stream)
     }
 
     private mutating func addFindings(of object: JSONObject) {
-        for finding in object.objects("errors") {
+        for finding in object.entries("errors") {
             let level = finding.string("level")
             if level == "fatal" { isInOrder = false }
             lines.append("          \(level): \(finding.string("message"))")
@@ -158,7 +163,7 @@ extension Unicode.Scalar.Properties {
 
 extension JSONObject {
     /// A member as text; `?` when it is missing.
-    fileprivate func string(_ name: String) -> String {
+    func string(_ name: String) -> String {
         switch self[name] {
         case .string(let text): text
         case let value?: value.text
@@ -167,7 +172,7 @@ extension JSONObject {
     }
 
     /// The objects in an array.
-    fileprivate func objects(_ name: String) -> [JSONObject] {
+    func entries(_ name: String) -> [JSONObject] {
         guard case .array(let values) = self[name] else { return [] }
         return values.compactMap { if case .object(let object) = $0 { object } else { nil } }
     }

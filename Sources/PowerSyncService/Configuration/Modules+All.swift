@@ -1,4 +1,5 @@
 package import PowerSyncServiceCore
+@_exported public import PowerSyncServiceMySQL
 @_exported public import PowerSyncServicePostgres
 @_exported public import PowerSyncServiceSQLite
 
@@ -6,7 +7,7 @@ package import PowerSyncServiceCore
 extension Modules {
     /// All of them.
     package static let all = Modules(
-        sources: [PostgresSourceModule.self, EmbeddedSourceModule.self],
+        sources: [PostgresSourceModule.self, MySQLSourceModule.self, EmbeddedSourceModule.self],
         storages: [SQLiteStorageModule.self, PostgresStorageModule.self],
         unavailableTypes: ["mongodb", "mssql", "convex", "mysql"]
     )

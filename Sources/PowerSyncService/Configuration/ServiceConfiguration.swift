@@ -268,6 +268,8 @@ extension AdminOptions: CustomStringConvertible, CustomDebugStringConvertible, C
 public struct DevelopmentEndpoints: Sendable, Equatable {
     /// Whether `POST /dev/write` exists: any holder of a valid token may write any row of the embedded source.
     public var writeEndpoint = false
+    /// Whether a column that is written there and that the table lacks is added to the table; otherwise the log says the statement.
+    public var addsColumns = false
     /// Whether `POST /dev/token` exists: every client may get a token for any user.
     public var tokenEndpoint = false
     /// Whether there is a dashboard, for browsers with the key that the process draws at its start:

@@ -89,7 +89,7 @@ extension ErrorEnvelope {
                 details: "The limit of one user is \(error.limit)."
             )
         case let error as BucketLimitError:
-            self.init(code: .bucketLimit, description: error.message, name: "ServiceError")
+            self.init(code: .bucketLimit, description: error.message, name: "ServiceError", details: error.details)
         case let error as SyncConfigDeploymentError:
             self.init(error)
         case let error as HTTPParserError:
@@ -100,6 +100,14 @@ extension ErrorEnvelope {
                 description: "The stream could not begin in time",
                 name: "ServiceError",
                 details: "The storage does not answer, or is busy."
+            )
+        case let error as ManagedWriteCheckpointError:
+            self.init(
+                code: .generic,
+                status: 400,
+                description: error.description,
+                name: "ValidationError",
+                details: error.remedy
             )
         case is FileProblem:
             self = .unhealthy(Probes.Problem.files.rawValue)

@@ -1,5 +1,6 @@
 import Foundation
 import Hummingbird
+import Logging
 import PowerSyncBackend
 import PowerSyncProtocol
 import PowerSyncServiceCore
@@ -35,7 +36,7 @@ extension ServiceRoutes {
     /// `POST /dev/write` with an `UploadRequest`: `{"client_id":"…","data":[{"op_id":1,"op":"PUT","type":"lists",…}]}`.
     ///
     /// Without a client, numbers are not needed, and all writes are one transaction: applied as a whole, or refused.
-    func write(_ request: Request, to source: any WritableSource) async throws -> Response {
+    func write(_ request: Request, to source: any WritableSource, _ logger: Logger) async throws -> Response {
         try await apiQueue.withSlot {
             let token = try await authorize(request)
             var request = request
@@ -45,7 +46,11 @@ extension ServiceRoutes {
                 if upload.clientID == nil {
                     for index in upload.entries.indices { upload.entries[index].transactionID = 0 }
                 }
-                let response = try await whileFilesAreWhole { try await source.apply(upload, for: token.userID) }
+                let response = try await whileFilesAreWhole { [upload] in
+                    try await findColumns(of: upload, in: source, logger)
+                    return try await source.apply(upload, for: token.userID)
+                }
+                await findUnreturned(upload, in: source, of: token.userID, logger)
                 guard upload.clientID == nil else { return Response(json: response.members) }
                 let cause = response.rejections.first { $0.code != .transactionRejected }
                 if let cause, let index = upload.entries.firstIndex(where: { $0.operationID == cause.operationID }) {
@@ -55,6 +60,60 @@ extension ServiceRoutes {
             } catch let error as UploadFormatError {
                 throw ErrorEnvelope.validationFailed([error.message])
             }
+        }
+    }
+
+    /// Adds the columns that an upload writes and its tables lack, or says how.
+    private func findColumns(of upload: UploadRequest, in source: any WritableSource, _ logger: Logger) async throws {
+        let missing = try await source.missingColumns(for: upload)
+        guard !missing.isEmpty else { return }
+        if addsColumns { try await source.add(missing) }
+        for column in missing {
+            let metadata: Logger.Metadata = [LogKey.table: "\(column.table)", LogKey.statement: "\(column.statement)"]
+            if addsColumns {
+                logger.notice("A client writes a column that its table has lacked: it was added", metadata: metadata)
+            } else {
+                logger.warning(
+                    "A client writes a column that its table lacks",
+                    metadata: metadata.merging(
+                        [LogKey.remedy: "Run the statement, or let powersync dev --add-columns do it."]
+                    ) { $1 }
+                )
+            }
+        }
+    }
+
+    /// Says which rows of an upload no stream gives back.
+    ///
+    /// The upload is through: when the storage or the source cannot be asked, nothing is said.
+    private func findUnreturned(
+        _ upload: UploadRequest,
+        in source: any WritableSource,
+        of userID: String,
+        _ logger: Logger
+    ) async {
+        let findings: [UnreturnedWrites.Finding]
+        do {
+            guard let stream = try await sessions.storage.activeStream() else { return }
+            findings = try await UnreturnedWrites.find(in: upload, source, stream.plan)
+        } catch {
+            logger.debug(
+                "It could not be looked which rows no stream gives back",
+                metadata: [LogKey.error: "\(error)"]
+            )
+            return
+        }
+        for finding in findings {
+            logger.warning(
+                "A row was written that no stream gives back",
+                metadata: [
+                    LogKey.table: "\(finding.table)", LogKey.rowKey: "id=\(finding.id)", LogKey.userID: "\(userID)",
+                    LogKey.reason: "\(finding.reason)",
+                    LogKey.remedy: """
+                    Write a value there, or add a query that takes the row: its own device loses it with the next checkpoint.
+                    """,
+                ]
+            )
         }
     }
 }

@@ -34,6 +34,8 @@ package struct ServiceRoutes: Sendable {
     var probeOptions = ProbeOptions()
     /// The source, if rows may be written through `POST /dev/write`.
     var writableSource: (any WritableSource)?
+    /// Whether columns that are written through it and that a table lacks are added to the table.
+    var addsColumns = false
     /// Signs tokens, if there is `POST /dev/token`.
     var tokenSigner: SyncTokenSigner?
     /// The check of requests to these two endpoints.
@@ -73,9 +75,9 @@ package struct ServiceRoutes: Sendable {
             router.get("sync/stream") { request, _ in try await probeStreaming(request) }
         }
         if let writableSource {
-            router.post("dev/write") { request, _ in
+            router.post("dev/write") { request, context in
                 try developmentAccess.check(request)
-                return try await write(request, to: writableSource)
+                return try await write(request, to: writableSource, context.logger)
             }
         }
         if let tokenSigner {

@@ -31,14 +31,22 @@ final class Probes: Sendable {
         var problems: Set<Problem> = []
         /// What is said of each table that is left out, by the stream that leaves it out.
         var obstacles: [ReplicationStreamID: [TableObstacle]] = [:]
+
+        var isReady: Bool { isStarted && problems.isEmpty }
     }
 
     private let state: NIOLockedValueBox<State>
     private let now: @Sendable () -> Date
     private let stopwatch: Stopwatch
+    private let copies: @Sendable () -> [ServiceSnapshot.Copy]
 
     /// Creates the probes of a process that is starting.
-    init(_ timing: Timing) {
+    ///
+    /// - Parameters:
+    ///   - timing: The clocks.
+    ///   - copies: The tables that are being copied, which is said and does not matter otherwise.
+    init(_ timing: Timing, copies: @escaping @Sendable () -> [ServiceSnapshot.Copy] = { [] }) {
+        self.copies = copies
         now = timing.now
         stopwatch = Stopwatch(timing.clock)
         state = NIOLockedValueBox(State(touchedAt: timing.now()))
@@ -98,16 +106,21 @@ final class Probes: Sendable {
     /// The answer to a health check.
     func response(to question: Question) -> Response {
         let state = state.withLockedValue { $0 }
-        let isReady = state.isStarted && state.problems.isEmpty
         let isHealthy =
             switch question {
             case .startup: state.isStarted
-            case .readiness: isReady
+            case .readiness: state.isReady
             case .liveness: stopwatch.elapsed - state.age < Self.livenessLimit
             }
+        return Response(status: isHealthy ? .ok : .badRequest, json: body)
+    }
+
+    /// What each answer says besides yes or no.
+    var body: JSONObject {
+        let state = state.withLockedValue { $0 }
         let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
         var json: JSONObject = [
-            "ready": .bool(isReady), "started": .bool(state.isStarted),
+            "ready": .bool(state.isReady), "started": .bool(state.isStarted),
             "touched_at": .string(state.touchedAt.formatted(format)),
         ]
         if !state.problems.isEmpty {
@@ -115,6 +128,17 @@ final class Probes: Sendable {
         }
         let leftOut = Self.leftOut(state)
         if !leftOut.isEmpty { json["left_out"] = .array(leftOut.map { .string($0) }) }
-        return Response(status: isHealthy ? .ok : .badRequest, json: json)
+        let copies = copies()
+        if !copies.isEmpty {
+            json["copying"] = .array(
+                copies.map { copy in
+                    .object([
+                        "table": .string(copy.table), "rows": .integer(Int64(copy.rows)),
+                        "copied_tables": .integer(Int64(copy.copiedTables)), "tables": .integer(Int64(copy.tables)),
+                    ])
+                }
+            )
+        }
+        return json
     }
 }

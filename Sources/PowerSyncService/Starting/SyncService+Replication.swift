@@ -19,9 +19,9 @@ extension SyncService {
     func makeReplication(
         _ databases: OpenDatabases,
         _ deployer: SyncConfigDeployer,
+        _ statistics: ReplicationStatistics,
         _ signs: SignsOfLife
     ) -> ReplicationParts {
-        let statistics = ReplicationStatistics()
         let compactionStatus = CompactionStatus(now: { [timing] in timing.seconds })
         return ReplicationParts(
             replicator: Replicator(

@@ -23,6 +23,8 @@ struct ServingParts {
     let sizes: StorageSizeJob
     /// What open dashboards are shown.
     let feed: SnapshotFeed
+    /// What dashboards are shown of the last hours.
+    let history: ServiceHistory
     /// Looks at the files of the databases.
     let files: DataFileWatch
     /// The HTTP server.
@@ -47,6 +49,7 @@ extension SyncService {
         let files = DataFileWatch(databases.files, probes: probes, logger: logger)
         let sessions = makeSessions(storage: storage, dispatcher: dispatcher)
         let sizes = StorageSizeJob(storage: storage, logger: logger)
+        let history = ServiceHistory(sessions: sessions, replication: replication.statistics)
         let snapshots = SnapshotSource(
             storage: storage,
             source: configuration.sourceDescription,
@@ -55,6 +58,7 @@ extension SyncService {
             sizes: sizes,
             compaction: configuration.role.replicates ? replication.compactionStatus : nil,
             probes: probes,
+            history: history,
             failure: { signs.failure }
         )
         let feed = SnapshotFeed(clock: timing.clock, logger: logger) { try await snapshots.snapshot() }
@@ -69,6 +73,7 @@ extension SyncService {
         )
         let (authentication, tokenSigner) = makeTokenSigner(isWritable: source.writable != nil)
         let keys = authentication.keySources(clock: timing.clock)
+        let tokens = TokenVerifier(sources: keys.all, audience: authentication.audience)
         return ServingParts(
             keySets: keys.remote,
             sessions: sessions,
@@ -76,15 +81,16 @@ extension SyncService {
             follower: makeFollower(of: storage, dispatcher, deployer, signs),
             sizes: sizes,
             feed: feed,
+            history: history,
             files: files,
             server: makeServer(
                 sessions: sessions,
                 source: source,
                 admin: admin,
-                dashboard: makeDashboard(admin: admin, snapshots: snapshots, feed: feed),
+                dashboard: makeDashboard(admin: admin, snapshots: snapshots, feed: feed, userTokens: tokens),
                 probes: probes,
                 files: files,
-                tokens: TokenVerifier(sources: keys.all, audience: authentication.audience),
+                tokens: tokens,
                 tokenSigner: tokenSigner,
                 certificate: certificate
             )
@@ -160,6 +166,7 @@ extension SyncService {
             files: files,
             probeOptions: configuration.probes,
             writableSource: configuration.development.writeEndpoint ? source.writable : nil,
+            addsColumns: configuration.development.addsColumns,
             tokenSigner: tokenSigner,
             developmentAccess: DevelopmentAccess(host: configuration.host),
             admin: admin,

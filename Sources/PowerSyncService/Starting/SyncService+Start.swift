@@ -11,7 +11,8 @@ extension SyncService {
         let databases = try await openDatabases()
         defer { databases.close(logger) }
         ServiceMetrics.register()
-        let probes = Probes(timing)
+        let statistics = ReplicationStatistics()
+        let probes = Probes(timing) { statistics.counts.copies.values.map { ServiceSnapshot.Copy($0) } }
         let signs = SignsOfLife(
             probes: probes,
             replicates: configuration.role.replicates,
@@ -21,7 +22,7 @@ extension SyncService {
         let deployer = try await deploySyncConfig(to: databases.storage)
         setDeployer(deployer)
         defer { setDeployer(nil) }
-        let replication = makeReplication(databases, deployer, signs)
+        let replication = makeReplication(databases, deployer, statistics, signs)
         let serving = makeServing(databases, deployer, replication, signs, probes, certificate)
         let services = services(for: configuration.role, databases, replication, serving, signs, probes, certificate)
         try await run(services) { probes.didStop() }
@@ -117,6 +118,7 @@ extension SyncService {
             [
                 serving.dispatcher,
                 serving.feed,
+                serving.history,
                 Readiness { [self] in try await becomeReady(databases.storage, signs, probes) },
                 serving.server,
             ] as [any Service]

@@ -27,7 +27,7 @@ package enum LogKey {
     // MARK: Sync streams
 
     /// The user of a sync stream.
-    static let userID = "user_id"
+    package static let userID = "user_id"
     /// The id that the client has given itself.
     static let clientID = "client_id"
     /// What the client calls itself.
@@ -97,11 +97,15 @@ package enum LogKey {
     /// What has made a table another one.
     static let changed = "changed"
     /// The identity of a source row: `column=value` for each column of the key.
-    static let rowKey = "row_key"
+    package static let rowKey = "row_key"
     /// What a row is missing from: buckets of these definitions, or an index.
     package static let target = "target"
     /// Rows, a number.
     package static let rows = "rows"
+    /// How many tables have been copied before the one that is being copied, a number.
+    static let copiedTables = "copied_tables"
+    /// How many tables are copied one after the other, a number.
+    static let copyingTables = "copying_tables"
     /// A size in bytes, a number.
     package static let bytes = "bytes"
     /// A source position.
@@ -167,6 +171,8 @@ package enum LogKey {
     package static let error = "error"
     /// What to do about it.
     package static let remedy = "remedy"
+    /// SQL that mends it.
+    package static let statement = "statement"
     /// Why something happened.
     package static let reason = "reason"
     /// How something has ended.

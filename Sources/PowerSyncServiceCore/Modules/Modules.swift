@@ -35,6 +35,21 @@ package struct Modules: Sendable {
         Self.alternatives(sources.filter { $0.starter(tables: []) != nil }.map { $0.type })
     }
 
+    /// What a project over a server begins with.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the source.
+    ///   - password: The password of the account that it makes: letters, digits, `-` and `_`.
+    /// - Returns: `nil` when there is no such project.
+    package func serverStarter(ofType type: String, password: String) -> ServerStarter? {
+        sources.first { $0.type == type }.flatMap { $0.serverStarter(password: password) }
+    }
+
+    /// The types of servers over which there are projects, as ``sharedSources``.
+    package var serverStarters: String {
+        Self.alternatives(sources.filter { $0.serverStarter(password: "") != nil }.map { $0.type })
+    }
+
     /// The source that `--source` of a command names.
     ///
     /// - Parameters:
@@ -46,7 +61,10 @@ package struct Modules: Sendable {
         named argument: String,
         like configured: (any SourceModule)? = nil
     ) throws -> (any SourceModule)? {
-        for module in sources {
+        let scheme = argument.firstRange(of: "://").map { argument[..<$0.lowerBound].lowercased() }
+        // A kind may read addresses of others, to say what is wrong with them.
+        let first = sources.filter { module in scheme.map { module.argumentForm.schemes.contains($0) } ?? false }
+        for module in first + sources {
             if let source = try module.init(argument: argument, like: configured) { return source }
         }
         return nil

@@ -11,18 +11,23 @@ package struct SourceArgumentForm: Sendable {
     /// Where a password comes from that is not in the argument: `PGPASSWORD or ~/.pgpass`; `nil` for a source without passwords.
     package var passwordPlaces: String?
 
+    /// What addresses of the kind begin with, before `://` and in lower case; empty for a source that is no address, or has another form.
+    package var schemes: [String]
+
     /// Creates a description.
     package init(
         kind: String,
         form: String,
         example: String,
         exampleVariable: String? = nil,
-        passwordPlaces: String? = nil
+        passwordPlaces: String? = nil,
+        schemes: [String] = []
     ) {
         self.kind = kind
         self.form = form
         self.example = example
         self.exampleVariable = exampleVariable
         self.passwordPlaces = passwordPlaces
+        self.schemes = schemes
     }
 }

@@ -1,5 +1,22 @@
 package import PowerSyncSyncConfig
 
+/// What a project over a database server begins with: tables `lists` and `todos`, rows, and an account for the service.
+package struct ServerStarter: Sendable {
+    /// The keys of a connection: lines of YAML.
+    package var keys: [String]
+    /// Statements that an administrator of the server runs once: `setup.sql`.
+    package var setUp: String
+    /// What to enter in a shell before the service runs.
+    package var steps: [String]
+
+    /// Creates a description.
+    package init(keys: [String], setUp: String, steps: [String]) {
+        self.keys = keys
+        self.setUp = setUp
+        self.steps = steps
+    }
+}
+
 /// A kind of database that can be replicated, with the settings of one such database: all that a service knows of it.
 ///
 /// Each kind has one type that conforms, in the target of the database, and is listed once, in ``Modules``. The configuration, checks,
@@ -19,6 +36,20 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
     /// - Parameter tables: `CREATE TABLE` statements for the tables of the project.
     /// - Returns: Lines of YAML; `nil` for a source that needs a server.
     static func starter(tables: [String]) -> [String]?
+
+    /// The type of PowerSyncBackend that applies uploads to the file with which a project begins (`powersync init --backend`).
+    ///
+    /// - Returns: `nil` for a source that needs a server.
+    static var starterApplier: String? { get }
+
+    /// What a project over a server begins with (`powersync init --source`).
+    ///
+    /// - Parameter password: The password of the account that it makes: letters, digits, `-` and `_`.
+    /// - Returns: `nil` for a source without a server, and one for which there is no such project.
+    static func serverStarter(password: String) -> ServerStarter?
+
+    /// The keys that the source reads besides `type`, for editors.
+    static var schemaKeys: [SchemaObject.Key] { get }
 
     /// Which processes may use one source at the same time.
     static var sharing: ModuleSharing { get }
@@ -104,7 +135,8 @@ package protocol SourceModule: Sendable, Equatable, CustomStringConvertible {
 
     /// Reads what `--source` of a command names; `nil` for an argument of another kind of source.
     ///
-    /// The modules are asked in the order of ``Modules/sources``; the first that knows the argument has it.
+    /// The module with the scheme of an address is asked first (``SourceArgumentForm/schemes``), and then all in the order of
+    /// ``Modules/sources``; the first that knows the argument has it.
     ///
     /// - Parameters:
     ///   - argument: The path of a file, or an address, which may have a password.
@@ -153,4 +185,12 @@ package enum ModuleSharing: Sendable, Hashable {
     case anyNumber
     /// One; the sentence without its end says why: `one process uses a SQLite file`.
     case oneProcess(String)
+}
+
+extension SourceModule {
+    /// None: most sources need a server.
+    package static var starterApplier: String? { nil }
+
+    /// None.
+    package static func serverStarter(password: String) -> ServerStarter? { nil }
 }

@@ -11,6 +11,9 @@ package protocol StorageModule: Sendable, Equatable, CustomStringConvertible {
     /// The keys of a storage with which a project begins: lines of YAML; `nil` for a storage that needs a server.
     static var starter: [String]? { get }
 
+    /// The keys that the storage reads besides `type`, for editors.
+    static var schemaKeys: [SchemaObject.Key] { get }
+
     /// Which processes may use one storage at the same time.
     static var sharing: ModuleSharing { get }
 

@@ -85,6 +85,12 @@ struct ReplicatedSource: ReplicationSource {
         try await waiting { try await source.warn(about: stream) }
     }
 
+    func effect(
+        ofColumnsOf table: SourceTableDescriptor,
+        after earlier: SourceTableDescriptor,
+        in handle: String
+    ) -> ColumnEffect { source.effect(ofColumnsOf: table, after: earlier, in: handle) }
+
     func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? {
         try await waiting { try await source.obstacle(to: table) }
     }

@@ -1,6 +1,6 @@
 import Metrics
 import NIOConcurrencyHelpers
-import PowerSyncSyncConfig
+package import PowerSyncSyncConfig
 
 /// Counts what is replicated, for the metrics of the process and for operators.
 package final class ReplicationStatistics: Sendable {
@@ -22,6 +22,20 @@ package final class ReplicationStatistics: Sendable {
         package var lag: Double?
         /// A large transaction of the source of which not everything has come.
         package var openTransaction: OpenTransaction?
+        /// The tables that are being copied, one for each stream that copies.
+        package var copies: [ReplicationStreamID: TableCopy] = [:]
+    }
+
+    /// A table that is being copied: clients of its stream get nothing before the last one is.
+    package struct TableCopy: Sendable, Equatable {
+        /// The table.
+        package var table: SourceTableName
+        /// How many rows of it have been copied by this attempt.
+        package var rows = 0
+        /// How many tables this attempt has copied before.
+        package var copiedTables: Int
+        /// How many tables this attempt copies.
+        package var tables: Int
     }
 
     /// A large transaction that is being read: clients get nothing of it before its end.
@@ -69,6 +83,22 @@ package final class ReplicationStatistics: Sendable {
 
     /// What has been counted.
     package var counts: Counts { state.withLockedValue(\.counts) }
+
+    /// A stream begins to copy a table.
+    func willCopy(_ copy: TableCopy, for stream: ReplicationStreamID) {
+        state.withLockedValue { $0.counts.copies[stream] = copy }
+    }
+
+    /// A stream copies no table any more: it has all of them, or begins again later.
+    func didEndCopies(of stream: ReplicationStreamID) {
+        state.withLockedValue { $0.counts.copies[stream] = nil }
+    }
+
+    /// Rows were copied from the table that a stream copies.
+    func didCopy(_ copied: [SourceRow], for stream: ReplicationStreamID) {
+        state.withLockedValue { $0.counts.copies[stream]?.rows += copied.count }
+        didCopy(copied)
+    }
 
     /// Rows were copied from a table.
     func didCopy(_ copied: [SourceRow]) {

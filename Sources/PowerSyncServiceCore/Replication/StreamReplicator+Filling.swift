@@ -1,27 +1,52 @@
 import Logging
 import PowerSyncSyncConfig
 
-/// Reading tables for the next config while changes are followed (``ConfigFill``).
+/// Reading tables while changes are followed (``TableFill``).
 extension StreamReplicator {
     /// After how long a table that cannot be read is tried again.
     private static let fillPause = Duration.seconds(30)
 
-    /// What has to be read for the next config.
+    /// What has to be read for the next config, and because columns are others than they were.
     ///
     /// - Parameters:
     ///   - tables: The records of the tables that are followed.
-    ///   - progress: What was read for it since the job began, and which tables are left out.
-    /// - Returns: `nil` when there is no next config.
-    func fill(of tables: [SourceTable], _ progress: Progress) -> ConfigFill? {
-        guard let next = stream.next else { return nil }
+    ///   - progress: What was read since the job began, and which tables are left out.
+    /// - Returns: `nil` when there is nothing, and no next config.
+    func fill(of tables: [SourceTable], _ progress: Progress) -> TableFill? {
+        guard let next = stream.next else {
+            let outdated = tables.filter(\.isOutdated)
+            return outdated.isEmpty ? nil : TableFill(number: stream.configNumber, tables: outdated, isWhole: false)
+        }
         let added = stream.plan.parts(addedBy: next.plan)
         let missing = tables.filter { table in
-            !next.isFilled && !next.filledTables.contains(table.id) && !progress.filledTables.contains(table.id)
-                && added.readsTable(table.descriptor.name)
+            table.isOutdated
+                || !next.isFilled && !isFilled(table, progress) && added.readsTable(table.descriptor.name)
         }
-        // A table that is locked for now would be missing in the config; when it can be read, there is another fill.
-        let isWhole = !(progress.obstacles ?? []).contains { $0.reason == .locked && added.readsTable($0.table) }
-        return ConfigFill(number: next.number, tables: missing, isWhole: isWhole)
+        // A table that is locked or damaged for now would be missing in the config; when it can be read, there is another fill.
+        let isWhole = !(progress.obstacles ?? []).contains { $0.keepsRows && added.readsTable($0.table) }
+        return TableFill(number: next.number, tables: missing, isWhole: isWhole)
+    }
+
+    /// Whether the rows of a table have been read for the next config.
+    private func isFilled(_ table: SourceTable, _ progress: Progress) -> Bool {
+        stream.next?.filledTables.contains(table.id) == true || progress.filledTables.contains(table.id)
+    }
+
+    /// Whether rows that were read of a table have other values for a part of a config, now that columns are others.
+    ///
+    /// - Parameters:
+    ///   - table: The record of the table, with the columns that it had.
+    ///   - descriptor: The table as it is now.
+    ///   - progress: What was read since the job began.
+    /// - Returns: `false` when all parts that have rows read other columns.
+    func isOutdated(_ table: SourceTable, by descriptor: SourceTableDescriptor, _ progress: Progress) -> Bool {
+        let changed = descriptor.changedColumns(since: table.descriptor)
+        if stream.plan.reads(changed, of: descriptor.name) { return true }
+        // Columns that only the next config reads are not in the record before its first look at the table.
+        guard let next = stream.next, isFilled(table, progress) || table.fill?.configNumber == next.number else {
+            return false
+        }
+        return stream.plan.parts(addedBy: next.plan).reads(changed, of: descriptor.name)
     }
 
     // MARK: Reading
@@ -31,50 +56,63 @@ extension StreamReplicator {
     /// - Parameters:
     ///   - fill: What they are, and where their rows go.
     ///   - history: The history that is followed.
-    func read(for fill: ConfigFill, in history: SourceHistory) async {
+    func read(for fill: TableFill, in history: SourceHistory) async {
         do {
             for table in fill.tables {
-                var key: SnapshotKey?
-                while try await !readChunk(of: table, after: &key, for: fill, in: history) { touch() }
-                _ = try await hand(.table, at: nil, to: fill)
+                var key = table.fill.flatMap { $0.configNumber == fill.number ? $0.lastKey : nil }
+                while try await !readRows(of: table, after: &key, for: fill, in: history) { touch() }
+                try await hand(.table, to: fill)
             }
-            if fill.isWhole { _ = try await hand(.everything, at: nil, to: fill) }
+            try await hand(.everything, to: fill)
         } catch {
             fill.fail(error)
         }
     }
 
-    /// Reads the next rows of a table.
+    /// Reads rows of a table until there are no more, or they have to be read once more.
     ///
+    /// - Parameters:
+    ///   - table: The table.
+    ///   - key: Where the rows begin; that of the last rows that were saved, afterwards.
+    ///   - fill: Where the rows go.
+    ///   - history: The history that is followed.
     /// - Returns: Whether there are no more.
-    private func readChunk(
+    /// - Throws: An error of the source, or `CancellationError`.
+    private func readRows(
         of table: SourceTable,
         after key: inout SnapshotKey?,
-        for fill: ConfigFill,
+        for fill: TableFill,
         in history: SourceHistory
     ) async throws -> Bool {
-        fill.begin(table)
         let low = try await head(in: history)
         try await source.emitMarker()
         try await fill.waitUntilReached(low)
+        // Keys are noted from here on only: what was saved before must be in the rows. It may have been of the columns that were before.
+        fill.begin(table)
         do {
-            // Keys are noted from here on only: what was saved before must be in the rows.
             try await source.waitUntilShown(table.descriptor)
             var reader = try await source.snapshot(of: table.descriptor, after: key)
-            while let chunk = try await reader.next() {
-                let high = try await head(in: history)
-                guard try await hand(.rows(chunk.rows), at: high, to: fill) else { return false }
+            var read = try await next(of: &reader, in: history)
+            while let (chunk, high) = read {
+                fill.offer(.rows(chunk.rows, upTo: chunk.lastKey), at: high)
+                try await source.emitMarker()
+                // While these rows are saved, the next ones are read. Whatever comes of that, nothing begins before these are taken.
+                let following: Result<(chunk: SnapshotChunk, high: LSN)?, any Error>
+                do {
+                    following = .success(try await next(of: &reader, in: history))
+                } catch {
+                    following = .failure(error)
+                }
+                guard try await fill.waitUntilTaken() else { return false }
                 statistics.didCopy(chunk.rows)
-                let goesOn = chunk.lastKey != key && !chunk.rows.isEmpty
                 key = chunk.lastKey
-                // The keys of changes are noted for one chunk. A table without an order of its rows is read as a whole: another reader
-                // would begin again.
-                if goesOn { return false }
+                touch()
+                read = try following.get()
             }
             return true
         } catch let error as ReplicationSourceError where error.code == .tableUnavailable {
             logger.warning(
-                "A table cannot be read for the next sync config, and is tried again; clients are served the present one",
+                "A table cannot be read beside the change stream, and is tried again; clients keep what they have",
                 metadata: [LogKey.table: "\(table.descriptor.name)", LogKey.error: "\(error.message)"]
             )
             try await clock.sleep(for: Self.fillPause)
@@ -82,11 +120,20 @@ extension StreamReplicator {
         }
     }
 
-    /// Hands something to the follower, which looks at it with the marker that follows.
-    private func hand(_ offer: ConfigFill.Offer, at high: LSN?, to fill: ConfigFill) async throws -> Bool {
-        fill.offer(offer, at: high)
+    /// The next rows, and a position that shows all that they show.
+    private func next(
+        of reader: inout any SnapshotReader,
+        in history: SourceHistory
+    ) async throws -> (chunk: SnapshotChunk, high: LSN)? {
+        guard let chunk = try await reader.next() else { return nil }
+        return (chunk, try await head(in: history))
+    }
+
+    /// Tells the follower of an end, which it looks at with the marker that follows.
+    private func hand(_ end: TableFill.Offer, to fill: TableFill) async throws {
+        fill.offer(end, at: nil)
         try await source.emitMarker()
-        return try await fill.waitUntilTaken()
+        _ = try await fill.waitUntilTaken()
     }
 
     /// The position of the source.
@@ -104,27 +151,27 @@ extension StreamReplicator {
     // MARK: Saving
 
     /// Saves what was read, if the change stream has come to where it was read.
-    func save(_ fill: ConfigFill, with writer: inout any BucketStorageWriter, progress: inout Progress) async throws {
+    func save(_ fill: TableFill, with writer: inout any BucketStorageWriter, progress: inout Progress) async throws {
         try fill.reached(progress.position.lsn)
-        guard let (offer, table) = fill.take() else { return }
-        switch (offer, table) {
-        case (.rows(let rows), let table?):
+        guard let taken = fill.take() else { return }
+        switch taken {
+        case .rows(let rows, let key, let table):
             let changes = rows.map { SourceChange.update($0) }
             rejections.report(try await writer.save(changes, of: table, mode: .stream))
-        case (.table, let table?):
+            if let key { writer.recordFill(SourceTable.Fill(configNumber: fill.number, lastKey: key), of: table) }
+        case .table(let table):
             try await writer.markFilled(table, forConfig: fill.number)
             progress.filledTables.insert(table.id)
             logger.notice(
-                "A table of the source has been read for the next sync config",
+                "A table of the source has been read beside the change stream",
                 metadata: [LogKey.table: "\(table.descriptor.name)"]
             )
-        case (.everything, _):
-            try await writer.markFilled(nil, forConfig: fill.number)
+        case .everything:
             progress.fill = nil
             progress.isAwaited = true
+            if fill.isWhole { try await writer.markFilled(nil, forConfig: fill.number) }
             // An idle source would make no checkpoint.
             try await source.emitMarker()
-        default: break
         }
         fill.didTake()
         touch()

@@ -29,9 +29,6 @@ extension StreamReplicator {
             )
         }
         let identity = table.descriptor.identity.map(\.name)
-        func key(of row: SourceRow) -> [SQLValue] {
-            row.layout.names == identity ? row.values : identity.map { row[$0] ?? .null }
-        }
 
         var rest = updates[...]
         let most = updates.first?.isFoundByScan == true ? Self.scanLimits.rows : Self.maximumRows
@@ -39,7 +36,7 @@ extension StreamReplicator {
         let readBefore = progress.readAt
         while !rest.isEmpty {
             let batch = rest.prefix(maximumRows).withinScan(Self.scanLimits.bytes)
-            let keys = Set(batch.map { $0.sourceKey ?? key(of: $0.row) })
+            let keys = Set(batch.map { $0.sourceKey ?? $0.row.key(of: identity) })
             let present = try await reading.rows(
                 of: table.descriptor,
                 keys: Array(keys),
@@ -65,11 +62,11 @@ extension StreamReplicator {
                 try await writer.forbidCheckpoints(before: present.position.lsn)
                 progress.readAt = present.position.lsn
             }
-            let rows = Dictionary(present.rows.map { (key(of: $0), $0) }) { $1 }
+            let rows = Dictionary(present.rows.map { ($0.key(of: identity), $0) }) { $1 }
             let changes = batch.map { update in
-                let key = key(of: update.row)
+                let key = update.row.key(of: identity)
                 guard let row = rows[key] else { return SourceChange.delete(key: update.oldKey ?? key) }
-                return .update(update.completed(by: row), oldKey: update.oldKey)
+                return .update(update.completed(by: row), oldKey: update.oldKey, isNew: update.isNew)
             }
             rejections.report(try await writer.save(changes, of: table, mode: .stream))
             statistics.didSave(changes)
@@ -102,6 +99,6 @@ extension PartialUpdate {
     fileprivate func completed(by present: SourceRow) -> SourceRow {
         guard row.layout.names != present.layout.names else { return row }
         let values = zip(present.layout.names, present.values).map { name, value in row[name] ?? value }
-        return SourceRow(layout: present.layout, values: values)
+        return SourceRow(layout: present.layout, values: values, key: row.key)
     }
 }

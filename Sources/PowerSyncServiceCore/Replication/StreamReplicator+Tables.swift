@@ -25,17 +25,23 @@ extension StreamReplicator {
         var obstacles: [TableObstacle] = []
         for descriptor in tables.described {
             var resolved = try await writer.resolveTable(descriptor)
-            if resolved.table.isSnapshotDone, !resolved.outdated.isEmpty {
+            if resolved.table.isSnapshotDone, !resolved.outdated.isEmpty, resolved.earlier == nil {
                 // It was left out in the meantime in another form, and its changes were not followed.
                 try await remove([resolved.table] + resolved.outdated, for: tables.described, from: &writer, followed)
                 resolved = try await writer.resolveTable(descriptor)
+            }
+            if resolved.table.descriptor != descriptor {
+                resolved = try await takeColumns(of: descriptor, resolved, from: &writer, progress)
+            }
+            if let earlier = resolved.earlier, try await takeRows(of: earlier, into: &resolved.table, writer: &writer) {
+                kept.insert(earlier.id)
             }
             guard !resolved.table.isSnapshotDone, let obstacle = try await source.obstacle(to: descriptor) else {
                 tables.read.append(resolved.table)
                 kept.insert(resolved.table.id)
                 continue
             }
-            if obstacle.reason == .locked, !progress.isActive, try await storage.activeStream() != nil {
+            if obstacle.keepsRows, !progress.isActive, try await storage.activeStream() != nil {
                 // Clients are served from another stream, and would lose rows that they have.
                 throw ReplicationSourceError(.unavailable, obstacle.message)
             }
@@ -48,6 +54,68 @@ extension StreamReplicator {
         let dropped = writer.sourceTables.filter { !kept.contains($0.id) }
         try await remove(dropped, for: tables.described, from: &writer, followed)
         return tables
+    }
+
+    /// Records the columns of a table that has others than it had.
+    ///
+    /// If rows have other values by that, a copy that is not complete begins anew, and a complete one is read again beside the change
+    /// stream. One that cannot be read now is to be copied again, and so is one whose changes cannot be read on (``ColumnEffect``).
+    private func takeColumns(
+        of descriptor: SourceTableDescriptor,
+        _ resolved: ResolvedTable,
+        from writer: inout any BucketStorageWriter,
+        _ progress: Progress
+    ) async throws -> ResolvedTable {
+        let earlier = resolved.table.descriptor
+        var effect = ColumnEffect.none
+        if isOutdated(resolved.table, by: descriptor, progress) {
+            effect = source.effect(ofColumnsOf: descriptor, after: earlier, in: stream.sourceHandle)
+        }
+        guard resolved.table.isSnapshotDone || effect == .none else {
+            try await remove([resolved.table], for: [descriptor], from: &writer, progress.position)
+            return try await writer.resolveTable(descriptor)
+        }
+        if effect == .readAgain, try await source.obstacle(to: descriptor) != nil { effect = .copyAnew }
+        if effect == .copyAnew { return try await writer.resolveTable(descriptor, hasItsColumns: true) }
+        if effect == .readAgain {
+            let changed = descriptor.changedColumns(since: earlier).sorted()
+            logger.notice(
+                "A table of the source has other columns: its rows are read again beside the change stream",
+                metadata: [
+                    LogKey.table: "\(descriptor.name)", LogKey.changed: "\(changed.joined(separator: ", "))",
+                ]
+            )
+        }
+        let columns = descriptor.columns
+        let table = try await writer.setColumns(columns, of: resolved.table, outdates: effect == .readAgain)
+        return ResolvedTable(table: table, outdated: resolved.outdated, earlier: resolved.earlier)
+    }
+
+    /// Keeps the rows of a table that the change stream names by other columns now: they are read beside it, to find what is stored of each.
+    ///
+    /// - Parameters:
+    ///   - earlier: The record of the table as it was.
+    ///   - table: The record of the table as it is.
+    ///   - writer: The writer.
+    /// - Returns: Whether the rows are kept; `false` when the table cannot be read now.
+    /// - Throws: An error of the source or the storage, or `CancellationError`.
+    private func takeRows(
+        of earlier: SourceTable,
+        into table: inout SourceTable,
+        writer: inout any BucketStorageWriter
+    ) async throws -> Bool {
+        // It was begun before.
+        if table.isSnapshotDone { return true }
+        guard try await source.obstacle(to: table.descriptor) == nil else { return false }
+        logger.notice(
+            "The source names the rows of a table by other columns: they are read beside the change stream, and kept",
+            metadata: [
+                LogKey.table: "\(table.descriptor.name)",
+                LogKey.changed: "\(table.descriptor.changes(since: earlier.descriptor).joined(separator: ", "))",
+            ]
+        )
+        table = try await writer.takeRows(of: earlier, into: table)
+        return true
     }
 
     /// Says which tables are left out, if they are not those that were left out before.
@@ -111,12 +179,19 @@ extension StreamReplicator {
     ) async throws {
         // What only the next config reads is read while changes are followed.
         let missing = tables.filter { !$0.isSnapshotDone && stream.plan.readsTable($0.descriptor.name) }
-        for table in missing {
+        defer { statistics.didEndCopies(of: stream.id) }
+        var pace = CopyPace(clock)
+        for (index, table) in missing.enumerated() {
+            let name = table.descriptor.name
+            statistics.willCopy(
+                .init(table: name, copiedTables: index, tables: missing.count),
+                for: stream.id
+            )
             let rows: Int
             do {
                 rows = try await TracedWork.run(.copy) { work in
-                    work.set("table", "\(table.descriptor.name)")
-                    let rows = try await copy(table, with: &writer)
+                    work.set("table", "\(name)")
+                    let rows = try await copy(table, with: &writer, &pace)
                     work.set("rows", rows)
                     return rows
                 }
@@ -134,7 +209,7 @@ extension StreamReplicator {
             try await writer.markSnapshotDone(table, noCheckpointBefore: try await head(after: followed))
             logger.notice(
                 "A table of the source has been copied",
-                metadata: [LogKey.table: "\(table.descriptor.name)", LogKey.rows: .stringConvertible(rows)]
+                metadata: [LogKey.table: "\(name)", LogKey.rows: .stringConvertible(rows)]
             )
         }
         if !missing.isEmpty || !stream.isSnapshotDone {
@@ -155,7 +230,28 @@ extension StreamReplicator {
         return head.lsn
     }
 
-    private func copy(_ table: SourceTable, with writer: inout any BucketStorageWriter) async throws -> Int {
+    /// When a copy says how far it is: every 10 seconds, however many tables that takes.
+    private struct CopyPace {
+        static let interval = Duration.seconds(10)
+        private var stopwatch: Stopwatch
+
+        init(_ clock: any Clock<Duration>) {
+            stopwatch = Stopwatch(clock)
+        }
+
+        /// Whether it is time to say something; the next time is an interval later.
+        mutating func isDue() -> Bool {
+            guard stopwatch.elapsed >= Self.interval else { return false }
+            stopwatch.restart()
+            return true
+        }
+    }
+
+    private func copy(
+        _ table: SourceTable,
+        with writer: inout any BucketStorageWriter,
+        _ pace: inout CopyPace
+    ) async throws -> Int {
         var rows = 0
         let snapshot = try await source.snapshot(of: table.descriptor, after: table.lastSnapshotKey)
         var (read, reader) = try await Self.step(snapshot)
@@ -167,8 +263,18 @@ extension StreamReplicator {
             writer.recordSnapshotProgress(chunk.lastKey, of: table)
             rows += chunk.rows.count
             try await source.checkRetention(for: stream.sourceHandle)
-            statistics.didCopy(chunk.rows)
+            statistics.didCopy(chunk.rows, for: stream.id)
             touch()
+            if pace.isDue(), let copy = statistics.counts.copies[stream.id] {
+                logger.notice(
+                    "A table of the source is being copied",
+                    metadata: [
+                        LogKey.table: "\(copy.table)", LogKey.rows: .stringConvertible(copy.rows),
+                        LogKey.copiedTables: .stringConvertible(copy.copiedTables),
+                        LogKey.copyingTables: .stringConvertible(copy.tables),
+                    ]
+                )
+            }
             (read, reader) = try await next
         }
         return rows

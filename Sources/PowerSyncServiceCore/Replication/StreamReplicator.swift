@@ -153,7 +153,7 @@ struct StreamReplicator {
         var obstacles: [TableObstacle]?
         var lag = ReplicationLag()
         /// What is still to be read for the next config; `nil` when there is none, or it has everything.
-        var fill: ConfigFill?
+        var fill: TableFill?
         /// The records of the tables that were read for the next config since the job began.
         var filledTables: Set<String> = []
         /// The number of the config that clients are served since a checkpoint; `nil` for that of the stream as it was found.
@@ -234,6 +234,8 @@ struct StreamReplicator {
                         didRead(updates.count, &progress)
                         guard let table = tables[relationID] else { continue }
                         try await save(updates, of: table, with: &writer, progress: &progress)
+                    case .cascade(let cascade):
+                        try await save(cascade, among: tables, with: &writer, progress: &progress)
                     case .begin(let lsn, let committedAt):
                         writer.beginTransaction(endingAt: lsn)
                         endTransaction(&progress)

@@ -1,4 +1,5 @@
 package import PowerSyncProtocol
+import PowerSyncSyncConfig
 
 /// Creates write checkpoints (docs/service.md "Write checkpoints of the service").
 ///
@@ -40,8 +41,8 @@ package struct WriteCheckpointIssuer: Sendable {
     ///
     /// - Parameter userKey: `user_id/client_id`, or `user_id` for a client that sends no id.
     /// - Returns: A number that is larger than all earlier ones of the key.
-    /// - Throws: ``BucketStorageError`` with code `noActiveStream` before the first activation, or an error of the
-    ///   source.
+    /// - Throws: ``ManagedWriteCheckpointError``, ``BucketStorageError`` with code `noActiveStream` before the first activation, or an
+    ///   error of the source.
     package func create(userKey: String) async throws -> WriteCheckpoint {
         try await record(for: userKey) { head in try await storage.createWriteCheckpoint(userKey: userKey, head: head) }
     }
@@ -63,6 +64,7 @@ package struct WriteCheckpointIssuer: Sendable {
         for userKey: String,
         _ body: (SourcePosition) async throws -> WriteCheckpoint
     ) async throws -> WriteCheckpoint {
+        if try await storage.activeStream()?.plan.hasEvents == true { throw ManagedWriteCheckpointError() }
         let queue = queues[Int(UInt(bitPattern: userKey.hashValue) % UInt(queues.count))]
         let (head, checkpoint) = try await queue.withSlot {
             let head = try await source.head(having: try await storage.publishedPosition())

@@ -7,6 +7,12 @@ package protocol DescribedSource: ReplicationSource {
     /// - Throws: An error of the source.
     func describeTables() async throws -> [DescribedTable]
 
+    /// About how many rows the tables of the source have: what the database guesses itself, or can count quickly.
+    ///
+    /// - Returns: Counts by schema and name; a table of which nothing is known is not there.
+    /// - Throws: An error of the source.
+    func estimatedRows() async throws -> [SourceTableName: Int64]
+
     /// The size of the log between two positions.
     ///
     /// - Returns: Bytes; `nil` for a source whose positions do not tell.

@@ -65,6 +65,19 @@ package protocol ReplicationSource: Sendable {
     /// - Throws: An error of the source.
     func warn(about stream: ReplicationStream) async throws
 
+    /// What it means for the rows that were copied of a table that its columns are others, of which some are read.
+    ///
+    /// - Parameters:
+    ///   - table: The table as it is.
+    ///   - earlier: The same table with the columns that it had (``SourceTableDescriptor/columns``).
+    ///   - handle: The stream.
+    /// - Returns: The effect.
+    func effect(
+        ofColumnsOf table: SourceTableDescriptor,
+        after earlier: SourceTableDescriptor,
+        in handle: String
+    ) -> ColumnEffect
+
     /// Why a table cannot be read now: asked before it is copied, and before rows of an earlier form of it are removed.
     ///
     /// A change reader that is opened without a table of the plan that has an obstacle asks again and again, and returns
@@ -183,6 +196,13 @@ extension ReplicationSource {
     /// Does nothing, for sources that say it elsewhere.
     package func warn(about stream: ReplicationStream) async throws {}
 
+    /// ``ColumnEffect/readAgain``, for sources whose log says which columns a row has.
+    package func effect(
+        ofColumnsOf table: SourceTableDescriptor,
+        after earlier: SourceTableDescriptor,
+        in handle: String
+    ) -> ColumnEffect { .readAgain }
+
     /// None, for sources of which every table can be read at any time.
     package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? { nil }
 
@@ -191,6 +211,16 @@ extension ReplicationSource {
 
     /// Does nothing, for sources that keep everything.
     package func checkRetention(for handle: String) async throws {}
+}
+
+/// What other columns mean for the rows that were copied of a table.
+package enum ColumnEffect: Sendable, Hashable {
+    /// None: the rows have the values that they had.
+    case none
+    /// Other values, and changes can be read on while the rows are read again beside the change stream.
+    case readAgain
+    /// The log may have rows that would be read by the wrong columns: the table is copied anew before its changes are read.
+    case copyAnew
 }
 
 /// A table being copied.

@@ -19,6 +19,8 @@ package struct SourceChange: Sendable {
     package var oldKey: [SQLValue]?
     /// The complete row after the change; `nil` for a delete.
     package var row: SourceRow?
+    /// Whether an update is known to have made the row: it is stored only if the change has been delivered before.
+    package var isNew = false
 
     private init(kind: Kind, oldKey: [SQLValue]?, row: SourceRow?) {
         self.kind = kind
@@ -36,9 +38,12 @@ package struct SourceChange: Sendable {
     /// - Parameters:
     ///   - row: The row after the change.
     ///   - oldKey: Its identity before the change, if that was another one.
+    ///   - isNew: Whether the change has made the row.
     /// - Returns: The change.
-    package static func update(_ row: SourceRow, oldKey: [SQLValue]? = nil) -> SourceChange {
-        SourceChange(kind: .update, oldKey: oldKey, row: row)
+    package static func update(_ row: SourceRow, oldKey: [SQLValue]? = nil, isNew: Bool = false) -> SourceChange {
+        var change = SourceChange(kind: .update, oldKey: oldKey, row: row)
+        change.isNew = isNew
+        return change
     }
 
     /// A deleted row.
@@ -63,6 +68,8 @@ package struct PartialUpdate: Sendable {
     package var moment: SourceMoment?
     /// Whether rows of the table are looked for among all of them: the fewer questions there are, the better.
     package var isFoundByScan: Bool
+    /// As ``SourceChange/isNew``.
+    package var isNew: Bool
 
     /// Creates an update.
     package init(
@@ -70,13 +77,15 @@ package struct PartialUpdate: Sendable {
         oldKey: [SQLValue]? = nil,
         sourceKey: [SQLValue]? = nil,
         moment: SourceMoment? = nil,
-        isFoundByScan: Bool = false
+        isFoundByScan: Bool = false,
+        isNew: Bool = false
     ) {
         self.row = row
         self.oldKey = oldKey
         self.sourceKey = sourceKey
         self.moment = moment
         self.isFoundByScan = isFoundByScan
+        self.isNew = isNew
     }
 }
 
@@ -89,6 +98,9 @@ package enum SourceMessage: Sendable {
     /// Only of a source that has ``ReplicationSource/rowReading``. One of which such changes may never cease delivers a boundary
     /// before their transaction: when that is beyond what was read of rows before, a checkpoint can be made there.
     case partialUpdates([PartialUpdate], relationID: String)
+    /// Rows that may have changed with those of the changes before, of the same transaction. Only of a source that has
+    /// ``ReplicationSource/rowReading``.
+    case cascade(Cascade)
     /// All rows of a table were removed at once.
     case truncate(relationID: String)
     /// What follows belongs to a transaction whose boundary is not before this position: nothing of it may be published at

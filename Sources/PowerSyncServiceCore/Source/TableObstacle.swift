@@ -9,6 +9,8 @@ package struct TableObstacle: Sendable, Hashable {
     package enum Reason: String, Sendable, Hashable {
         /// Another session has locked the table, and will let go of it.
         case locked
+        /// The database cannot open the table, which is damaged: for other clients, too, it cannot be read or written.
+        case damaged
         /// The service may not read the table.
         case notReadable
         /// The source reports an error when the table is read.
@@ -36,7 +38,7 @@ package struct TableObstacle: Sendable, Hashable {
     /// as soon as it can be read.
     ///
     /// Otherwise the table counts as missing, for an unknown time.
-    var keepsRows: Bool { reason == .locked }
+    var keepsRows: Bool { reason == .locked || reason == .damaged }
 }
 
 extension TableObstacle: CustomStringConvertible {

@@ -20,6 +20,36 @@ enum PostgresRelations {
         try await described(query("c.relkind IN ('r', 'p') AND c.relpersistence = 'p'"), connection)
     }
 
+    /// About how many rows tables have, and those with partitions all of theirs: what the last VACUUM or ANALYZE has found.
+    static func estimatedRows(_ connection: PostgresConnection) async throws -> [SourceTableName: Int64] {
+        // Below 0, or 0 in a table without pages before version 14: neither has run.
+        let rows = try await connection.query(
+            """
+            SELECT n.nspname, c.relname, sum(p.reltuples)::bigint
+            FROM pg_class c
+            JOIN pg_namespace n ON n.oid = c.relnamespace
+            CROSS JOIN LATERAL (
+                SELECT c.oid WHERE c.relkind = 'r' UNION ALL SELECT t.relid FROM pg_partition_tree(c.oid) t WHERE c.relkind = 'p'
+            ) AS t (oid)
+            JOIN pg_class p ON p.oid = t.oid AND p.relkind = 'r'
+            WHERE c.relkind IN ('r', 'p') AND c.relpersistence = 'p' AND n.nspname <> 'information_schema'
+                AND n.nspname NOT LIKE 'pg\\_%'
+            GROUP BY c.oid, n.nspname, c.relname
+            HAVING min(p.reltuples) >= 0
+            """,
+            activity: "estimating the rows of tables"
+        )
+        return Dictionary(
+            rows.compactMap { row in
+                guard row.count == 3, let schema = row[0], let name = row[1], let count = row[2].flatMap({ Int64($0) })
+                else {
+                    return nil
+                }
+                return (SourceTableName(schema: schema, name: name), count)
+            }
+        ) { first, _ in first }
+    }
+
     /// Everything that has columns.
     static func all(_ connection: PostgresConnection) async throws -> [DescribedTable] {
         try await described(query("c.relkind IN ('r', 'p', 'v', 'm', 'f')"), connection)

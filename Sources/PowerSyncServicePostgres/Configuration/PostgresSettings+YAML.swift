@@ -2,6 +2,12 @@ import PowerSyncProtocol
 import PowerSyncServiceCore
 
 extension PostgresSettings {
+    /// The keys of a connection, for editors.
+    static let schemaKeys: [SchemaObject.Key] = .connection(
+        uri: "postgresql://user:password@host:5432/database",
+        modes: TLSMode.all.map(\.sslmode)
+    )
+
     /// Reads a connection of the type `postgresql`: `nil` when none can be made, and what is wrong is in the findings of the document.
     ///
     /// - Parameter section: The connection.

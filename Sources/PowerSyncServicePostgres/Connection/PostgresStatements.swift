@@ -132,28 +132,41 @@ struct PostgresStatements {
     ///
     /// - Parameters:
     ///   - mode: How the transaction begins.
+    ///   - first: Statements that run with its beginning, in one round trip.
     ///   - body: Runs statements.
+    ///   - last: Makes the statements that run with the commit, in one round trip.
     /// - Returns: The result of `body`, after the commit.
     /// - Throws: ``PostgresError`` with code `noSession` in another session, or whose message says that the transaction may have been
     ///   committed; ``BucketStorageError`` with code `otherStorage` in another storage; or what `body` throws.
-    func transaction<Result>(_ mode: TransactionMode = .write, _ body: () throws -> Result) throws -> Result {
+    func transaction<Result>(
+        _ mode: TransactionMode = .write,
+        beginningWith first: [Statement] = [],
+        _ body: () throws -> Result,
+        endingWith last: (Result) throws -> [Statement] = { _ in [] }
+    ) throws -> Result {
         var place = Place()
         var beginning = [Statement(sql: mode.rawValue)]
         if mode == .write { beginning.append(placeQuery { place = $0 }) }
-        try run(together: beginning)
         let result: Result
+        let ending: [Statement]
         do {
+            try run(together: beginning + first)
             if mode == .write { try check(place) }
             result = try body()
+            ending = try last(result)
         } catch {
             // If the connection is gone, so is the transaction.
             _ = try? run("ROLLBACK")
             throw error
         }
         do {
-            try run("COMMIT")
+            try run(together: ending + [Statement(sql: "COMMIT")])
         } catch let error as PostgresError where error.code != .server {
             throw error.inDoubt
+        } catch {
+            // One of the last statements has failed, and the commit was left out.
+            if !ending.isEmpty { _ = try? run("ROLLBACK") }
+            throw error
         }
         return result
     }

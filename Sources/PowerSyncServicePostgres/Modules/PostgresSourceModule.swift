@@ -17,6 +17,16 @@ package struct PostgresSourceModule: SourceModule {
     package static let summary: String? = nil
     package static let example = "{type: postgresql, uri: !env PS_DATA_SOURCE_URI}"
     package static func starter(tables: [String]) -> [String]? { nil }
+    package static let schemaKeys: [SchemaObject.Key] =
+        PostgresSettings.schemaKeys + [
+            .init("publication", "The publication that names the tables; powersync by default.", .text),
+            .init("slot_name_prefix", "What the names of replication slots begin with; powersync_ by default.", .text),
+            .init(
+                "heartbeat_interval_seconds",
+                "How often an idle source is looked at; 60 by default.",
+                .integer(5...60)
+            ),
+        ]
     package static let sharing = ModuleSharing.anyNumber
 
     package var description: String { settings.description }
@@ -107,7 +117,8 @@ extension PostgresSourceModule {
         form: "postgresql://user@host:5432/database (encrypted unless it ends with ?sslmode=disable)",
         example: "postgresql://me@db.example.com/app",
         exampleVariable: "PGPASSWORD=…",
-        passwordPlaces: "PGPASSWORD or ~/.pgpass"
+        passwordPlaces: "PGPASSWORD or ~/.pgpass",
+        schemes: ["postgresql", "postgres"]
     )
 
     /// Reads an address: a connection URI, or keywords of libpq; also one that cannot be used, to say why.

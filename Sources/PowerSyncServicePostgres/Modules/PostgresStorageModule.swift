@@ -18,6 +18,10 @@ package struct PostgresStorageModule: StorageModule {
     package static let type = "postgresql"
     package static let example = "{type: postgresql, uri: !env PS_STORAGE_URI}"
     package static let starter: [String]? = nil
+    package static let schemaKeys: [SchemaObject.Key] =
+        PostgresSettings.schemaKeys + [
+            .init("schema", "The schema of the tables; powersync_storage by default.", .text)
+        ]
     package static let sharing = ModuleSharing.anyNumber
 
     package var description: String { "\(settings), schema \(schema)" }

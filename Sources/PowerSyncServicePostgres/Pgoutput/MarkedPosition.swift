@@ -47,3 +47,8 @@ struct MarkedPosition: Hashable, Sendable {
         return String(repeating: "0", count: 16 - digits.utf8.count) + digits
     }
 }
+
+extension LSN {
+    /// The position without its mark (``MarkedPosition``).
+    var unmarked: LSN { LSN(String(rawValue.prefix { $0 != MarkedPosition.separator })) }
+}

@@ -11,6 +11,10 @@ extension PostgresSource: DescribedSource {
         try await pool.withConnection { try await PostgresRelations.tables($0) }
     }
 
+    package func estimatedRows() async throws -> [SourceTableName: Int64] {
+        try await pool.withConnection { try await PostgresRelations.estimatedRows($0) }
+    }
+
     package func logSize(from earlier: LSN, to later: LSN) -> Int64? {
         guard let earlier = WALPosition(earlier), let later = WALPosition(later) else { return nil }
         return Int64(clamping: later.rawValue >= earlier.rawValue ? later.rawValue - earlier.rawValue : 0)

@@ -7,9 +7,18 @@ extension PostgresSource {
     package func head(having known: SourcePosition?) async throws -> SourcePosition {
         try await pool.withConnection { connection in
             let head = try await position(connection)
-            guard let known, rewinds.withLockedValue({ $0.learn(from: known, at: head) }) else { return head }
+            guard let known, learn(from: known, at: head) else { return head }
             return try await position(connection)
         }
+    }
+
+    /// Learns from a stored position whether the log has gone back.
+    ///
+    /// - Returns: Whether the history has, or may have, another name than `head` says.
+    private func learn(from known: SourcePosition, at head: SourcePosition) -> Bool {
+        let end = SourcePosition(known.lsn.unmarked, of: known.history)
+        let isInLog = end.lsn <= head.lsn.unmarked
+        return rewinds.withLockedValue { $0.learn(from: end, in: head.history, isInLog: isInLog) }
     }
 
     package func database() async throws -> DatabaseID? {

@@ -127,7 +127,7 @@ extension PostgresSource: ReplicationSource {
         let stream = try await openStream(slotName)
         defer {
             slots.withLockedValue { $0[slotName]?.stream = nil }
-            endRowView(always: true)
+            rowView.end()
         }
         var reader: any ChangeReader = PostgresChangeReader(
             source: self,

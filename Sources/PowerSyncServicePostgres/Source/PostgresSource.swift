@@ -70,7 +70,7 @@ package final class PostgresSource: Sendable {
     /// The slots that have been used.
     let slots = NIOLockedValueBox<[String: SlotState]>([:])
     /// What rows were read of last.
-    let rowView = NIOLockedValueBox<PostgresRowView?>(nil)
+    let rowView = KeptRowView<PostgresRowView>()
     /// Types that were asked for.
     let types = NIOLockedValueBox(PostgresTypeRegistry())
     /// What is known of the log having gone back.
@@ -108,7 +108,7 @@ package final class PostgresSource: Sendable {
     package func close() throws {
         let streams = slots.withLockedValue { $0.values.compactMap(\.stream) }
         for stream in streams { stream.close() }
-        endRowView(always: true)
+        rowView.end()
         pool.close()
     }
 

@@ -23,9 +23,14 @@ struct PostgresBucketReading: Sendable {
     /// - Parameters:
     ///   - db: Runs the query.
     ///   - names: What the numbers of tables stand for.
+    ///   - last: A statement that runs after the query.
     /// - Returns: The chunks, or which names are missing.
     /// - Throws: ``PostgresError``.
-    func read(_ db: PostgresStatements, names: [Int64: [UInt8]]) throws -> Outcome {
+    func read(
+        _ db: PostgresStatements,
+        names: [Int64: [UInt8]],
+        then last: PostgresStatements.Statement
+    ) throws -> Outcome {
         var chunks = BucketChunkBuilder(limits: limits)
         /// The bucket whose operations come, from 1.
         var place = 0
@@ -40,7 +45,7 @@ struct PostgresBucketReading: Sendable {
             .integers(positions.map(\.after.rawValue)), .integer(checkpoint.opID.rawValue),
             .integer(Int64(limits.operations)), .integer(Int64(byteLimit)),
         ]
-        try db.run(query, arguments) { row in
+        let operations = PostgresStatements.Statement(sql: query, arguments: arguments) { row in
             guard !isFull else { return }
             let next = try Int(row.integer(0))
             if next != place {
@@ -78,6 +83,7 @@ struct PostgresBucketReading: Sendable {
                 }
             }
         }
+        try db.run(together: [operations, last])
         guard missing.isEmpty else { return .missing(missing) }
         if place > 0 { chunks.endBucket() }
         // With buckets left, the last chunk says that the caller is to come again.

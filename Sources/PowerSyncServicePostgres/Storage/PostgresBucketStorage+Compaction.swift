@@ -11,6 +11,7 @@ extension PostgresBucketStorage {
         result.deletedRequests = try await deleteOldRequests()
         guard let stream = try await readStreams("looking for something to compact", { try StreamCompaction($0) })
         else { return result }
+        result.deletedLeftovers = try await removeLeftovers(of: stream)
         let compaction = PostgresCompaction(schema: schema, stream: stream)
         try await result.count { _ in try await compactionStep { try compaction.removeEntries($0) } }
         try await result.count { _ in try await compactionStep { try compaction.moveOperations($0) } }
@@ -21,9 +22,9 @@ extension PostgresBucketStorage {
     /// Does a step in a transaction of its own.
     ///
     /// - Returns: `nil` when another process compacts.
-    private func compactionStep(
-        _ step: @escaping @Sendable (PostgresStatements) throws -> StreamCompaction.Step
-    ) async throws -> StreamCompaction.Step? {
+    func compactionStep<Step: Sendable>(
+        _ step: @escaping @Sendable (PostgresStatements) throws -> Step?
+    ) async throws -> Step? {
         try await write("compacting") { [schema] db in
             let isFree = try db.first("SELECT pg_try_advisory_xact_lock(\(schema.lockKey("compaction")))") {
                 try $0.boolean(0)

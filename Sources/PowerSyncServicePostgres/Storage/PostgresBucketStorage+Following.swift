@@ -82,6 +82,8 @@ extension PostgresBucketStorage {
             for text in texts {
                 switch StorageNotification(text: text) {
                 case .changed: isChanged = true
+                case .published(processID): break
+                case .published: isChanged = true
                 case .writeCheckpoint(processID, _, _): break
                 case .writeCheckpoint(_, _, nil): look(.writeCheckpointsMissed)
                 case .writeCheckpoint(_, let position, let userKey?): look(.writeCheckpoint(userKey: userKey, position))
@@ -99,9 +101,8 @@ extension PostgresBucketStorage {
         let published = feed.current
         return try await noticingOtherStorages {
             try await connection.statements("looking for checkpoints", in: schema) { [self] db in
-                let records = try PostgresStreamTables(db, in: schema).records(in: ReplicationStream.State.withData)
-                let states = Dictionary(uniqueKeysWithValues: records.map { ($0.id, FollowedStream($0)) })
-                return (try publishedCheckpoint(after: published, db), states)
+                let (checkpoint, records) = try look(after: published, db)
+                return (checkpoint, Dictionary(uniqueKeysWithValues: records.map { ($0.id, FollowedStream($0)) }))
             }
         }
     }
@@ -113,31 +114,40 @@ extension PostgresBucketStorage {
     func newestCheckpoint() async throws -> StorageCheckpoint? {
         let published = feed.current
         return try await noticingOtherStorages {
-            try await ask("looking for the newest checkpoint") { [self] db in
-                try publishedCheckpoint(after: published, db)
+            try await self.look("looking for the newest checkpoint") { [self] db in
+                try look(after: published, db).checkpoint
             }
         }
     }
 
-    // What has been published now; `published` was before.
-    private func publishedCheckpoint(
+    /// Reads what has been published now, and the records of all streams with data, in two round trips: other processes wait for them
+    /// after every commit.
+    ///
+    /// - Parameters:
+    ///   - published: What was published before.
+    ///   - db: Runs the statements.
+    /// - Returns: The checkpoint, `nil` before the first activation, and the records.
+    /// - Throws: ``BucketStorageError`` with code `otherStorage` as ``follow(_:)``, or ``PostgresError``.
+    private func look(
         after published: StorageCheckpoint?,
         _ db: PostgresStatements
-    ) throws -> StorageCheckpoint? {
+    ) throws -> (checkpoint: StorageCheckpoint?, records: [StreamRecord]) {
         var place = PostgresStatements.Place()
-        try db.run(together: [db.placeQuery { place = $0 }])
+        var records: [StreamRecord] = []
+        let streams = PostgresStreamTables(db, in: schema).reading(ReplicationStream.State.withData) {
+            records.append($0)
+        }
+        try db.run(together: [db.placeQuery { place = $0 }, streams])
         try db.check(place)
-        let checkpoint = try PostgresStreamTables(db, in: schema).served()?.checkpoint
+        let checkpoint = records.last { $0.state.isServed }?.checkpoint
         // What was published before this look is stored for ever, unless a copy of the storage has taken its place.
         if let checkpoint, let published, checkpoint.isBefore(published) { throw schema.otherStorage }
-        guard let checkpoint else { return nil }
+        guard let checkpoint else { return (nil, records) }
         // Also if the copy has been written to since, and has come further.
-        let known = lineage.withLockedValue { $0 }
-        if let known, try !known.continues(to: checkpoint, db) { throw schema.otherStorage }
-        if let seen = try StorageLineage(checkpoint, db) {
-            lineage.withLockedValue { if $0.map({ seen.follows($0) }) != false { $0 = seen } }
-        }
-        return checkpoint
+        let (continues, seen) = try StorageLineage.look(at: checkpoint, after: lineage.withLockedValue { $0 }, db)
+        guard continues else { throw schema.otherStorage }
+        if let seen { lineage.withLockedValue { if $0.map({ seen.follows($0) }) != false { $0 = seen } } }
+        return (checkpoint, records)
     }
 
     private func noticingOtherStorages<Value>(_ body: () async throws -> Value) async throws -> Value {

@@ -121,7 +121,7 @@ package final class PostgresBucketStorage: Sendable {
                     let checkpoint = try PostgresStreamTables(db, in: new).served()?.checkpoint
                     return (
                         PostgresStorageSchema(name: new.name, id: try new.identity(db)), checkpoint,
-                        try checkpoint.flatMap { try StorageLineage($0, db) }
+                        try checkpoint.flatMap { try StorageLineage.look(at: $0, after: nil, db).seen }
                     )
                 }
             }
@@ -241,6 +241,18 @@ package final class PostgresBucketStorage: Sendable {
         }
     }
 
+    /// Reads with statements of which each sees what is committed when it begins, and which may run once more.
+    func look<Value: Sendable>(
+        _ activity: String,
+        _ body: @escaping @Sendable (PostgresStatements) throws -> Value
+    ) async throws -> Value {
+        try await PostgresError.repeatingConflicts {
+            try await pool.withReadingConnection { connection in
+                try await connection.statements(activity, in: schema, body)
+            }
+        }
+    }
+
     /// Runs statements of which each sees what is committed when it begins; a single query needs no more.
     func ask<Value: Sendable>(
         _ activity: String,
@@ -259,19 +271,20 @@ package final class PostgresBucketStorage: Sendable {
     /// - Parameters:
     ///   - activity: What is being done, for errors.
     ///   - checkpoint: What is read at.
-    ///   - body: Reads.
+    ///   - body: Reads; runs the given statement after its last one, or together with it.
     ///   - check: Throws if the result of `body` may not be what belongs to the checkpoint.
     /// - Returns: The result of `body`.
     /// - Throws: What `body` and `check` throw, or an error of the server.
     func read<Value: Sendable>(
         _ activity: String,
         at checkpoint: StorageCheckpoint,
-        _ body: @escaping @Sendable (PostgresStatements) throws -> Value,
+        _ body: @escaping @Sendable (PostgresStatements, _ last: PostgresStatements.Statement) throws -> Value,
         check: @escaping @Sendable (PostgresStreamView, PostgresStatements) throws -> Void
     ) async throws -> Value {
-        try await ask(activity) { db in
-            let value = try body(db)
-            try check(try PostgresStreamView(db, at: checkpoint), db)
+        try await look(activity) { db in
+            var compacted: Int64?
+            let value = try body(db, PostgresStreamView.query(at: checkpoint, db) { compacted = $0 })
+            try check(try PostgresStreamView(compacted: compacted, at: checkpoint), db)
             return value
         }
     }

@@ -27,22 +27,32 @@ struct PostgresWriterSession: WriterSession {
     ) async throws -> Value {
         try await lease.statements(activity) { [storage, lease] db in
             var published: StorageCheckpoint?
-            let value = try db.transaction {
-                switch purpose {
-                case .storingChanges: try db.run("SET LOCAL synchronous_commit TO off")
-                case .publishing(mayActivate: true): try storage.schema.lockStreams(db)
-                case .recording, .publishing(mayActivate: false): break
+            var found: WriterLease.Found?
+            let reading = lease.reading(locked: true, db) { found = $0 }
+            var isRead = true
+            var beginning = [reading]
+            switch purpose {
+            case .storingChanges: beginning.insert(.init(sql: "SET LOCAL synchronous_commit TO off"), at: 0)
+            // The lock comes before those of records.
+            case .publishing(mayActivate: true): (beginning, isRead) = ([], false)
+            case .recording, .publishing(mayActivate: false): break
+            }
+            let (value, _) = try db.transaction(beginningWith: beginning) {
+                if !isRead {
+                    try storage.schema.lockStreams(db)
+                    try db.run(together: [reading])
                 }
                 var transaction = PostgresWriterTransaction(
                     db,
                     storage.schema,
-                    try lease.record(locked: true, db),
+                    try lease.record(found),
                     now: storage.now()
                 )
                 let value = try body(&transaction)
-                try transaction.finish()
                 published = transaction.stream.published
-                return value
+                return (value, transaction.ending(of: storage.processID))
+            } endingWith: {
+                $0.1
             }
             // Not after the call: a cancelled task does not come back, even if its transaction was committed.
             if let published { storage.feed.publish(published) }
@@ -70,13 +80,20 @@ struct PostgresWriterTransaction: WriterTransaction {
         stream = StreamChange(record)
     }
 
-    /// Stores the record of the stream, and tells other processes what they should look at.
-    fileprivate func finish() throws {
+    /// What stores the record of the stream, and tells other processes what they should look at.
+    ///
+    /// - Parameter process: This process, which knows of a checkpoint that it has made.
+    /// - Returns: The statements.
+    fileprivate func ending(of process: String) -> [PostgresStatements.Statement] {
         var statements: [PostgresStatements.Statement] = []
         if stream.published != nil { statements.append(schema.publishing) }
         if stream.isChanged { statements.append(streams.update(stream.record)) }
-        if stream.published != nil || streams.isChanged { statements.append(schema.notification) }
-        try db.run(together: statements)
+        if streams.isChanged {
+            statements.append(schema.notification())
+        } else if stream.published != nil {
+            statements.append(schema.notification(.published(process: process)))
+        }
+        return statements
     }
 
     func insert(_ table: SourceTable) throws { try streams.insert(table, of: stream.record.id) }
@@ -85,20 +102,12 @@ struct PostgresWriterTransaction: WriterTransaction {
         try db.run("DELETE FROM \(db.schema).source_tables WHERE id = $1", [.text(table.id)])
     }
 
-    func setSnapshotKey(_ key: SnapshotKey, ofTable id: String) throws {
-        try db.run(
-            "UPDATE \(db.schema).source_tables SET snapshot_last_key = $1 WHERE id = $2",
-            [.bytes(key.rawValue), .text(id)]
-        )
-    }
+    func update(_ table: SourceTable) throws { try streams.update(table) }
 
-    func setSnapshotDone(ofTable id: String) throws {
-        try db.run("UPDATE \(db.schema).source_tables SET snapshot_done = true WHERE id = $1", [.text(id)])
-    }
-
-    func write(_ records: [PendingRecord]) throws -> OpID? {
+    mutating func write(_ records: [PendingRecord]) throws -> OpID? {
         var store = RecordStore(try PostgresRecordTables(db, stream.record, for: records))
         for record in records { try store.write(record) }
+        if store.hasUnmatched { stream.hasUnmatched = true }
         return try store.finish()
     }
 

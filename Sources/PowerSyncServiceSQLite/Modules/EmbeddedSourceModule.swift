@@ -23,6 +23,14 @@ package struct EmbeddedSourceModule: SourceModule {
         ["type: \(type)", "path: data/source.db", "tables:"] + tables.map { "  - \($0)" }
     }
 
+    package static let starterApplier: String? = "SQLiteUploadApplier"
+
+    package static let schemaKeys: [SchemaObject.Key] = [
+        .init("path", "The SQLite file; it is made if there is none.", .text),
+        .init("tables", "CREATE statements; each start makes what the file does not have.", .oneOrMore(.text)),
+        .init("schema", "As tables.", .oneOrMore(.text)),
+    ]
+
     package static let sharing = ModuleSharing.oneProcess("one process uses an embedded source")
 
     package var description: String { "embedded source \(path)" }

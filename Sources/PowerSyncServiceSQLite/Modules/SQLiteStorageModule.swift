@@ -13,6 +13,9 @@ package struct SQLiteStorageModule: StorageModule {
     package static let type = "sqlite"
     package static let example = "{type: sqlite, path: data/buckets.db}"
     package static let starter: [String]? = ["type: \(type)", "path: data/buckets.db"]
+    package static let schemaKeys: [SchemaObject.Key] = [
+        .init("path", "The file; it is made if there is none.", .text)
+    ]
     package static let sharing = ModuleSharing.oneProcess("one process uses a SQLite file")
 
     package var description: String { path }

@@ -72,6 +72,12 @@ struct CapturedTable: Sendable, Equatable {
             """
     }
 
+    /// Reads all columns of the row with an id, the parameter; `nil` for a table without a column `id`.
+    var rowQuery: String? {
+        guard layout.position(of: "id") != nil else { return nil }
+        return "SELECT \(columnList) FROM \(SQLText.identifier(name)) AS t WHERE t.id = ? LIMIT 1"
+    }
+
     /// A value that is compared with a column of the key as the index of the key does it: the column itself may have
     /// another collation.
     private func collated(_ value: String, as column: String) -> String {

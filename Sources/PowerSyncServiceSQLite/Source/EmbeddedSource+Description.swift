@@ -1,5 +1,5 @@
 import GRDB
-import PowerSyncSyncConfig
+package import PowerSyncSyncConfig
 import PowerSyncSQLite
 package import PowerSyncServiceCore
 
@@ -23,6 +23,20 @@ extension EmbeddedSource: DescribedSource {
                     }
                 )
             }
+        }
+    }
+
+    package func estimatedRows() async throws -> [SourceTableName: Int64] {
+        let tables = try await synchroniseCapture().tables
+        return try await pool.uncancelledRead { db in
+            var counts: [SourceTableName: Int64] = [:]
+            for table in tables {
+                counts[table.descriptor.name] = try Int64.fetchOne(
+                    db,
+                    sql: "SELECT count(*) FROM \(table.name.quotedDatabaseIdentifier)"
+                )
+            }
+            return counts
         }
     }
 

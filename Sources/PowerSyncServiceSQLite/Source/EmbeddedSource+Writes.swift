@@ -1,4 +1,5 @@
 import PowerSyncBackend
+import PowerSyncSQLite
 package import PowerSyncServiceCore
 package import PowerSyncUpload
 
@@ -24,5 +25,18 @@ extension EmbeddedSource: WritableSource {
         try checkFiles()
         signal.advance()
         return response
+    }
+
+    package func row(_ id: String, of table: String) async throws -> WrittenRow? {
+        // Names that differ in their case are the same to SQLite.
+        let captured = capture.tables.first { $0.name.lowercased() == table.lowercased() }
+        guard let captured, let sql = captured.rowQuery else { return nil }
+        return try await pool.uncancelledRead { db in
+            let statement = try PreparedStatement(db, sql: sql)
+            defer { statement.reset() }
+            statement.bind(id, at: 1)
+            guard try statement.step() else { return nil }
+            return WrittenRow(table: captured.descriptor.name, row: statement.row(of: captured.layout, from: 0))
+        }
     }
 }

@@ -42,6 +42,7 @@ extension SQLiteBucketStorage {
         result.deletedRequests = try await deleteOldRequests()
         guard let stream = try await readStreams("looking for something to compact", { try StreamCompaction($0) })
         else { return result }
+        result.deletedLeftovers = try await removeLeftovers(of: stream)
         let compaction = SQLiteCompaction(stream: stream, sealing: sealingLimits)
         try await result.count { _ in try await write { db in try compaction.removeEntries(db) } }
         try await result.count { bucket in

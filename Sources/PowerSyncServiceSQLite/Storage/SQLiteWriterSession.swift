@@ -64,20 +64,12 @@ struct SQLiteWriterTransaction: WriterTransaction {
         try db.execute(sql: "DELETE FROM source_tables WHERE id = ?", arguments: [table.id])
     }
 
-    func setSnapshotKey(_ key: SnapshotKey, ofTable id: String) throws {
-        try db.execute(
-            sql: "UPDATE source_tables SET snapshot_last_key = ? WHERE id = ?",
-            arguments: [Data(key.rawValue), id]
-        )
-    }
+    func update(_ table: SourceTable) throws { try streams.update(table) }
 
-    func setSnapshotDone(ofTable id: String) throws {
-        try db.execute(sql: "UPDATE source_tables SET snapshot_done = 1 WHERE id = ?", arguments: [id])
-    }
-
-    func write(_ records: [PendingRecord]) throws -> OpID? {
+    mutating func write(_ records: [PendingRecord]) throws -> OpID? {
         var store = RecordStore(try SQLiteRecordTables(db, streamID: stream.record.id))
         for record in records { try store.write(record) }
+        if store.hasUnmatched { stream.hasUnmatched = true }
         return try store.finish()
     }
 

@@ -102,7 +102,8 @@ extension DefinitionCompiler {
     ) -> [SQLProblem] {
         let codes: Set<DiagnosticCode> = [.sqlUnsupportedClause, .legacyUnsupportedFilter, .legacyTwoArrays]
         guard problems.contains(where: { codes.contains($0.code) }),
-            let line = StreamProposal(parameters: parameters, in: sources)?
+            parameters.count <= 1,
+            let line = (try? StreamProposal(parameters: parameters.first, in: sources))?
                 .line(for: data, named: definition.name, priority: definition.priority)
         else { return problems }
         return problems.map { problem in

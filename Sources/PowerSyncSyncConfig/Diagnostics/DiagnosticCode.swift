@@ -23,6 +23,8 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
     case streamsLegacyInEdition3 = "streams.legacy_in_edition3"
     case streamsAlpha = "streams.alpha"
     case eventWhereIgnored = "event.where_ignored"
+    /// Ours: a payload lacks a column of its event.
+    case eventColumns = "event.columns"
 
     case cteEdition = "cte.edition"
     case cteSingleColumn = "cte.single_column"
@@ -110,7 +112,8 @@ enum DiagnosticCode: String, Sendable, CaseIterable {
     /// How serious findings with this code are.
     var severity: ConfigDiagnostic.Severity {
         switch self {
-        case .yamlNullSection, .configStorageUnstable, .configNoEffect, .streamsAlpha, .eventWhereIgnored, .cteUnused,
+        case .yamlNullSection, .configStorageUnstable, .configNoEffect, .streamsAlpha, .eventWhereIgnored,
+            .eventColumns, .cteUnused,
             .cteShadowsTable, .sqlCaseFolded, .streamDangerousParameter, .functionUnknownColumn, .fromUnused,
             .columnUnnamed, .columnStarAfterAlias, .tableAliasRenames, .metadataSuffixWithoutWildcard,
             .schemaTableMissing, .schemaColumnMissing, .lookupUnbounded,

@@ -45,9 +45,7 @@ package struct BucketLimitError: Error, Sendable, Hashable {
 
     /// Which limit was exceeded.
     package let limit: Limit
-    /// How much each stream (buckets) or lookup (results) used, largest first, at most 100.
-    ///
-    /// For the log only.
+    /// How much each stream (buckets) or lookup (results) used, largest first, at most 100; all of them are for the log only.
     package let breakdown: [Usage]
 
     /// The share of one stream or lookup.
@@ -87,9 +85,17 @@ package struct BucketLimitError: Error, Sendable, Hashable {
 }
 
 extension BucketLimitError {
+    /// The stream, or the stream and the table of its lookup, that needs most, with how much it needs: `, most of them for lists (1,200)`;
+    /// empty when that is not known.
+    var largestShare: String { breakdown.first.map { ", most of them for \($0.name) (\($0.count))" } ?? "" }
+
+    /// The text for the client beside ``message``: where it comes from, and the way out.
+    package var details: String {
+        let largest = breakdown.first.map { "Most of them are for \($0.name) (\($0.count)). " } ?? ""
+        return largest + remedy
+    }
+
     /// What an operator can do.
-    ///
-    /// For the log only.
     package var remedy: String {
         switch limit {
         case .buckets:

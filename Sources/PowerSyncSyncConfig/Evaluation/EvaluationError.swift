@@ -24,6 +24,8 @@ package enum EvaluationError: Error, Sendable, Hashable {
     case tooManyRequestRows
     /// The keys of one request are too long together.
     case tooManyRequestBytes
+    /// A column of an event's payload is NULL, or has another type than it must have.
+    case noEventValue(column: String)
 }
 
 extension EvaluationError: CustomStringConvertible {
@@ -43,6 +45,8 @@ extension EvaluationError: CustomStringConvertible {
                 + "or \(RequestLimit.maximumRows) that repeat each other"
         case .tooManyRequestBytes:
             "the keys of one request have more than \(RequestLimit.maximumKeyBytes) bytes together"
+        case .noEventValue("checkpoint"): "the column checkpoint is not a positive integer"
+        case .noEventValue(let column): "the column \(column) is neither a text nor an integer"
         }
     }
 }
@@ -55,6 +59,8 @@ package struct RowEvaluationError: Error, Sendable, Hashable {
         case buckets([String])
         /// The parameter index with this scope.
         case parameterIndex(ParameterIndex.ID)
+        /// An event.
+        case event(ParameterIndex.Event)
     }
 
     /// The table of the row.
@@ -70,6 +76,7 @@ extension RowEvaluationError.Target: CustomStringConvertible {
         switch self {
         case .buckets(let names): "buckets of \(names.joined(separator: ", "))"
         case .parameterIndex(let scope): "parameter index \(scope)"
+        case .event(let event): "event \(event.rawValue)"
         }
     }
 }
@@ -81,6 +88,8 @@ extension RowEvaluationError: CustomStringConvertible {
             "A row of \(table) was not synced to \(names.joined(separator: ", ")): \(underlyingError)."
         case .parameterIndex(let scope):
             "A row of \(table) was left out of parameter index \(scope): \(underlyingError)."
+        case .event(let event):
+            "A row of \(table) was left out of the event \(event.rawValue): \(underlyingError)."
         }
     }
 }

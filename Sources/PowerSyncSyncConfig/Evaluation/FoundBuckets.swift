@@ -38,7 +38,10 @@ package struct RefusedSubscription: Sendable, Hashable {
 
     /// What the client is told.
     var streamError: StreamError {
-        StreamError(subject: .subscription(index), message: "\(error). Unsubscribe from what is not needed.")
+        StreamError(
+            subject: .subscription(index),
+            message: "\(error)\(error.largestShare). Unsubscribe from what is not needed."
+        )
     }
 }
 

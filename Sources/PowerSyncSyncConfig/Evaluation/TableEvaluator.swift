@@ -8,6 +8,8 @@ package struct TableEvaluator: Sendable {
     private let table: SourceTableName
     private let evaluators: [(evaluator: DataQuery, bucketNames: [String])]
     private let indexes: [(id: ParameterIndex.ID, index: ParameterIndex)]
+    /// The payloads of events.
+    private let events: [(id: ParameterIndex.ID, index: ParameterIndex)]
 
     /// The evaluators and indexes for rows of one layout.
     private var bound: Bound?
@@ -21,6 +23,7 @@ package struct TableEvaluator: Sendable {
         let layout: RowLayout
         let evaluators: [BoundDataQuery]
         let indexes: [BoundIndex]
+        let events: [BoundEvent]
     }
 
     /// Creates an evaluator from all evaluators and indexes that read a table.
@@ -31,7 +34,8 @@ package struct TableEvaluator: Sendable {
     ) {
         self.table = table
         self.evaluators = evaluators
-        self.indexes = indexes
+        self.indexes = indexes.filter { $0.index.event == nil }
+        events = indexes.filter { $0.index.event != nil }
     }
 
     /// What reads rows of a layout.
@@ -45,6 +49,9 @@ package struct TableEvaluator: Sendable {
             },
             indexes: indexes.map { id, index in
                 BoundIndex(index, id: id, binding: RowBinding(layout: layout, table: table, pattern: index.table))
+            },
+            events: events.map { id, index in
+                BoundEvent(index, id: id, binding: RowBinding(layout: layout, table: table, pattern: index.table))
             }
         )
         bound = new
@@ -124,6 +131,29 @@ package struct TableEvaluator: Sendable {
             }
         }
         return entries
+    }
+
+    /// What a row tells of uploads, as an event of the config.
+    ///
+    /// - Parameters:
+    ///   - row: The values of the row.
+    ///   - onError: Called for each payload that cannot be evaluated for the row, or in which a column has no usable value; nothing is
+    ///     told then.
+    /// - Returns: The write checkpoints in the order of the plan.
+    package mutating func evaluateWriteCheckpoints(
+        _ row: SourceRow,
+        onError: (RowEvaluationError) -> Void = { _ in }
+    ) -> [ReleasedWriteCheckpoint] {
+        guard !events.isEmpty else { return [] }
+        let input = EvaluationInput.row(row)
+        return bound(to: row.layout).events.compactMap { event in
+            do throws(EvaluationError) {
+                return try event.release(in: input)
+            } catch {
+                onError(RowEvaluationError(table: table, target: .event(event.event), underlyingError: error))
+                return nil
+            }
+        }
     }
 }
 

@@ -16,7 +16,7 @@ package struct PlanContinuation: Sendable {
             case removed
         }
 
-        /// The name of the stream, or of the bucket definition of an earlier edition.
+        /// The name of the stream, or of the bucket definition of an earlier edition; of an event, `event_definitions.<name>`.
         package var stream: String
         /// What becomes of it.
         package var outcome: Outcome
@@ -28,7 +28,7 @@ package struct PlanContinuation: Sendable {
 
     /// The new plan, with the names of parts in the storage.
     package let plan: SyncPlan
-    /// What becomes of the streams: those of the new plan in its order, then those that are not in it.
+    /// What becomes of the streams: those of the new plan in its order, then those that are not in it, then events.
     package let streams: [StreamChange]
     /// Whether the new plan has a part of the earlier one.
     package let keepsParts: Bool
@@ -143,6 +143,29 @@ private struct StreamComparison {
                     tables: []
                 )
             }
+            + ParameterIndex.Event.allCases.compactMap { change(of: $0) }
+    }
+
+    /// What becomes of an event; `nil` when it is in neither plan.
+    private func change(of event: ParameterIndex.Event) -> PlanContinuation.StreamChange? {
+        let name = SyncPlan.name(of: event)
+        let tables = new.tables(of: event, without: keptIndexes)
+        guard !new.indexes(of: event).isEmpty else {
+            guard !earlier.indexes(of: event).isEmpty else { return nil }
+            return .init(stream: name, outcome: .removed, reason: "no longer in the config", tables: [])
+        }
+        guard tables.isEmpty else {
+            let reason =
+                if earlier.indexes(of: event).isEmpty {
+                    "new"
+                } else if new.valueOptions != earlier.valueOptions {
+                    "an option that changes values is another one"
+                } else {
+                    "its payloads changed"
+                }
+            return .init(stream: name, outcome: .read, reason: reason, tables: tables)
+        }
+        return .init(stream: name, outcome: .kept, reason: "unchanged", tables: [])
     }
 
     private func change(
@@ -222,8 +245,30 @@ extension SyncPlan {
 }
 
 extension SyncPlan {
-    /// The tables that are read for a stream, each once, by name.
+    /// What an event is called beside streams.
+    fileprivate static func name(of event: ParameterIndex.Event) -> String { "event_definitions.\(event.rawValue)" }
+
+    /// The payloads of an event.
+    fileprivate func indexes(of event: ParameterIndex.Event) -> [ParameterIndex.ID] {
+        parameterIndexes.indices.filter { parameterIndexes[$0].event == event }.map { ParameterIndex.ID(rawValue: $0) }
+    }
+
+    /// The tables of an event's payloads, each once, by name, but for those of some payloads.
+    fileprivate func tables(
+        of event: ParameterIndex.Event,
+        without kept: Set<ParameterIndex.ID> = []
+    ) -> [TablePattern] {
+        Set(indexes(of: event).filter { !kept.contains($0) }.map { parameterIndexes[$0].table })
+            .sorted { $0.description < $1.description }
+    }
+}
+
+extension SyncPlan {
+    /// The tables that are read for a stream or an event, each once, by name.
     package func tables(of stream: String) -> [TablePattern] {
+        if let event = ParameterIndex.Event.allCases.first(where: { Self.name(of: $0) == stream }) {
+            return tables(of: event)
+        }
         let queriers = streams.filter { $0.name == stream }.flatMap(\.queriers)
         let ofRows = Set(queriers.map(\.bucket)).flatMap { queries(of: buckets[$0]) }
         let ofLookups = Set(queriers.flatMap(\.indexes)).map { parameterIndexes[$0] }

@@ -17,6 +17,10 @@ struct PlanValidation {
         for index in plan.parameterIndexes {
             try validate(index.filters + index.keys + index.outputs, functions: index.functions.count)
             try validate(index.functions.map(\.argument), functions: 0)
+            guard index.event == nil || index.keys.count == 2 && index.outputs.count == 1 && index.functions.isEmpty
+            else {
+                throw .corrupted("an event does not name a user, a client and a number")
+            }
         }
         let scopes = plan.parameterIndexes.indices.map { plan.scope(of: ParameterIndex.ID(rawValue: $0)) }
         guard Set(scopes).count == scopes.count else { throw .corrupted("two parameter indexes share their entries") }

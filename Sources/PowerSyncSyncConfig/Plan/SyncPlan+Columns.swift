@@ -28,6 +28,12 @@ extension SyncPlan {
         let indexes = parameterIndexes.filter { $0.table.matches(table, defaultSchema: defaultSchema) }
         return Set((evaluators.flatMap(\.expressions) + indexes.flatMap(\.expressions)).flatMap(\.columnNames))
     }
+
+    /// Whether the plan reads one of some columns of a table.
+    package func reads(_ columns: Set<String>, of table: SourceTableName) -> Bool {
+        guard !columns.isEmpty, readsTable(table) else { return false }
+        return readColumns(of: table).map { !$0.isDisjoint(with: columns) } ?? true
+    }
 }
 
 extension SyncPlan {

@@ -6,6 +6,8 @@ struct ConfigCompiler {
     private let schema: SourceSchema?
     /// Why the source cannot do a pattern of tables.
     private let patternRefusal: SyncConfig.PatternRefusal?
+    /// The offset of the first bucket definition of the file.
+    private(set) var firstDefinition: Int?
     private var sources = SQLSources()
     private var builder = PlanBuilder()
 
@@ -33,8 +35,11 @@ struct ConfigCompiler {
             usedGlobals.formUnion(compile(stream, globals: globals, compiler))
         }
         warnAboutUnused(document.commonTables, used: usedGlobals)
+        firstDefinition = document.definitions.map(\.nameRange.lowerBound).min()
         for definition in document.definitions { compile(definition, options) }
-        for query in document.eventQueries { check(query, options) }
+        for event in document.events {
+            for query in event.payloads { compile(query, of: event.event, options) }
+        }
         return builder.build(valueOptions: settings.valueOptions)
     }
 
@@ -137,29 +142,11 @@ extension ConfigCompiler {
         if !reader.diagnostics.hasErrors { builder.addDefinition(planned) }
     }
 
-    /// Checks the query of an event: columns of one table; a condition has no effect.
-    private mutating func check(_ query: ConfigQuery, _ options: BindingOptions) {
+    private mutating func compile(_ query: ConfigQuery, of event: ParameterIndex.Event?, _ options: BindingOptions) {
         let text = sources.add(query.text, at: query.source)
-        let syntax = SQLParser.parse(text, as: .dataQuery)
-        var problems = syntax.problems
-        if var select = syntax.select {
-            problems += select.legacyProblems
-            if let condition = select.conditions.first {
-                problems.append(
-                    SQLProblem(
-                        code: .eventWhereIgnored,
-                        message: "The condition of an event has no effect.",
-                        range: condition.range
-                    )
-                )
-            }
-            select.conditions = []
-            var options = options
-            options.dialect = .dataQuery
-            var binder = QueryBinder(options: options, sources: sources)
-            _ = binder.bind(select, isComplete: syntax.problems.isEmpty)
-            problems += binder.problems.filter { $0.code != .fromUnused && $0.code != .tableAliasRenames }
-        }
-        report(problems.unique)
+        var compiler = EventQueryCompiler(options: options, sources: sources)
+        let index = compiler.compile(text, of: event)
+        report(compiler.problems)
+        if let index { builder.addEvent(index) }
     }
 }

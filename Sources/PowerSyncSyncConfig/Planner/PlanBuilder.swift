@@ -92,6 +92,9 @@ struct PlanBuilder {
         )
     }
 
+    /// Adds a payload of an event.
+    mutating func addEvent(_ index: ParameterIndex) { _ = parameterIndexes.position(of: index) }
+
     /// The plan.
     func build(valueOptions: SourceValueOptions) -> SyncPlan {
         SyncPlan(

@@ -8,8 +8,8 @@ struct ConfigDocument {
     var streams: [StreamDefinition] = []
     /// Legacy bucket definitions.
     var definitions: [LegacyDefinition] = []
-    /// The queries of events.
-    var eventQueries: [ConfigQuery] = []
+    /// The events.
+    var events: [EventDefinition] = []
 }
 
 /// The section `config`.
@@ -82,6 +82,14 @@ struct StreamDefinition {
     var priority: Int32 = 3
     /// Whether the warning about dangerous parameters is switched off.
     var acceptsDangerousQueries = false
+}
+
+/// An event: what rows of the source tell the service.
+struct EventDefinition {
+    /// What it says; `nil` for one that this service does not deliver.
+    var event: ParameterIndex.Event?
+    /// The queries over the rows that tell it.
+    var payloads: [ConfigQuery] = []
 }
 
 /// A legacy bucket definition.

@@ -73,15 +73,16 @@ extension ConfigReader {
         return list
     }
 
-    /// Reads the section `event_definitions`: it is checked, but this service delivers no events.
-    mutating func readEvents(_ section: ConfigNode.Entry) -> [ConfigQuery] {
+    /// Reads the section `event_definitions`: an event of another name than those of ``ParameterIndex/Event`` is only checked.
+    mutating func readEvents(_ section: ConfigNode.Entry) -> [EventDefinition] {
         guard let entries = namedEntries(of: section.value, what: "“event_definitions”") else { return [] }
-        var payloads: [ConfigQuery] = []
+        var events: [EventDefinition] = []
         for entry in entries {
             guard let options = self.entries(of: entry.value, what: "Event “\(entry.key)”") else { continue }
+            var definition = EventDefinition(event: ParameterIndex.Event(rawValue: entry.key))
             for option in options {
                 if option.key == "payloads" {
-                    payloads += queries(option)
+                    definition.payloads += queries(option)
                 } else {
                     reportUnknownKey(option, of: "an event", among: ["payloads"])
                 }
@@ -93,12 +94,16 @@ extension ConfigReader {
                     at: entry.value.range
                 )
             }
-            diagnostics.report(
-                .configNoEffect,
-                "This service delivers no events: “\(entry.key)” is checked, but not used.",
-                at: entry.keyRange
-            )
+            if definition.event == nil {
+                diagnostics.report(
+                    .configNoEffect,
+                    "This service delivers no event “\(entry.key)”: it is checked, but not used.",
+                    hint: "The events are \(ParameterIndex.Event.allCases.map(\.rawValue).joined(separator: " and ")).",
+                    at: entry.keyRange
+                )
+            }
+            events.append(definition)
         }
-        return payloads
+        return events
     }
 }

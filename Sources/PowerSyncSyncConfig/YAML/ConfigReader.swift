@@ -83,7 +83,7 @@ struct ConfigReader {
                 document.definitions = readDefinitions(section, streams: document.streams)
             }
         }
-        if let section = sections["event_definitions"] { document.eventQueries = readEvents(section) }
+        if let section = sections["event_definitions"] { document.events = readEvents(section) }
         if sections["streams"] == nil, edition == 3 || sections["bucket_definitions"] == nil {
             diagnostics.report(
                 .streamsMissing,

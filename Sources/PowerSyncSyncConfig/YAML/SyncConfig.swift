@@ -29,7 +29,8 @@ package enum SyncConfig {
         let plan = compiler.compile(yaml)
         return SyncConfigResult(
             plan: compiler.reader.diagnostics.hasErrors ? nil : plan,
-            diagnostics: compiler.reader.diagnostics.sorted
+            diagnostics: compiler.reader.diagnostics.sorted,
+            firstDefinition: compiler.firstDefinition.map { compiler.reader.diagnostics.source.position(of: $0) }
         )
     }
 }
@@ -40,6 +41,8 @@ package struct SyncConfigResult: Sendable {
     package let plan: SyncPlan?
     /// All findings in the order of the file.
     package let diagnostics: [ConfigDiagnostic]
+    /// Where the first bucket definition is, line and column from 1; `nil` when there are only streams.
+    package let firstDefinition: (line: Int, column: Int)?
 
     /// Whether the config can be deployed: it has no errors.
     package var isUsable: Bool { plan != nil }

@@ -122,7 +122,8 @@ public final class FakeService: Sendable {
     /// A database that is not connected is waited for. While checkpoints are held back, nothing arrives.
     ///
     /// - Parameter databases: The databases.
-    /// - Throws: `CancellationError`, an error of a database that is closed, or ``FakeServiceError`` for one of another SDK.
+    /// - Throws: `CancellationError`, an error of a database that is closed, or ``FakeServiceError`` for one of another SDK, or where the
+    ///   sync config has the event `write_checkpoints` or `checkpoint_requests`.
     public func waitUntilSynced(_ databases: any PowerSyncDatabaseProtocol...) async throws {
         for database in databases { try await waitForCheckpoint(of: database) }
         // What the others have uploaded meanwhile; the last one has waited for all of them.
@@ -132,6 +133,12 @@ public final class FakeService: Sendable {
     private func waitForCheckpoint(of database: any PowerSyncDatabaseProtocol) async throws {
         guard let status = database.currentStatus as? LiveSyncStatus else {
             throw FakeServiceError(.foreignDatabase, "A \(type(of: database)) does not say what it has synced.")
+        }
+        guard !rows.plan.hasEvents else {
+            throw FakeServiceError(
+                .customWriteCheckpoints,
+                "Rows of the service tell when uploads are through: wait for what the database is to show."
+            )
         }
         let userKey = try await userKey(of: try await database.getClientId(), status)
         let checkpoint = try makeWriteCheckpoint(userKey: userKey)
@@ -165,6 +172,7 @@ public final class FakeService: Sendable {
     }
 
     func makeWriteCheckpoint(_ requested: WriteCheckpoint? = nil, userKey: String) throws -> WriteCheckpoint {
+        guard !rows.plan.hasEvents else { throw ManagedWriteCheckpointError() }
         defer { changes.fire() }
         return try rows.makeWriteCheckpoint(requested, userKey: userKey) { position in
             sessions.dispatcher.writeCheckpointRecorded(userKey: userKey, at: position)

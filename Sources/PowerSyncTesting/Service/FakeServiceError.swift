@@ -5,7 +5,7 @@ public struct FakeServiceError: Error, Sendable, LocalizedError, CustomStringCon
     /// What is wrong.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
         private enum Value: String {
-            case invalidConfig, unknownTable, missingID, invalidID, missingRow, foreignDatabase
+            case invalidConfig, unknownTable, missingID, invalidID, missingRow, foreignDatabase, customWriteCheckpoints
         }
 
         private let value: Value
@@ -22,6 +22,9 @@ public struct FakeServiceError: Error, Sendable, LocalizedError, CustomStringCon
         public static let missingRow = Code(value: .missingRow)
         /// The database is not one of this SDK.
         public static let foreignDatabase = Code(value: .foreignDatabase)
+
+        /// The sync config has events that tell write checkpoints: the service makes none itself.
+        public static let customWriteCheckpoints = Code(value: .customWriteCheckpoints)
 
         /// The name of the code.
         public var description: String { value.rawValue }

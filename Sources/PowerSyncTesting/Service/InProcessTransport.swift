@@ -111,7 +111,20 @@ extension SyncTransportError {
             case let error as AuthorizationError:
                 ErrorEnvelope(code: error.code, description: error.description, name: "AuthorizationError")
             case let error as BucketLimitError:
-                ErrorEnvelope(code: .bucketLimit, description: error.message, name: "ServiceError")
+                ErrorEnvelope(
+                    code: .bucketLimit,
+                    description: error.message,
+                    name: "ServiceError",
+                    details: error.details
+                )
+            case let error as ManagedWriteCheckpointError:
+                ErrorEnvelope(
+                    code: .generic,
+                    status: 400,
+                    description: error.description,
+                    name: "ValidationError",
+                    details: error.remedy
+                )
             case let error as RequestValidationError:
                 ErrorEnvelope.validationFailed(error.messages)
             default:

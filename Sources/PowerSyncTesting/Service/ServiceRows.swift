@@ -43,7 +43,7 @@ final class ServiceRows: Sendable {
 
     /// The buckets.
     let storage = InMemoryBucketStorage(firstID: lastStream.next())
-    private let plan: SyncPlan
+    let plan: SyncPlan
     private let streamID: ReplicationStreamID
     private let state = NIOLockedValueBox(State())
 
@@ -120,7 +120,11 @@ final class ServiceRows: Sendable {
             table: table,
             mode: .stream
         )
-        let batch = PendingChanges.Batch(records: changes.map { evaluator.evaluate($0) })
+        let records = changes.flatMap { change in
+            let record = evaluator.evaluate(change)
+            return [record] + record.releases.map { PendingRecord($0) }
+        }
+        let batch = PendingChanges.Batch(records: records)
         try storage.write(to: streamID) { try $0.store(batch) }
     }
 

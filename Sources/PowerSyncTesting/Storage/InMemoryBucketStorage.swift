@@ -19,6 +19,8 @@ package final class InMemoryBucketStorage: BucketStorage {
         /// In the order of their ids.
         var entries: [ParameterLookup: [Entry]] = [:]
         var rows: [RowKey: Row] = [:]
+        /// How many records of tables were ever made.
+        var madeTables = 0
         var tables: [SourceTable] = []
     }
 
@@ -46,6 +48,8 @@ package final class InMemoryBucketStorage: BucketStorage {
     struct Row {
         var memberships: [BucketRow] = []
         var entries: [ParameterEntry] = []
+        /// Under what its operations were given.
+        var owner: RowKey
     }
 
     struct Number {
@@ -161,7 +165,11 @@ package final class InMemoryBucketStorage: BucketStorage {
         }
         // The same each time: ids of tables are a part of checksums.
         return BucketWriter(session, beginning) { [state] in
-            "table\(state.withLockedValue { $0.streams[index].tables.count })of\(index)"
+            let number = state.withLockedValue { state in
+                defer { state.streams[index].madeTables += 1 }
+                return state.streams[index].madeTables
+            }
+            return "table\(number)of\(index)"
         }
     }
 

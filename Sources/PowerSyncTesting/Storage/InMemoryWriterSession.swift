@@ -81,27 +81,22 @@ struct InMemoryWriterTransaction: WriterTransaction {
         streams.streams[index].tables.removeAll { $0.id == table.id }
     }
 
-    mutating func setSnapshotKey(_ key: SnapshotKey, ofTable id: String) {
-        change(id) { $0.lastSnapshotKey = key }
-    }
-
-    mutating func setSnapshotDone(ofTable id: String) {
-        change(id) { $0.isSnapshotDone = true }
-    }
-
-    private mutating func change(_ id: String, _ body: (inout SourceTable) -> Void) {
+    mutating func update(_ table: SourceTable) {
         let stream = index
-        for index in streams.streams[stream].tables.indices where streams.streams[stream].tables[index].id == id {
-            body(&streams.streams[stream].tables[index])
+        for index in streams.streams[stream].tables.indices where streams.streams[stream].tables[index].id == table.id {
+            streams.streams[stream].tables[index] = table
         }
     }
 
     // MARK: Rows
 
     mutating func write(_ records: [PendingRecord]) -> OpID? {
-        changeRows { stream, lastOp in
-            for record in records { stream.apply(record, &lastOp) }
+        var isUnmatched = false
+        let lastOp = changeRows { stream, lastOp in
+            for record in records where stream.apply(record, &lastOp) { isUnmatched = true }
         }
+        if isUnmatched { stream.hasUnmatched = true }
+        return lastOp
     }
 
     mutating func removeRows(of table: SourceTable) -> (isFinished: Bool, lastOp: OpID?) {
@@ -121,13 +116,50 @@ struct InMemoryWriterTransaction: WriterTransaction {
 
 extension InMemoryBucketStorage.Stream {
     /// The write path of docs/service.md "Rows and operations".
-    fileprivate mutating func apply(_ record: PendingRecord, _ lastOp: inout OpID) {
+    ///
+    /// - Returns: Whether the row may be one that its table has of an earlier record, and was not found.
+    fileprivate mutating func apply(_ record: PendingRecord, _ lastOp: inout OpID) -> Bool {
         let before = InMemoryBucketStorage.RowKey(table: record.tableID, key: record.beforeKey)
-        if record.skipsStoredRow, rows[before] != nil { return }
-        guard let content = record.content else { return remove(before, &lastOp) }
+        if record.skipsStoredRow, rows[before] != nil { return false }
+        if record.keepsLargerNumber, let stored = rows[before]?.largestNumber,
+            record.content?.entries.contains(where: { $0.entry.rows.largestNumber > stored }) != true
+        {
+            return false
+        }
+        var isUnmatched = false
+        if rows[before] == nil, let earlier = record.earlier {
+            let place = earlier.key.map { InMemoryBucketStorage.RowKey(table: earlier.tableID, key: $0) }
+            if let place, let row = rows.removeValue(forKey: place) {
+                rows[before] = row
+            } else {
+                isUnmatched = !earlier.isKnown
+            }
+        }
+        guard let content = record.content else {
+            remove(before, &lastOp)
+            return isUnmatched
+        }
         let after = InMemoryBucketStorage.RowKey(table: record.tableID, key: content.key)
-        if after != before, record.kind != .insert { remove(before, &lastOp) }
-        let old = record.kind == .insert || after != before ? nil : rows[after]
+        if let primaryKey = content.primaryKey {
+            if after != before, let row = rows.removeValue(forKey: before) { rows[after] = row }
+            if rows[after].map({ $0.owner.key != primaryKey }) == true { remove(after, &lastOp) }
+        } else if after != before, record.kind != .insert {
+            remove(before, &lastOp)
+        }
+        let isReplaced = record.kind != .insert && (after == before || content.primaryKey != nil)
+        put(content, replacing: isReplaced ? rows[after] : nil, at: after, &lastOp)
+        return isUnmatched
+    }
+
+    private mutating func put(
+        _ content: PendingRecord.Content,
+        replacing old: InMemoryBucketStorage.Row?,
+        at place: InMemoryBucketStorage.RowKey,
+        _ lastOp: inout OpID
+    ) {
+        var owner = place
+        if let primaryKey = content.primaryKey { owner.key = primaryKey }
+        owner = old?.owner ?? owner
         for (row, hash) in content.rows {
             // What is there already is not given again.
             if old?.memberships.contains(where: { $0.isSame(as: row) && $0.data.utf8.elementsEqual(row.data.utf8) })
@@ -135,14 +167,14 @@ extension InMemoryBucketStorage.Stream {
             {
                 continue
             }
-            append(.put, row, after, hash.checksum, row.data, &lastOp)
+            append(.put, row, owner, hash.checksum, row.data, &lastOp)
         }
         var kept: [BucketRow] = []
         for row in old?.memberships ?? [] where !content.rows.contains(where: { $0.row.isSame(as: row) }) {
             if content.withheld.contains(where: { $0.isSame(as: row) }) {
                 kept.append(row)
             } else {
-                append(.remove, row, after, nil, nil, &lastOp)
+                append(.remove, row, owner, nil, nil, &lastOp)
             }
         }
         let entries = content.entries.map(\.entry)
@@ -150,21 +182,22 @@ extension InMemoryBucketStorage.Stream {
             let same = old?.entries.first { $0.lookup == entry.lookup }
             // The bytes decide: to Swift, some texts are equal that are not the same.
             if let same, StoredValues.encode(same.rows) == StoredValues.encode(entry.rows) { continue }
-            append(entry.lookup, entry.rows, after, &lastOp)
+            append(entry.lookup, entry.rows, owner, &lastOp)
         }
         for entry in old?.entries ?? [] where !entries.contains(where: { $0.lookup == entry.lookup }) {
-            append(entry.lookup, [], after, &lastOp)
+            append(entry.lookup, [], owner, &lastOp)
         }
-        rows[after] = InMemoryBucketStorage.Row(
+        rows[place] = InMemoryBucketStorage.Row(
             memberships: content.rows.map(\.row) + kept,
-            entries: entries
+            entries: entries,
+            owner: owner
         )
     }
 
     fileprivate mutating func remove(_ key: InMemoryBucketStorage.RowKey, _ lastOp: inout OpID) {
         guard let old = rows.removeValue(forKey: key) else { return }
-        for row in old.memberships { append(.remove, row, key, nil, nil, &lastOp) }
-        for entry in old.entries { append(entry.lookup, [], key, &lastOp) }
+        for row in old.memberships { append(.remove, row, old.owner, nil, nil, &lastOp) }
+        for entry in old.entries { append(entry.lookup, [], old.owner, &lastOp) }
     }
 
     private mutating func append(
@@ -209,4 +242,17 @@ extension BucketRow {
     fileprivate func isSame(as other: BucketRow) -> Bool {
         bucket == other.bucket && table == other.table && id == other.id
     }
+}
+
+extension InMemoryBucketStorage.Row {
+    /// The number of a write checkpoint that a row of the source has told.
+    fileprivate var largestNumber: Int64 { entries.flatMap(\.rows).largestNumber }
+}
+
+extension [ParameterRow] {
+    fileprivate var largestNumber: Int64 { flatMap(\.values).compactMap(\.exactInteger).max() ?? 0 }
+}
+
+extension SQLValue {
+    fileprivate var exactInteger: Int64? { if case .integer(let number) = self { number } else { nil } }
 }

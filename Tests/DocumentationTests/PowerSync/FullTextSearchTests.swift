@@ -64,6 +64,36 @@ func findNotes(
             query: SELECT * FROM notes
         """
 
+    private func makeTable() -> Table {
+        let notes = Table(
+            name: "notes",
+            columns: [.text("title"), .text("body")],
+            indexes: [.fullText(columns: ["title", "body"])]
+        )
+        return notes
+    }
+
+    @Test func declaredIndexFindsRowsOfTheServiceAndOfTheApp() async throws {
+        let service = try FakeService(streams: Self.config)
+        try service.put("notes", ["id": "a", "title": "t", "body": "alpha"])
+        let database = PowerSyncDatabase(
+            schema: Schema(makeTable()),
+            dbFilename: ":memory:",
+            logger: DefaultLogger(writers: [])
+        )
+        try await database.connect(connector: service.connector(user: "u"), options: nil)
+        try await service.waitUntilSynced(database)
+        let sql =
+            "SELECT notes.id FROM notes_fts JOIN notes ON notes.id = notes_fts.id WHERE notes_fts MATCH 'alpha' ORDER BY notes.id"
+        var found = try database.watch(sql) { try $0.getString(index: 0) }.makeAsyncIterator()
+        #expect(try await found.next() == ["a"])
+        try await database.execute("INSERT INTO notes (id, body) VALUES ('b', 'alpha')")
+        while let ids = try await found.next(), ids != ["a", "b"] {}
+        try service.put("notes", ["id": "a", "title": "t", "body": "beta"])
+        while let ids = try await found.next(), ids != ["b"] {}
+        try await database.close()
+    }
+
     /// What the index has, after the check of its consistency that FTS5 itself makes.
     private func indexed(_ database: any PowerSyncDatabaseProtocol) async throws -> [String] {
         try await database.execute("INSERT INTO notes_fts (notes_fts) VALUES ('integrity-check')")

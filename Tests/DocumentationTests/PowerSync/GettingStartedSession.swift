@@ -5,6 +5,8 @@ import FoundationNetworking
 #endif
 
 /// The app's session with its backend.
+///
+/// How the user signs in is up to the app; here the name is enough.
 struct Session {
     var user: String
 

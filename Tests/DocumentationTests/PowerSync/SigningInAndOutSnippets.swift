@@ -1,15 +1,37 @@
+import Foundation
 import PowerSync
+
+private func confirm(_ question: String) async -> Bool { question.isEmpty }
+
+private struct User {
+    var id: String
+}
 
 func signOut(
     _ database: any PowerSyncDatabaseProtocol,
     _ connector: any PowerSyncBackendConnectorProtocol
 ) async throws {
-    let result = try await database.syncOnce(connector: connector, deadline: .seconds(10))
-    if try await database.getUploadQueueStats(includeSize: false).count > 0 {
-        show("not everything was uploaded: \(result)")
-        return
+    _ = try await database.syncOnce(connector: connector, deadline: .seconds(10))
+    do {
+        try await database.signOut()
+    } catch let error as PowerSyncError where error.code == .writesNotUploaded {
+        // "3 local writes wait for an upload, and would be lost."
+        guard await confirm(error.localizedDescription) else { return }
+        try await database.signOut(SignOutOptions(discardsUnsentWrites: true))
     }
-    try await database.disconnectAndClear()
+}
+
+private func signIn(
+    _ user: User,
+    _ database: any PowerSyncDatabaseProtocol,
+    _ connector: any PowerSyncBackendConnectorProtocol
+) async throws {
+    do {
+        try await database.connect(connector: connector, account: user.id)
+    } catch let error as PowerSyncError where error.code == .otherAccount {
+        // The last user did not sign out: remove their data, unless writes would be lost.
+        try await database.connect(connector: connector, account: user.id, ifAnother: .clear)
+    }
 }
 
 func open(for userID: String, schema: Schema) -> any PowerSyncDatabaseProtocol {

@@ -7,6 +7,7 @@ import Testing
     /// Where the databases say which keys they have.
     private static let moduleFolders = [
         "Sources/PowerSyncServicePostgres/Configuration", "Sources/PowerSyncServicePostgres/Modules",
+        "Sources/PowerSyncServiceMySQL/Configuration", "Sources/PowerSyncServiceMySQL/Modules",
         "Sources/PowerSyncServiceSQLite/Modules", "Sources/PowerSyncServiceCore/Modules",
     ]
     private static let readerFolder = "Sources/PowerSyncServiceCore/Modules/Keys"

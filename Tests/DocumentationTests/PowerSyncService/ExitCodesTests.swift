@@ -29,12 +29,17 @@ import Testing
             for name in cells[1].matches(of: /`([a-z -]+)`/) { rows[String(name.1)] = Array(cells[2...4]) }
         }
         self.rows = rows
+        // What the languages of `generate` have in common.
+        let inputs = try Page.files(in: "Sources/PowerSyncCLI/Generate", withExtension: "swift")
+            .first { $0.lastPathComponent == "GenerateInputs.swift" }
+            .map { try String(contentsOf: $0, encoding: .utf8) }
         commands = try ["CLI", "Demo", "Generator", "Inspection"].flatMap { module in
             try Page.files(in: "Sources/PowerSync\(module)", withExtension: "swift").compactMap { file -> Command? in
                 let source = try String(contentsOf: file, encoding: .utf8)
                 guard let name = source.firstMatch(of: /commandName: "([a-z-]+)"/)?.1, !source.contains("subcommands:")
                 else { return nil }
-                return Command(name: name == "swift" ? "generate swift" : String(name), source: source)
+                guard name == "swift" else { return Command(name: String(name), source: source) }
+                return Command(name: "generate swift", source: source + (inputs ?? ""))
             }
         }
     }

@@ -38,16 +38,16 @@ import Testing
     private func write(_ names: String...) async throws -> String {
         let url = URL(filePath: folder.path("app"), directoryHint: .isDirectory)
         let service = try ShellLine("powersync dev", in: url)
-        let said = await service.lines { $0.hasPrefix("  others ") }
-        func command(_ word: String) throws -> String {
-            let line = try #require(said.first { $0.hasPrefix("  \(word) ") }, "\(said)")
-            return line.dropFirst(word.count + 3).trimmingCharacters(in: .whitespaces)
-        }
-        let stream = try ShellLine(try command("user-1"), in: url)
+        let commands = DevelopmentLines(await service.lines { DevelopmentLines.isLast($0) })
+        let stream = try ShellLine(try #require(commands.stream(of: "user-1")), in: url)
         var lines = await stream.lines { $0.contains(#"{"checkpoint_complete""#) }
         for name in names {
-            let write = try ShellLine(try command("write").replacing("A new name", with: name), in: url)
+            let body = url.appending(path: "data/dev/write.json")
+            let text = try String(contentsOf: body, encoding: .utf8)
+            try text.replacing("A new name", with: name).write(to: body, atomically: true, encoding: .utf8)
+            let write = try ShellLine(try #require(commands.write(as: "user-1")), in: url)
             #expect(await write.lines().joined().contains(#""applied":1"#))
+            try text.write(to: body, atomically: true, encoding: .utf8)
             lines += await stream.lines { $0.contains(name) }
             #expect(lines.last?.contains(name) == true)
         }

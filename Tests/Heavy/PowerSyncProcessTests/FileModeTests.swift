@@ -33,7 +33,7 @@ import Testing
         let said = await service.lines { $0.contains("The service is ready") }
         #expect(said.last?.contains("The service is ready") == true, "\(said)")
         let modes = try modes(in: folder.url)
-        expectPrivate(modes, ["app", "app/data"])
+        expectPrivate(modes, ["app", "app/.powersync", "app/data"])
         let names = ["source.db", "buckets.db"].flatMap { [$0, $0 + "-wal", $0 + "-shm"] } + ["buckets.db.lock"]
         for name in names { #expect(modes["app/data/" + name] != nil, "\(name) is missing") }
         let doctor = try ShellLine("powersync doctor", in: app)

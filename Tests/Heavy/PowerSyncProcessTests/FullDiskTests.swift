@@ -69,7 +69,11 @@ import Testing
             try await write(1...9, database)
             let before = try file.objects()
             try await fill(database)
-            await expectFull { try await database.updateSchema(schema: WorkerSchema.second) }
+            // More than what fits where tables are dropped first.
+            let large = Schema(
+                tables: WorkerSchema.second.tables + (0..<100).map { Table(name: "large\($0)", columns: [.text("a")]) }
+            )
+            await expectFull { try await database.updateSchema(schema: large) }
             #expect(try file.objects() == before)
             try await file.checkWrites(database, acknowledged: ["w": 9])
             try await makeRoom(database)

@@ -39,6 +39,9 @@ import Testing
         }
     }
 
+    /// Tables of ``WorkerSchema`` that are direct in one of the schemas, or in both.
+    private static let directTables = ["typed", "becomes_direct", "becomes_view"]
+
     /// Waits for a moment that has nothing to do with what the worker does.
     private func delay(upTo milliseconds: Int, _ random: inout SeededGenerator) async throws {
         try await ContinuousClock().sleep(for: .microseconds(random.number(below: milliseconds * 1000)))
@@ -74,7 +77,9 @@ import Testing
             try await file.check { database in
                 try await database.execute("INSERT INTO items (id, title, batch) VALUES ('1', 'kept', 7)")
                 try await database.execute("INSERT INTO notes (id, text) VALUES ('1', 'kept')")
-                try await database.execute("INSERT INTO \(removed) (id, a, b) VALUES ('1', 'kept', 8)")
+                for (number, table) in ([removed] + Self.directTables).enumerated() {
+                    try await database.execute("INSERT INTO \(table) (id, a, b) VALUES ('1', 'kept', \(8 + number))")
+                }
             }
             let first = try file.objects()
             try await file.check { try await $0.updateSchema(schema: WorkerSchema.second) }
@@ -94,9 +99,10 @@ import Testing
                 try await file.check { database async throws in
                     let rows =
                         "SELECT title || batch FROM items UNION ALL SELECT text FROM notes "
-                        + "UNION ALL SELECT a || b FROM \(removed)"
+                        + ([removed] + Self.directTables).map { "UNION ALL SELECT a || b FROM \($0) " }.joined()
                     #expect(
-                        try await database.getAll(rows) { try $0.getString(index: 0) } == ["kept7", "kept", "kept8"]
+                        try await database.getAll(rows) { try $0.getString(index: 0) }
+                            == ["kept7", "kept", "kept8", "kept9", "kept10", "kept11"]
                     )
                 }
                 #expect(try file.objects() == first)

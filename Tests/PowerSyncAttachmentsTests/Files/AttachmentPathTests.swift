@@ -99,8 +99,8 @@ import Testing
             let other = AttachmentPath.downloadFiles(for: "/d/\(name.dropLast())y")
             #expect(paths == AttachmentPath.downloadFiles(for: "/d/\(name)"))
             #expect(Set(paths).isDisjoint(with: other))
-            #expect(paths.allSatisfy { AttachmentPath.isPartOfDownload($0) })
-            #expect(!AttachmentPath.isPartOfDownload(AttachmentPath.temporaryPath(for: paths[1], tag: "1f")))
+            #expect(paths.allSatisfy { AttachmentPath.isKeptForLater($0) })
+            #expect(!AttachmentPath.isKeptForLater(AttachmentPath.temporaryPath(for: paths[1], tag: "1f")))
             for path in paths {
                 #expect(path.hasPrefix("/d/") && path.hasSuffix(".pstmp"))
                 #expect(path.dropFirst("/d/".count).utf8.count <= 255)

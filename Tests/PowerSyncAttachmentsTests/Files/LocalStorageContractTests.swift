@@ -7,13 +7,16 @@ import Testing
 /// What every local storage does, for each that comes with the SDK.
 @Suite(.timeLimit(.minutes(1))) struct LocalStorageContractTests {
     enum Storage: CaseIterable {
-        case files, confinedFiles, memory
+        case files, confinedFiles, encryptedFiles, memory
 
         func run(_ body: (any LocalStorageAdapter, AttachmentsFolder) async throws -> Void) async throws {
             try await AttachmentsFolder.run { folder async throws in
                 switch self {
                 case .files: try await body(FileManagerStorageAdapter(), folder)
                 case .confinedFiles: try await body(FileManagerStorageAdapter(directory: folder.path), folder)
+                case .encryptedFiles:
+                    let key = Data(repeating: 7, count: 32)
+                    try await body(EncryptedStorageAdapter(directory: folder.path) { key }, folder)
                 case .memory: try await body(InMemoryLocalStorage(), folder)
                 }
             }

@@ -10,9 +10,11 @@ import Testing
 /// Sweeping the file system, where a file has many paths.
 @Suite(.timeLimit(.minutes(1)))
 struct OrphanSweepTests {
-    /// A directory with a saved file, the part of a download that waits, and a file that no row leads to; all are two hours old.
+    /// A directory with a saved file and what continues its upload, the part of a download that waits, and a file that no row leads to.
+    ///
+    /// All are two hours old.
     private struct Scene {
-        static let used = ["saved.txt", "waiting.jpg.download.pstmp"]
+        static let used = ["saved.txt", "saved.txt.upload.pstmp", "waiting.jpg.download.pstmp"]
         static let all = ["orphan.txt"] + used
 
         let folder: AttachmentsFolder
@@ -34,6 +36,7 @@ struct OrphanSweepTests {
             )
             try await harness.insert(Attachment(id: "waiting", filename: "waiting.jpg", state: .queuedDownload))
             try folder.write(Data("part".utf8), to: "files/waiting.jpg.download.pstmp")
+            try folder.write(Data("journal".utf8), to: "files/saved.txt.upload.pstmp")
             try folder.write(Data("orphan".utf8), to: "files/orphan.txt")
             // Files cannot be made older: the system knows when that was done.
             harness.date.withLockedValue { $0.addTimeInterval(7200) }

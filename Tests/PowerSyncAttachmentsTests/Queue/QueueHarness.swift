@@ -96,10 +96,11 @@ final class QueueHarness: Sendable {
         service: any AttachmentServiceProtocol,
         table: SharedAttachmentTable,
         limit: Int = 1,
-        logger: (any LoggerProtocol)? = nil
+        logger: (any LoggerProtocol)? = nil,
+        transport: (any AttachmentTransportAdapter)? = nil
     ) -> TransferContext {
         TransferContext(
-            transport: BufferedAttachmentTransport(remote: remote, local: local),
+            transport: transport ?? BufferedAttachmentTransport(remote: remote, local: local),
             keepsPartialDownloads: false,
             localStorage: local,
             service: service,

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import Foundation
 import HTTPStackTestSupport
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import PowerSyncNIO
 import TestSupport
@@ -59,6 +60,20 @@ import Testing
                     }
                 }
             }
+        }
+    }
+
+    /// The whole body waits to be sent, and fails when the connection is closed.
+    @Test func aBodyThatWaitsAsAWholeIsGivenUpWithTheSameError() async throws {
+        try await SilentServer.run(.request) { url in
+            let client = HTTPClient(configuration: NIOExchange.fileConfiguration(idleTimeout: .seconds(1)))
+            var request = HTTPClientRequest(url: url.absoluteString)
+            request.method = HTTPMethod(rawValue: "PUT")
+            request.body = .bytes(ByteBuffer(repeating: 1, count: 16_000_000))
+            await #expect(throws: HTTPClientError.readTimeout) {
+                try await client.execute(request, deadline: .distantFuture)
+            }
+            try await client.shutdown()
         }
     }
 

@@ -1,6 +1,4 @@
-import AsyncHTTPClient
 import Foundation
-import NIOCore
 import NIOHTTP1
 import PowerSync
 import TestSupport
@@ -8,55 +6,27 @@ import Testing
 
 @testable import PowerSyncS3
 
-/// The storage that `scripts/with-s3` starts.
-enum ObjectStorage {
-    static let endpoint = ProcessInfo.processInfo.environment["POWERSYNC_S3_ENDPOINT"].flatMap { URL(string: $0) }
-}
-
 /// Against a storage that speaks S3: `scripts/with-s3` starts one.
 @Suite(
     .enabled(if: ObjectStorage.endpoint != nil, "run through scripts/with-s3"),
     .timeLimit(.minutes(2))
 )
 struct S3AttachmentTransportTests {
-    private let credentials = S3Credentials(accessKeyID: "test", secretAccessKey: "test")
+    private let credentials = TestBucket.credentials
 
     /// Runs a test with a bucket of its own.
     private func run(
         usesChecksums: Bool = true,
-        _ body: (S3Signer, S3AttachmentTransport, AttachmentsFolder) async throws -> Void
+        _ body: (TestBucket, S3AttachmentTransport, AttachmentsFolder) async throws -> Void
     ) async throws {
-        let endpoint = try #require(ObjectStorage.endpoint)
-        let name = "bucket-\(UUID().uuidString.lowercased())"
-        let bucket = S3Bucket(name: name, region: "us-east-1", endpoint: endpoint, addressing: .path)
-        let signer = S3Signer(bucket: bucket, credentials: credentials)
-        #expect(try await request(signer, "PUT", "").0 == .ok)
+        let bucket = try await TestBucket.make()
         let transport = S3AttachmentTransport(
-            bucket: bucket,
+            bucket: bucket.signer.bucket,
             credentials: credentials,
             keyPrefix: "files/",
             usesChecksums: usesChecksums
         )
-        try await AttachmentsFolder.run { try await body(signer, transport, $0) }
-    }
-
-    /// Talks to the storage without the transport.
-    private func request(
-        _ signer: S3Signer,
-        _ method: String,
-        _ key: String,
-        query: [String: String] = [:],
-        body: Data = Data()
-    ) async throws -> (HTTPResponseStatus, HTTPHeaders, Data) {
-        var request = HTTPClientRequest(url: try signer.url(key: key, query: query).absoluteString)
-        request.method = HTTPMethod(rawValue: method)
-        for (name, value) in signer.signedHeaders(method: method, key: key, query: query, payloadSHA256: body.sha256) {
-            request.headers.add(name: name, value: value)
-        }
-        if !body.isEmpty { request.body = .bytes(ByteBuffer(bytes: body)) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(30))
-        let content = try await response.body.collect(upTo: 64 * 1024 * 1024)
-        return (response.status, response.headers, Data(content.readableBytesView))
+        try await AttachmentsFolder.run { try await body(bucket, transport, $0) }
     }
 
     private func located(_ filename: String, _ path: String) -> LocatedAttachment {
@@ -66,12 +36,12 @@ struct S3AttachmentTransportTests {
 
     @Test(arguments: [0, 1, 3_000_001], [true, false])
     func bringsFilesOfAllSizesThereAndBackAndDeletesThem(size: Int, usesChecksums: Bool) async throws {
-        try await run(usesChecksums: usesChecksums) { signer, transport, folder async throws in
+        try await run(usesChecksums: usesChecksums) { bucket, transport, folder async throws in
             try folder.write(.pattern(size), to: "a")
             let steps = TransferSteps()
             try await transport.upload(located("1.jpg", folder("a")), progress: steps.add)
             #expect(steps.all.last == .init(bytes: Int64(size), total: Int64(size)))
-            let (status, headers, content) = try await request(signer, "GET", "files/1.jpg")
+            let (status, headers, content) = try await bucket.request("GET", "files/1.jpg")
             #expect(status == .ok)
             #expect(headers.first(name: "Content-Type") == "image/jpeg")
             #expect(content == .pattern(size))
@@ -83,7 +53,7 @@ struct S3AttachmentTransportTests {
 
             try await transport.delete(located("1.jpg", "").attachment)
             try await transport.delete(located("1.jpg", "").attachment)
-            #expect(try await request(signer, "GET", "files/1.jpg").0 == .notFound)
+            #expect(try await bucket.request("GET", "files/1.jpg").0 == .notFound)
             await #expect(throws: AttachmentStorageError.notFound) {
                 try await transport.download(located("1.jpg", folder("c"))) { _, _ in }
             }
@@ -97,7 +67,7 @@ struct S3AttachmentTransportTests {
         ]
     )
     func keepsAllFileNamesApart(names: [String]) async throws {
-        try await run { signer, transport, folder async throws in
+        try await run { bucket, transport, folder async throws in
             for name in names {
                 try folder.write(Data(name.utf8), to: "a")
                 try await transport.upload(located(name, folder("a"))) { _, _ in }
@@ -105,7 +75,7 @@ struct S3AttachmentTransportTests {
             for name in names {
                 try await transport.download(located(name, folder("b"))) { _, _ in }
                 #expect(try folder.read("b") == Data(name.utf8))
-                #expect(try await request(signer, "GET", "files/\(name)").2 == Data(name.utf8))
+                #expect(try await bucket.request("GET", "files/\(name)").2 == Data(name.utf8))
                 try FileManager.default.removeItem(atPath: folder("b"))
             }
         }
@@ -113,15 +83,15 @@ struct S3AttachmentTransportTests {
 
     @Test(arguments: [false, true])
     func continuesAnInterruptedDownloadAndStartsOverWhenTheObjectHasChanged(hasChanged: Bool) async throws {
-        try await run { signer, transport, folder async throws in
+        try await run { bucket, transport, folder async throws in
             let content = Data.pattern(3_000_000)
-            #expect(try await request(signer, "PUT", "files/1", body: content).0 == .ok)
-            let etag = try #require(try await request(signer, "HEAD", "files/1").1.first(name: "ETag"))
+            #expect(try await bucket.request("PUT", "files/1", body: content).0 == .ok)
+            let etag = try #require(try await bucket.request("HEAD", "files/1").1.first(name: "ETag"))
             let record = #"{"bytes":2000000,"etag":\#(String(reflecting: etag)),"total":3000000}"#
             try folder.write(content.prefix(2_000_000), to: "b")
             try folder.write(Data(record.utf8), to: "b.state.pstmp")
             let expected = hasChanged ? Data(content.reversed()) : content
-            if hasChanged { #expect(try await request(signer, "PUT", "files/1", body: expected).0 == .ok) }
+            if hasChanged { #expect(try await bucket.request("PUT", "files/1", body: expected).0 == .ok) }
 
             let steps = TransferSteps()
             try await transport.download(located("1", folder("b")), progress: steps.add)
@@ -133,13 +103,13 @@ struct S3AttachmentTransportTests {
 
     @Test
     func reportsARefusalWithItsStatus() async throws {
-        try await run { signer, transport, folder async throws in
-            #expect(try await request(signer, "PUT", "files/1", body: .pattern(10)).0 == .ok)
+        try await run { bucket, transport, folder async throws in
+            #expect(try await bucket.request("PUT", "files/1", body: .pattern(10)).0 == .ok)
             let policy = """
                 {"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Principal": "*", "Action": "s3:*",
-                "Resource": "arn:aws:s3:::\(signer.bucket.name)/*"}]}
+                "Resource": "arn:aws:s3:::\(bucket.signer.bucket.name)/*"}]}
                 """
-            let (status, _, _) = try await request(signer, "PUT", "", query: ["policy": ""], body: Data(policy.utf8))
+            let (status, _, _) = try await bucket.request("PUT", "", query: ["policy": ""], body: Data(policy.utf8))
             #expect(status.code < 300)
             try folder.write(.pattern(10), to: "a")
             let transfers: [() async throws -> Void] = [

@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import PowerSyncTesting
 import Testing
 
@@ -74,6 +75,23 @@ import Testing
         #expect(try await lock.withTurn { 1 } == 1)
     }
 
+    @Test func aTurnThatBecomesOverdueIsNotWaitedForByThoseThatInsistAlready() async throws {
+        struct Overdue: Error {}
+        let turn = try await lock.take(insistingAfter: .milliseconds(500), ElapsedClock(clock))
+        let insisting = Task { [lock, clock] in
+            try await lock.take(insistingAfter: .milliseconds(500), ElapsedClock(clock))
+        }
+        try await clock.waitForTimer(of: .milliseconds(500))
+        turn.becameOverdue(throwing: Overdue())
+        await #expect(throws: Overdue.self) { _ = try await insisting.value }
+        // Also one that asks now.
+        await #expect(throws: Overdue.self) {
+            _ = try await lock.take(insistingAfter: .milliseconds(500), ElapsedClock(clock))
+        }
+        turn.end()
+        #expect(try await lock.withTurn { 1 } == 1)
+    }
+
     @Test func aFreeLockIsTakenWithoutATimer() async throws {
         let turn = try await lock.take(insistingAfter: .milliseconds(500), ElapsedClock(clock))
         await turn.run { #expect(lock.isHeldByThisTask) }
@@ -90,6 +108,24 @@ import Testing
         #expect(try await lock.withTurn { 1 } == 1)
         held.open()
         #expect(held.wasCancelled)
+    }
+
+    @Test func aTurnThatHasBegunIsCancelledWithItsCaller() async throws {
+        for _ in 0..<200 {
+            let caller = NIOLockedValueBox<Task<Bool, any Error>?>(nil)
+            // The lock is given back when the caller is there.
+            let task = caller.withLockedValue { [lock] started in
+                let task = Task {
+                    try await lock.withTurn {
+                        caller.withLockedValue { $0 }?.cancel()
+                        return Task.isCancelled
+                    }
+                }
+                started = task
+                return task
+            }
+            #expect(try await task.value)
+        }
     }
 
     @Test func whatIsLeftBehindWritesNothing() async throws {

@@ -83,6 +83,67 @@ import Testing
         try await harness.database.close()
     }
 
+    /// As when the queue is cleared while the row of a download is written.
+    @Test
+    func downloadWhoseRowIsNotWrittenLeavesNoFile() async throws {
+        let harness = QueueHarness(remote: InMemoryRemoteStorage(files: ["a.jpg": Data("a".utf8)]))
+        let path = harness.path("a.jpg")
+        let service = InsistedService(database: harness.database) { harness.local[path] != nil }
+        let context = harness.transferContext(service: service, table: SharedAttachmentTable())
+        let runner = AttachmentRunner(context: context)
+        try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .queuedDownload))
+        let deleted = harness.local.hold(.delete)
+        try await runner.startTransfers(interval: nil)
+        // Before, nothing was ever deleted.
+        try await deleted.waitForArrivals(1)
+        deleted.open()
+        try await runner.stopTransfers()
+        #expect(harness.local[path] == nil)
+        #expect(try await harness.rows()["a"]?.state == .queuedDownload)
+        try await harness.database.close()
+    }
+
+    /// A closure of the app's that a cancellation runs may call back.
+    @Test
+    func cancellationOfAnAttemptRunsOutsideOfLocks() async throws {
+        let harness = QueueHarness()
+        let (called, runner) = (HeldCall(), NIOLockedValueBox<AttachmentRunner?>(nil))
+        let transport = HTTPAttachmentTransport(
+            resolveUpload: { _ in throw CancellationError() },
+            resolveDownload: { _ in
+                await withTaskCancellationHandler {
+                    _ = await called.arrive()
+                } onCancel: {
+                    runner.withLockedValue(\.self)?.resume()
+                    called.open()
+                }
+                throw CancellationError()
+            },
+            resolveDelete: { _ in throw CancellationError() }
+        )
+        let service = AttachmentService(
+            db: harness.database,
+            tableName: "attachments",
+            logger: harness.log,
+            maxArchivedCount: 100
+        )
+        let context = harness.transferContext(
+            service: service,
+            table: SharedAttachmentTable(),
+            transport: transport
+        )
+        let made = AttachmentRunner(context: context)
+        runner.withLockedValue { $0 = made }
+        try await harness.insert(Attachment(id: "a", filename: "a.jpg", state: .queuedDownload))
+        try await made.startTransfers(interval: nil)
+        try await called.waitForArrivals(1)
+        made.pause()
+        #expect(called.wasCancelled)
+        runner.withLockedValue { $0 = nil }
+        try await made.stopTransfers()
+        try await harness.database.close()
+    }
+
     /// Runs a test with a queue that downloads a file, and with a fault of its storage after a number of calls.
     private func withDownload(
         _ fault: InterruptedStorage.Fault,
@@ -159,6 +220,41 @@ import Testing
             gate.open()
             try await harness.wait(for: "a", .synced)
         }
+    }
+}
+
+/// An attachments table whose callbacks are left behind once a file is there.
+private final class InsistedService: AttachmentServiceProtocol {
+    struct Left: Error {}
+
+    private let base: AttachmentService
+    private let isDue: @Sendable () -> Bool
+    private let hasLeft = NIOLockedValueBox(false)
+
+    init(database: any PowerSyncDatabaseProtocol, isDue: @escaping @Sendable () -> Bool) {
+        base = AttachmentService(
+            db: database,
+            tableName: "attachments",
+            logger: database.logger,
+            maxArchivedCount: 100
+        )
+        self.isDue = isDue
+    }
+
+    func watchActiveAttachments() async throws -> AsyncThrowingStream<[String], any Error> {
+        AsyncThrowingStream { _ in }
+    }
+
+    func withContext<R: Sendable>(
+        callback: @Sendable @escaping @concurrent (AttachmentContext) async throws -> R
+    ) async throws -> R {
+        let isDue = isDue()
+        let isLeft = hasLeft.withLockedValue { hasLeft in
+            defer { hasLeft = hasLeft || isDue }
+            return isDue && !hasLeft
+        }
+        if isLeft { throw Left() }
+        return try await base.withContext(callback: callback)
     }
 }
 

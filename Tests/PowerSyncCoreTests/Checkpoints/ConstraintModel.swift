@@ -14,6 +14,7 @@ struct ConstraintModel {
         case inferred
         case ownUpsert
         case ownReplace
+        case direct
     }
 
     /// A row at the service.
@@ -55,7 +56,7 @@ struct ConstraintModel {
         let names = Self.columns.split(separator: ", ").map(String.init)
         let delete = ClientRawTable.Statement(sql: "DELETE FROM local_things WHERE id = ?", parameters: [.id])
         switch kind {
-        case .view, .referencedView, .inferred: break
+        case .view, .referencedView, .inferred, .direct: break
         case .ownUpsert:
             let assignments = names.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
             things.put = .init(
@@ -82,11 +83,35 @@ struct ConstraintModel {
             )
         case .inferred, .ownUpsert, .ownReplace:
             scenario = try SyncScenario(rawTables: [things, parents])
+        case .direct:
+            scenario = try SyncScenario(
+                Self.directThings(isDeferred: isDeferred),
+                ClientTable(name: "parents", columns: [], options: .init(), isDirect: true)
+            )
         }
         try scenario.database.run("PRAGMA foreign_keys = ON; CREATE TABLE local_parents (id TEXT PRIMARY KEY)")
         try scenario.database.run(Self.ddl(kind, isDeferred: isDeferred))
         try scenario.start()
     }
+
+    private static func directThings(isDeferred: Bool) -> ClientTable {
+        let reference = "REFERENCES parents (id)\(isDeferred ? " DEFERRABLE INITIALLY DEFERRED" : "")"
+        return ClientTable(
+            name: "a_things",
+            columns: [
+                .init(name: "position", type: .integer, constraints: ["UNIQUE"]), .init(name: "list", type: .text),
+                .init(name: "is_default", type: .integer),
+                .init(name: "amount", type: .integer, constraints: ["CHECK (amount < 100)"]),
+                .init(name: "title", type: .text, constraints: ["NOT NULL"]),
+                .init(name: "parent", type: .text, constraints: [reference]),
+            ],
+            options: .init(),
+            isDirect: true
+        )
+    }
+
+    /// The table of the things.
+    private var table: String { kind == .direct ? "a_things" : "local_things" }
 
     /// What the app makes.
     static func ddl(_ kind: Kind, isDeferred: Bool = false) -> String {
@@ -114,13 +139,20 @@ struct ConstraintModel {
                 title TEXT NOT NULL,
                 parent TEXT REFERENCES local_parents (id) \(isDeferred ? "DEFERRABLE INITIALLY DEFERRED" : "")
             ) STRICT;
-            CREATE UNIQUE INDEX one_default ON local_things (list) WHERE is_default;
-            CREATE TRIGGER no_bad_thing BEFORE INSERT ON local_things WHEN NEW.title = 'bad'
-            BEGIN SELECT RAISE(ABORT, 'secret'); END;
-            CREATE TRIGGER no_bad_update BEFORE UPDATE ON local_things WHEN NEW.title = 'bad'
-            BEGIN SELECT RAISE(ABORT, 'secret'); END;
+            \(additions(to: "local_things"))
             """
+        case .direct: additions(to: "a_things")
         }
+    }
+
+    private static func additions(to table: String) -> String {
+        """
+        CREATE UNIQUE INDEX one_default ON \(table) (list) WHERE is_default;
+        CREATE TRIGGER no_bad_thing BEFORE INSERT ON \(table) WHEN NEW.title = 'bad'
+        BEGIN SELECT RAISE(ABORT, 'secret'); END;
+        CREATE TRIGGER no_bad_update BEFORE UPDATE ON \(table) WHEN NEW.title = 'bad'
+        BEGIN SELECT RAISE(ABORT, 'secret'); END;
+        """
     }
 
     /// Publishes a state of the service.
@@ -172,7 +204,7 @@ struct ConstraintModel {
             SELECT id, data ->> 'position', data ->> 'list', data ->> 'is_default', data ->> 'amount', data ->> 'title',
                 data ->> 'parent' FROM ps_data__a_things
             """
-        case .inferred, .ownUpsert, .ownReplace: "SELECT id, \(Self.columns) FROM local_things"
+        case .inferred, .ownUpsert, .ownReplace, .direct: "SELECT id, \(Self.columns) FROM \(table)"
         }
     }
 
@@ -193,10 +225,10 @@ struct ConstraintModel {
                             sql: "INSERT INTO ps_data__a_things (id, data) VALUES (?, ?)",
                             arguments: [id, thing.json]
                         )
-                    case .inferred, .ownUpsert, .ownReplace:
-                        try db.execute(sql: "DELETE FROM local_things WHERE id = ?", arguments: [id])
+                    case .inferred, .ownUpsert, .ownReplace, .direct:
+                        try db.execute(sql: "DELETE FROM \(table) WHERE id = ?", arguments: [id])
                         try db.execute(
-                            sql: "INSERT INTO local_things (id, \(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                            sql: "INSERT INTO \(table) (id, \(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?)",
                             arguments: [
                                 id, thing.position, thing.list, thing.isDefault, thing.amount, thing.title,
                                 thing.parent,

@@ -111,7 +111,7 @@ import Testing
 
     /// Only rows that the others refuse are set aside, and they are stored when nothing refuses them any more.
     @Test(
-        arguments: [Kind.view, .referencedView, .inferred, .ownUpsert],
+        arguments: [Kind.view, .referencedView, .inferred, .ownUpsert, .direct],
         seeds(16)
     )
     func refusedRows(_ kind: Kind, seed: UInt64) throws {

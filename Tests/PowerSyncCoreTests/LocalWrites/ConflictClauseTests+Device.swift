@@ -32,6 +32,15 @@ extension ConflictClauseTests {
                 local = try LocalTestDatabase(schema: ClientSchema())
                 try local.write("\(create)\n;\n\(indexes.joined(separator: "\n;\n"))")
                 try Device.createTriggers(local, ClientTableOptions())
+            } else if !kind.direct.isEmpty {
+                table = "items"
+                let schema = ClientSchema(
+                    tables: [ClientTable(name: "items", columns: kind.direct, options: .init(), isDirect: true)]
+                )
+                local = try LocalTestDatabase(schema: schema)
+                try indexes.forEach { try local.write($0) }
+                // The triggers learn of keys that the app has added.
+                try local.apply(schema)
             } else {
                 table = "ps_data__items"
                 let columns = [ClientColumn(name: "name", type: .text), ClientColumn(name: "n", type: .integer)]
@@ -59,7 +68,7 @@ extension ConflictClauseTests {
                                 """
                         )
                     }
-                    guard kind.isRaw else { return }
+                    guard kind.takesUpserts else { return }
                     // It would never end with recursive triggers.
                     try db.execute(
                         sql:

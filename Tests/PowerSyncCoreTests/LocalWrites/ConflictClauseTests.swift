@@ -18,7 +18,9 @@ import Testing
         /// Indexes on `name` and `n`, which are expressions over JSON in a data table.
         var indexes: [String] = []
         var isRaw = false
-        var takesUpserts: Bool { isRaw }
+        /// The columns of a direct table.
+        var direct: [ClientColumn] = []
+        var takesUpserts: Bool { isRaw || !direct.isEmpty }
     }
 
     static let kinds = [
@@ -50,7 +52,35 @@ import Testing
             indexes: ["CREATE UNIQUE INDEX u ON TABLE (lower(name), n % 2) WHERE n > 2"],
             isRaw: true
         ),
+        direct("direct", name: []),
+        direct("direct with a unique column", name: ["UNIQUE"]),
+        direct("direct with ON CONFLICT REPLACE", name: ["UNIQUE ON CONFLICT REPLACE"]),
+        direct("direct with ON CONFLICT IGNORE", name: ["COLLATE NOCASE", "UNIQUE ON CONFLICT IGNORE"]),
+        direct(
+            "direct with several keys",
+            name: ["NOT NULL DEFAULT x", "UNIQUE"],
+            rest: [ClientColumn(name: "g", type: .text, constraints: ["AS (name || n) STORED", "UNIQUE"])],
+            indexes: ["CREATE UNIQUE INDEX u ON TABLE (lower(name), n % 2) WHERE n > 2"]
+        ),
     ]
+
+    private static func direct(
+        _ description: String,
+        name: [String],
+        rest: [ClientColumn] = [],
+        indexes: [String] = []
+    ) -> Kind {
+        let columns = [
+            ClientColumn(name: "name", type: .text, constraints: name), ClientColumn(name: "n", type: .integer),
+        ]
+        let texts = (columns + rest).map { ([$0.name, $0.type.rawValue] + $0.constraints).joined(separator: " ") }
+        return Kind(
+            testDescription: description,
+            columns: texts.joined(separator: ", "),
+            indexes: indexes,
+            direct: columns + rest
+        )
+    }
 
     private static let conflictClauses = ["", "OR REPLACE", "OR IGNORE", "OR FAIL", "OR ABORT", "OR ROLLBACK"]
 
@@ -110,7 +140,7 @@ import Testing
     }
 
     /// The views of the app's triggers, and other connections' sync, do not hear of what is published.
-    @Test(arguments: kinds.filter(\.isRaw))
+    @Test(arguments: kinds.filter(\.takesUpserts))
     func publishedRowsAreNotRecorded(_ kind: Kind) throws {
         let device = try Device(kind, withTriggers: false)
         try device.local.queue.write { db in
@@ -131,7 +161,10 @@ import Testing
         let raw = try LocalTestDatabase(schema: ClientSchema())
         try raw.write("CREATE TABLE items (id TEXT PRIMARY KEY, name TEXT UNIQUE, n)")
         try Device.createTriggers(raw, ClientTableOptions(trackPreviousValues: previous))
-        for database in [view, raw] {
+        var direct = ClientTable.items(columns, trackPreviousValues: previous)
+        direct.columns[0].constraints = ["UNIQUE"]
+        direct.isDirect = true
+        for database in [view, raw, try LocalTestDatabase(direct)] {
             try database.write("INSERT INTO items (id, name, n) VALUES ('a', 'x', 1), ('b', 'y', 2)")
             try database.write("DELETE FROM ps_crud; DELETE FROM ps_updated_rows; DELETE FROM ps_kv")
             try database.write("INSERT OR REPLACE INTO items (id, name, n) VALUES ('c', 'x', 3)")
@@ -202,16 +235,18 @@ import Testing
         #expect(try database.texts("SELECT data ->> '$.data.name' FROM ps_crud") == ["BOB"])
     }
 
-    @Test(arguments: [false, true])
-    func identicalREPLACEIsAnEmptyUpdate(isRaw: Bool) throws {
+    @Test(arguments: ["view", "raw", "direct"])
+    func identicalREPLACEIsAnEmptyUpdate(_ kind: String) throws {
         let columns = [ClientColumn(name: "name", type: .text), ClientColumn(name: "n", type: .integer)]
         let database: LocalTestDatabase
-        if isRaw {
+        if kind == "raw" {
             database = try LocalTestDatabase(schema: ClientSchema())
             try database.write("CREATE TABLE items (id TEXT PRIMARY KEY, name TEXT, n INTEGER)")
             try Device.createTriggers(database, ClientTableOptions(ignoresEmptyUpdates: true))
         } else {
-            database = try LocalTestDatabase(.items(columns, ignoresEmptyUpdates: true))
+            var table = ClientTable.items(columns, ignoresEmptyUpdates: true)
+            table.isDirect = kind == "direct"
+            database = try LocalTestDatabase(table)
         }
         try database.write(
             "INSERT INTO items (id, name, n) VALUES ('a', 'x', NULL), ('b', 'y', 2); DELETE FROM ps_crud"

@@ -62,6 +62,32 @@ import Testing
         }
     }
 
+    @Test func writesToADirectTableAreRecorded() throws {
+        var table = Self.table
+        table.isDirect = true
+        try database.apply(table)
+        _ = try record([.insert: "NEW.size > 0", .update: "OLD.size IS NOT NEW.size", .delete: "TRUE"], table: table)
+        _ = try record(columns: ["note's"], table: table, number: 2)
+        try database.write(
+            """
+            INSERT INTO items (id, name, size) VALUES ('1', 'a', 1), ('2', 'b', 0);
+            UPDATE items SET size = 2 WHERE id = '1';
+            UPDATE items SET "note's" = 'n' WHERE id = '1';
+            INSERT OR REPLACE INTO items (id, name, size) VALUES ('1', 'a', 3);
+            DELETE FROM items WHERE id = '1';
+            """
+        )
+        #expect(
+            try changes() == [
+                #"1|INSERT|{"name":"a","size":1,"note's":null}|"#,
+                #"1|UPDATE|{"name":"a","size":2,"note's":null}|{"name":"a","size":1,"note's":null}"#,
+                #"1|UPDATE|{"name":"a","size":3,"note's":null}|{"name":"a","size":2,"note's":"n"}"#,
+                #"1|DELETE|{"name":"a","size":3,"note's":null}|"#,
+            ]
+        )
+        #expect(try changes(2).contains(#"1|UPDATE|{"note's":"n"}|{"note's":null}"#))
+    }
+
     @Test(
         arguments: ["OFF", "ON"]
     )

@@ -170,6 +170,53 @@ import Testing
         )
     }
 
+    /// SQLite itself makes 0.0 of the -0.0 of a REAL column.
+    private static let ofTypedColumns = ColumnValue.kept.filter { $0.testDescription != "-0.0" }
+
+    private static func directDatabase() throws -> LocalTestDatabase {
+        var table = ClientTable.items(columns, trackPreviousValues: PreviousValues())
+        table.isDirect = true
+        return try LocalTestDatabase(table)
+    }
+
+    @Test(arguments: ofTypedColumns) func directTablesKeep(_ value: ColumnValue) throws {
+        let database = try Self.directDatabase()
+        try database.write("INSERT INTO items(id, \(value.column)) VALUES ('x', \(value.sql))")
+        let stored = #""items""#
+        try expectStored(value, in: stored, database)
+        try expectEntry(
+            database,
+            #"{"op":"PUT","id":"x","type":"items","data":\#(Self.data(value, nulls: false))}"#,
+            "inserted"
+        )
+        try database.write("UPDATE items SET \(value.column) = NULL; UPDATE items SET \(value.column) = \(value.sql)")
+        try expectStored(value, in: stored, database)
+        let data = value.json == "null" ? "{}" : Self.data(value, nulls: true)
+        try expectEntry(
+            database,
+            #"{"op":"PATCH","id":"x","type":"items","data":\#(data),"old":{"t":null,"i":null,"r":null,"other":null}}"#,
+            "updated"
+        )
+        // The rows move when the columns change.
+        var table = ClientTable.items(Self.columns + [ClientColumn(name: "later", type: .text)])
+        table.isDirect = true
+        try database.apply(table)
+        try expectStored(value, in: stored, database)
+    }
+
+    /// The service sends what the upload said.
+    @Test(arguments: ofTypedColumns) func directTablesKeepWhatIsSynced(_ value: ColumnValue) throws {
+        var table = ClientTable.items(Self.columns)
+        table.isDirect = true
+        let scenario = try SyncScenario.started(.oneByOne, table)
+        try scenario.receive(
+            .checkpoint(1, [.bucket("a")]),
+            .ops("a", .put(1, "x", data: Self.data(value, nulls: true))),
+            .done
+        )
+        try expectStored(value, in: #""items""#, scenario.database)
+    }
+
     /// Metadata is text: numbers become it.
     @Test(arguments: ColumnValue.kept) func metadataKeeps(_ value: ColumnValue) throws {
         let database = try Self.database(tracksMetadata: true)
@@ -213,6 +260,26 @@ import Testing
         try database.write("INSERT INTO raw(id, other) VALUES ('x', 7)")
         try expectRefusal(value, database, "UPDATE raw SET other = 8, \(value.column) = \(value.sql)")
         #expect(try database.rows("SELECT other FROM raw") == ["7"])
+    }
+
+    /// A text column makes a text of an infinite number.
+    @Test(
+        arguments: ColumnValue.refused.filter { $0.refusal != "UTF-8" && $0.testDescription != "Infinity for a text" }
+    )
+    func directTablesRefuse(_ value: ColumnValue) throws {
+        let database = try Self.directDatabase()
+        let isBlob = value.refusal.contains("BLOB")
+        let words = isBlob ? "cannot store BLOB value in" : "items.\(value.column): JSON cannot hold infinite numbers"
+        try database.write("INSERT INTO items(id, other) VALUES ('x', 7)")
+        let before = try database.entries()
+        for sql in [
+            "INSERT INTO items(id, \(value.column)) VALUES ('y', \(value.sql))",
+            "UPDATE items SET other = 8, \(value.column) = \(value.sql)",
+        ] {
+            expectDatabaseError(isBlob ? 3091 : 1811, words) { try database.run(sql) }
+            #expect(try database.rows("SELECT id, other FROM items") == ["x|7"])
+            #expect(try database.entries() == before)
+        }
     }
 
     /// What the service or the app's own statements put into a raw table does not keep other columns from being written.

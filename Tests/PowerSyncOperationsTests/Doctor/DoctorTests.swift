@@ -62,6 +62,16 @@ import TestSupport
         #expect(Set(findings.map(\.area)) == [.configuration, .syncConfig, .keys, .ports, .storage, .source])
     }
 
+    @Test func eventsThatTellWriteCheckpointsAreSaid() async throws {
+        let events = "event_definitions: {write_checkpoints: {payloads: [SELECT * FROM lists]}}"
+        let yaml = Self.yaml.replacing("FROM lists}}}", with: "FROM lists}}, \(events)}")
+        let findings = try await Self.findings(yaml).filter { $0.area == .syncConfig && $0.severity == .ok }
+        #expect(
+            findings.map(\.message).contains { $0.hasPrefix("write_checkpoints: the back end tells") },
+            "\(findings)"
+        )
+    }
+
     @Test func secretsThatOthersCanReadAreAWarning() async throws {
         let yaml = Self.yaml.replacing("!env PS_SECRET", with: Self.secret)
         let findings = try await Self.findings(yaml)

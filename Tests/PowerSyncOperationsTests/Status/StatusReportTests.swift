@@ -74,6 +74,17 @@ import Testing
         #expect(report.lines.contains("          warning: their queries need one, such as `a || '-' || b AS id`"))
     }
 
+    @Test func aCopyIsShown() throws {
+        let stream = """
+            {"id": 1, "state": "PROCESSING", "slot": "s", "isCopied": false, "tables": 3, "copiedTables": 1, "copy": \
+            {"table": "public.lists", "rows": 120000, "tables": 2, "copiedTables": 0}}
+            """
+        let service = Self.service(clients: []).replacing(#""streams": []"#, with: "\"streams\": [\(stream)]")
+        let report = try Self.report("{\"service\": \(service)}")
+        #expect(report.isInOrder)
+        #expect(report.lines.contains("copying   public.lists: 120000 rows so far, table 1 of 2"))
+    }
+
     @Test func aLargeTransactionIsShown() throws {
         let open = #""transactions": 3, "openTransaction": {"changes": 250000, "committedAt": 1000}"#
         let service = Self.service(clients: []).replacing(#""transactions": 3"#, with: open)

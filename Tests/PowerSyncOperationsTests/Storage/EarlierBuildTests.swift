@@ -68,7 +68,7 @@ import Testing
     }
 
     /// Builds before had version 1, too, under other marks.
-    @Test(arguments: ["0x50534253", "0x5053424B"])
+    @Test(arguments: ["0x50534253", "0x5053424B", "0x50534249"])
     func aFileWithTheMarkOfABuildBeforeIsRefused(mark: String) async throws {
         try await EarlierBuild.write(path, version: 1)
         try await write("PRAGMA application_id = \(mark)")
@@ -123,7 +123,7 @@ import Testing
             let marks = try await DatabaseQueue(path: file).read { db in
                 try ["application_id", "user_version"].map { try Int64.fetchOne(db, sql: "PRAGMA \($0)") }
             }
-            #expect(marks == [0x5053_4249, 1])
+            #expect(marks == [0x5053_424A, 1])
         }
     }
 

@@ -82,12 +82,14 @@ import Testing
             _ = try await pending.add(rows(first..<first + 3_000), of: table, mode: .snapshot) { batch in
                 batches.withLockedValue { $0.append(batch) }
             }
-            pending.add(SnapshotKey(rawValue: Array("\(first + 3_000)".utf8)), of: table)
+            var copied = table
+            copied.lastSnapshotKey = SnapshotKey(rawValue: Array("\(first + 3_000)".utf8))
+            pending.addProgress(copied)
         }
         var count = 0
         for batch in batches.withLockedValue(\.self) {
             count += batch.records.count
-            let progress = try #require(batch.progress[table.id])
+            let progress = try #require(batch.progress[table.id]?.lastSnapshotKey)
             #expect(Int(String(decoding: progress.rawValue, as: UTF8.self)) ?? .max <= count)
         }
         #expect(count == 30_000)

@@ -83,6 +83,28 @@ import Testing
         try scenario.source.close()
     }
 
+    @Test func rowsAreEstimated() async throws {
+        let scenario = try PostgresScenario(
+            """
+            CREATE TABLE lists (id text PRIMARY KEY);
+            INSERT INTO lists SELECT n::text FROM generate_series(1, 1000) n;
+            CREATE TABLE parts (id text PRIMARY KEY) PARTITION BY HASH (id);
+            CREATE TABLE parts_0 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 0);
+            CREATE TABLE parts_1 PARTITION OF parts FOR VALUES WITH (MODULUS 2, REMAINDER 1);
+            INSERT INTO parts SELECT n::text FROM generate_series(1, 100) n;
+            CREATE TABLE unknown (id text PRIMARY KEY);
+            ANALYZE lists; ANALYZE parts
+            """
+        )
+        let rows = try await scenario.source.estimatedRows()
+        #expect(rows[SourceTableName(schema: "public", name: "lists")] == 1000)
+        #expect(rows[SourceTableName(schema: "public", name: "parts")] == 100)
+        if try scenario.database.serverVersion >= 140_000 {
+            #expect(rows[SourceTableName(schema: "public", name: "unknown")] == nil)
+        }
+        try scenario.source.close()
+    }
+
     @Test func theLogIsMeasuredInBytes() throws {
         let scenario = try PostgresScenario()
         let (earlier, later) = (LSN("00000000/FFFFFFF0"), LSN("00000001/00000010"))

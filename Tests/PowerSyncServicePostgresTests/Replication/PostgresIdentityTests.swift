@@ -114,6 +114,71 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
+    private static let slugs = """
+        CREATE TABLE lists (id text PRIMARY KEY, slug text NOT NULL UNIQUE, name text);
+        INSERT INTO lists VALUES ('a', 's-a', '0'), ('b', 's-b', '0'), ('c', 's-c', '0')
+        """
+
+    @Test func anIndexAsTheIdentityCopiesNothingAndSendsNothing() async throws {
+        let scenario = try PostgresScenario(Self.slugs, catalogueInterval: .milliseconds(50))
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let copied = try #require(scenario.storage.feed.current)
+            for identity in [
+                "USING INDEX lists_slug_key", "FULL", "USING INDEX lists_slug_key", "DEFAULT", "USING INDEX lists_pkey",
+            ] {
+                try scenario.database.run("ALTER TABLE lists REPLICA IDENTITY \(identity)")
+                try await scenario.caughtUpWithTables()
+                try scenario.database.run("UPDATE lists SET name = '0'")
+                try await scenario.caughtUp()
+            }
+            try scenario.database.run("ALTER TABLE lists REPLICA IDENTITY USING INDEX lists_slug_key")
+            try await scenario.caughtUpWithTables()
+            #expect(scenario.storage.feed.current?.opID == copied.opID)
+            #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
+
+            // The primary key is the identity, also where the change stream does not tell it.
+            for number in 1...20 { try scenario.database.run("UPDATE lists SET name = '\(number)' WHERE id = 'a'") }
+            try await scenario.caughtUp()
+            #expect(try await Self.kinds(scenario, after: copied.opID) == Array(repeating: "PUT a", count: 20))
+            let updated = try #require(scenario.storage.feed.current)
+            try scenario.database.run(
+                "UPDATE lists SET id = 'd' WHERE id = 'a'; UPDATE lists SET slug = 's-x' WHERE id = 'b'; DELETE FROM lists WHERE id = 'c'"
+            )
+            try await scenario.caughtUp()
+            #expect(try await Self.kinds(scenario, after: updated.opID) == ["REMOVE a", "PUT d", "PUT b", "REMOVE c"])
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test(arguments: ["lists_slug_key", "lists_pkey"], [false, true])
+    func rowsThatChangeWhileTheIdentityDoesAreRight(_ index: String, stops: Bool) async throws {
+        var scenario = try PostgresScenario(Self.slugs, catalogueInterval: .milliseconds(50))
+        let changes = """
+            UPDATE lists SET id = 'd' WHERE id = 'a'; UPDATE lists SET slug = 's-x', name = '1' WHERE id = 'b';
+            DELETE FROM lists WHERE id = 'c'; INSERT INTO lists VALUES ('a', 's-n', '2')
+            """
+        let statements = ["ALTER TABLE lists REPLICA IDENTITY USING INDEX \(index)", changes]
+        try await scenario.replicating { [scenario] in
+            try await scenario.caughtUp()
+            guard !stops else { return }
+            for statement in statements { try scenario.database.run(statement) }
+            try await scenario.caughtUpWithTables()
+        }
+        if stops {
+            for statement in statements { try scenario.database.run(statement) }
+            scenario = try scenario.reopened()
+            try await scenario.replicating { [scenario] in try await scenario.caughtUpWithTables() }
+        }
+        #expect(
+            try await scenario.rows() == [
+                "lists/a": #"{"id":"a","slug":"s-n","name":"2"}"#, "lists/b": #"{"id":"b","slug":"s-x","name":"1"}"#,
+                "lists/d": #"{"id":"d","slug":"s-a","name":"0"}"#,
+            ]
+        )
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
     @Test func deferrableKeysDoNotTellRowsApart() async throws {
         let scenario = try PostgresScenario(
             """

@@ -12,7 +12,7 @@ import Testing
 /// database.
 @Suite(.timeLimit(.minutes(10))) struct PostgresModelTests {
     private static let schema = """
-        CREATE TABLE lists (id text PRIMARY KEY, name text, body text);
+        CREATE TABLE lists (id text PRIMARY KEY, name text, body text, slug text NOT NULL UNIQUE DEFAULT random());
         ALTER TABLE lists ALTER body SET STORAGE EXTERNAL;
         CREATE TABLE pairs (a int, b text, value float, PRIMARY KEY (a, b));
         CREATE TABLE loose (id text, value int);
@@ -102,7 +102,7 @@ import Testing
         let other = "l\(random.number(below: 6))"
         let number = random.number(below: 4)
         let body = "repeat('\(random.number(below: 3))', 3000)"
-        return switch random.number(below: 20) {
+        return switch random.number(below: 21) {
         case 0...3: "INSERT INTO lists (id, name, body) VALUES ('\(id)', 'n\(number)', \(body))"
         case 4, 5: "UPDATE lists SET name = 'm\(number)' WHERE id = '\(id)'"
         case 6: "UPDATE lists SET body = \(body) WHERE id = '\(id)'"
@@ -120,6 +120,7 @@ import Testing
             random.number(below: 2) == 0
                 ? "DELETE FROM loose WHERE id = '\(id)'"
                 : "DELETE FROM loose WHERE ctid = (SELECT min(ctid) FROM loose WHERE id = '\(id)')"
+        case 19: "UPDATE lists SET slug = slug || '.' WHERE id <= '\(id)'"
         case 18: "INSERT INTO part_\(number) (id) VALUES ('p\(id)')"
         default: random.number(below: 3) == 0 ? "TRUNCATE lists, pairs" : "DELETE FROM lists"
         }
@@ -127,7 +128,7 @@ import Testing
 
     private func alteration(_ random: inout SeededGenerator) -> [String] {
         let number = random.number(below: 4)
-        switch random.number(below: 19) {
+        switch random.number(below: 22) {
         case 0: return ["ALTER TABLE lists ADD COLUMN c\(number) text DEFAULT 'c'"]
         case 1: return ["ALTER TABLE lists ADD COLUMN c\(number) float DEFAULT random()"]
         case 2: return ["ALTER TABLE lists DROP COLUMN c\(number)"]
@@ -149,7 +150,9 @@ import Testing
             ]
         case 8:
             return [
-                "DROP TABLE lists", "CREATE TABLE lists (id text PRIMARY KEY, name text, body text)", change(&random),
+                "DROP TABLE lists",
+                "CREATE TABLE lists (id text PRIMARY KEY, name text, body text, slug text NOT NULL UNIQUE DEFAULT random())",
+                change(&random),
                 "ALTER TABLE lists ALTER body SET STORAGE EXTERNAL",
             ]
         case 9: return ["ALTER TABLE lists RENAME TO away", change(&random), "ALTER TABLE away RENAME TO lists"]
@@ -170,6 +173,9 @@ import Testing
                 "DROP PUBLICATION powersync; CREATE PUBLICATION powersync FOR TABLE lists WHERE (id < 'l3'), loose",
                 change(&random), "DROP PUBLICATION powersync; CREATE PUBLICATION powersync FOR ALL TABLES",
             ]
+        case 18, 19: return ["ALTER TABLE lists REPLICA IDENTITY USING INDEX lists_slug_key", change(&random)]
+        case 20:
+            return ["ALTER PUBLICATION powersync SET (publish = 'insert, update, delete, truncate')", change(&random)]
         default: return ["TRUNCATE loose"]
         }
     }

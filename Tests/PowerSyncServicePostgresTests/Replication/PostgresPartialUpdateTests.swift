@@ -179,7 +179,7 @@ import Testing
             )
             try await scenario.caughtUp()
             // What rows were read of is kept for a while.
-            #expect(scenario.source.rowView.withLockedValue { $0 != nil } == areRead)
+            #expect(scenario.source.rowView.hasView == areRead)
             #expect(try await scenario.rows().values.allSatisfy { $0.contains(#""name":"two""#) })
         }
         try await scenario.expectSameRowsAsAFreshCopy()

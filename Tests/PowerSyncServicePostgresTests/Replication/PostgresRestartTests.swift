@@ -1,5 +1,7 @@
+import Foundation
 import GRDB
 import PostgresTestSupport
+import PowerSyncProtocol
 import PowerSyncSyncConfig
 import PowerSyncTesting
 import ServiceTestSupport
@@ -58,6 +60,36 @@ import Testing
             }
             #expect(Set(found) == Set(expected))
         }
+    }
+
+    /// The changes of a large transaction; in `make soak`, as many as a migration of a large table makes.
+    private static let largeTransaction =
+        ProcessInfo.processInfo.environment["POWERSYNC_SLOW"] == nil ? 20_000 : 400_000
+
+    /// The server decodes all of it again before it sends anything.
+    @Test func aLargeTransactionThatACrashOfTheServerInterruptsIsCaughtUpWith() async throws {
+        let scenario = try PostgresScenario(database: database)
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try database.run(
+                "INSERT INTO lists SELECT n::text, 'u', 'n' FROM generate_series(1, \(Self.largeTransaction)) n"
+            )
+            // Some of its changes are stored, and none is shown.
+            try await scenario.wait { try await copiedRows(scenario) > 0 }
+            try database.disconnect()
+            try cluster.stop(.immediate)
+            try cluster.start()
+            let start = ContinuousClock.now
+            try await scenario.caughtUp()
+            #expect(ContinuousClock.now - start < .seconds(60))
+            let checkpoint = try #require(scenario.storage.feed.current)
+            let stream = try #require(try await scenario.stream())
+            let bucket = BucketName(stream.bucketPrefix + "all|0[]")
+            let state = try #require(try await scenario.storage.checksums([bucket], at: checkpoint)[bucket])
+            // What was stored before is not given again.
+            #expect(state.count == Self.largeTransaction)
+        }
+        #expect(try await scenario.storage.streams().count == 1)
     }
 
     /// Its name is as it was, its timeline too, and its log is shorter.

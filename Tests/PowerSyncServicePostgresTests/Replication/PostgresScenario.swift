@@ -30,6 +30,8 @@ struct PostgresScenario: ReplicationScenario, Sendable {
     let log: CollectedLog
     private let clock: any Clock<Duration>
     private let catalogueInterval: Duration
+    /// Advances while replication is alive.
+    private let signs = ChangeSignal()
 
     /// Makes a database, or goes on with one.
     init(
@@ -87,7 +89,10 @@ struct PostgresScenario: ReplicationScenario, Sendable {
             source: front ?? source,
             streamsChanged: ChangeSignal(),
             logger: log.logger,
-            touch: touch
+            touch: { [signs] in
+                signs.advance()
+                touch()
+            }
         )
     }
 
@@ -100,12 +105,27 @@ struct PostgresScenario: ReplicationScenario, Sendable {
 
     /// Waits until everything that is committed now has been published, and changes of tables have been noticed: those that
     /// no change of a row tells, too.
+    ///
+    /// Rows of which columns are others have been read again.
     func caughtUpWithTables() async throws {
         for _ in 0..<2 {
             let seen = source.catalogueLooks.version
             try await source.catalogueLooks.wait(after: seen)
         }
+        try await wait {
+            guard let stream = try await stream() else { return true }
+            return try await !storage.progress(of: stream.id).tables.contains(where: \.isOutdated)
+        }
         try await caughtUp()
+    }
+
+    /// Waits for something that is looked at with each sign of life of the replication.
+    func wait(until isReached: () async throws -> Bool) async throws {
+        while true {
+            let seen = signs.version
+            if try await isReached() { return }
+            try await signs.wait(after: seen)
+        }
     }
 
     /// The ids of the rows of a bucket.

@@ -93,6 +93,7 @@ import Testing
                     let columns = update.row.columns.map(\.name)
                     return "part \(columns) \(update.oldKey ?? [])\(source) in \(update.moment?.rawValue ?? 0)"
                 }.joined(separator: ", ")
+            case .cascade: "cascade"
             case .truncate: "truncate"
             case .marker: "marker"
             case .tablesChanged: "tables changed"

@@ -32,7 +32,7 @@ import Testing
         try await maintenance.migrate()
         #expect(try await maintenance.version().isCurrent)
         try await maintenance.checkOpening(migrates: false)
-        try home.run("INSERT INTO table_versions (version) VALUES (7)")
+        try home.run("INSERT INTO record_versions (version) VALUES (7)")
         #expect(try await maintenance.version().found == 7)
         await #expect { try await maintenance.checkOpening(migrates: true) } throws: {
             ($0 as? BucketStorageError)?.code == .unsupportedVersion
@@ -63,7 +63,7 @@ import Testing
         for _ in 0..<2 { try await next.migrate() }
         #expect(try await next.version() == StorageVersion(found: 2, current: 2, steps: []))
         #expect(try await next.sourceHandles() == [scenario.stream.sourceHandle])
-        #expect(try scenario.home.run("SELECT version FROM table_versions ORDER BY 1") == [["1"], ["2"]])
+        #expect(try scenario.home.run("SELECT version FROM record_versions ORDER BY 1") == [["1"], ["2"]])
         #expect(try scenario.home.run("SELECT colour FROM replication_streams") == [["red"]])
 
         // To this service, the tables are those of a newer service.
@@ -74,7 +74,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("schema_versions", "replication_streams"), ("layout_versions", "replication_streams"),
+        ("table_versions", "replication_streams"), ("schema_versions", "replication_streams"),
+        ("layout_versions", "replication_streams"),
         ("storage_versions", "streams"), ("migrations", "streams"),
     ])
     func tablesOfAnEarlierBuildAreRefusedAndDeleted(versionTable: String, streamTable: String) async throws {
@@ -82,11 +83,11 @@ import Testing
         let home = scenario.home
         let maintenance = try maintenance(home)
         await home.releaseWriters()
-        let hasHandles = versionTable == "schema_versions"
+        let hasHandles = ["table_versions", "schema_versions"].contains(versionTable)
         let handleChange = hasHandles ? "" : "ALTER TABLE \(streamTable) RENAME COLUMN source_handle TO slot_name;"
         try home.run(
             """
-            ALTER TABLE table_versions RENAME TO \(versionTable); INSERT INTO \(versionTable) (version) VALUES (2);
+            ALTER TABLE record_versions RENAME TO \(versionTable); INSERT INTO \(versionTable) (version) VALUES (2);
             ALTER TABLE replication_streams RENAME TO streams_of_then;
             ALTER TABLE streams_of_then RENAME TO \(streamTable);
             \(handleChange)

@@ -25,13 +25,13 @@ import Testing
             for _ in 0..<6 { group.addTask { try await home.open().close() } }
             try await group.waitForAll()
         }
-        #expect(try home.run("SELECT version FROM table_versions") == [["1"]])
+        #expect(try home.run("SELECT version FROM record_versions") == [["1"]])
     }
 
     @Test func aNewerVersionIsRefused() async throws {
         let home = try PostgresStorageHome()
         try await home.open().close()
-        try home.run("INSERT INTO table_versions (version) VALUES (\(PostgresStorageSchema.migrations.count + 1))")
+        try home.run("INSERT INTO record_versions (version) VALUES (\(PostgresStorageSchema.migrations.count + 1))")
         await #expect {
             _ = try await home.open()
         } throws: { error in

@@ -21,6 +21,7 @@ import Testing
                     case .changes(let changes, _): texts += changes.map(describe)
                     case .truncate: texts.append("truncate")
                     case .partialUpdates: texts.append("partial updates")
+                    case .cascade: texts.append("cascade")
                     case .tablesChanged: return texts + ["tables changed"]
                     case .begin, .marker: continue
                     case .commit: return texts

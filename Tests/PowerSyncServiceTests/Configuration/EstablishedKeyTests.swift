@@ -115,7 +115,7 @@ import Testing
         #expect(try Self.read(Self.file.replacing("local_jwks: false", with: "local_jwks: true")).warnings == [])
     }
 
-    @Test(arguments: ["mongodb", "mssql", "convex", "mysql"])
+    @Test(arguments: ["mongodb", "mssql", "convex"])
     func otherSourcesNameThoseThereAre(_ type: String) {
         let error = #expect(throws: ServiceError.self) {
             try Self.read(Self.file.replacing("- type: postgresql", with: "- type: \(type)"))

@@ -121,13 +121,13 @@ import Testing
     @Test func ofOtherDatabasesTheKindIsNamed() {
         let errors = Self.errors(
             """
-            replication: {connections: [{type: mysql, uri: "mysql://u:p@127.0.0.1/app"}]}
+            replication: {connections: [{type: mssql, uri: "mssql://u:p@127.0.0.1/app"}]}
             storage: {type: sqlite, path: data/b.db}
             sync_config: {content: "config: {edition: 3}\\nstreams: {}\\n"}
             client_auth: {audience: [a]}
             """
         )
         #expect(errors.map(\.key) == ["replication.connections[0].type"])
-        #expect(errors.first?.message.contains("mysql cannot be replicated") == true)
+        #expect(errors.first?.message.contains("mssql cannot be replicated") == true)
     }
 }

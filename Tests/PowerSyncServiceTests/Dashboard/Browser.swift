@@ -226,7 +226,7 @@ final class Browser {
         try await send("Emulation.setEmulatedMedia", ["features": .array([.object(scheme)])])
     }
 
-    /// Keeps a picture of the whole page in `.build/dashboard`.
+    /// Keeps a picture of the whole page in `.build/screenshots`.
     func takePicture(_ name: String) async throws {
         let picture = try await send(
             "Page.captureScreenshot",
@@ -234,7 +234,7 @@ final class Browser {
         )
         let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-        let folder = root.appending(path: ".build/dashboard")
+        let folder = root.appending(path: ".build/screenshots")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         guard let data = Data(base64Encoded: picture.text("data") ?? "") else {
             throw Failure(description: "no picture")

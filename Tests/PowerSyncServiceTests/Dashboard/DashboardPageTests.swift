@@ -10,7 +10,7 @@ import TestSupport
 
 /// The page in a real browser.
 ///
-/// Pictures of it are kept in `.build/dashboard`.
+/// Pictures of it are kept in `.build/screenshots`.
 @Suite(.serialized, .timeLimit(.minutes(4)), .enabled(if: !Browser.isUnwanted, "POWERSYNC_NO_BROWSER is set"))
 struct DashboardPageTests {
     private typealias Admin = AdminScenario
@@ -65,6 +65,58 @@ struct DashboardPageTests {
             _ = try await browser.value("document.getElementById('leave').click()")
             #expect(try await browser.text(aMinuteLater) == "Not signed in")
             #expect(try await browser.value("document.getElementById('panels').hidden") == .bool(true))
+        }
+    }
+
+    // MARK: Tables, plots and rows
+
+    @Test func tablesAreSortedAndPlotsReadByKeyboard() async throws {
+        try await Admin.run { scenario in
+            let rows = ["anna": 1, "bert": 3, "carl": 2].flatMap { user, count in
+                (0..<count).map { Scenario.put("lists", "\(user)\($0)", ["owner_id": .string(user), "name": "Milk"]) }
+            }
+            try await scenario.write(rows)
+            try await scenario.settle()
+            let browser = try await Browser()
+            try await Self.signIn(browser, scenario)
+            try await browser.wait(until: "document.getElementById('bucket-table').rows.length > 3")
+            try await browser.wait(until: "document.getElementById('usage-table').textContent.includes('bert')")
+            func users() async throws -> [String] {
+                try await Self.rows("bucket-table", browser).compactMap { row in
+                    row[0].firstMatch(of: /lists\|0\["(\w+)"\]/).map { String($0.1) }
+                }
+            }
+            #expect(try await users() == ["bert", "carl", "anna"])
+            let title = "document.querySelectorAll('#bucket-table th button')"
+            for (column, expected, order) in [
+                (0, ["anna", "bert", "carl"], "ascending"), (0, ["carl", "bert", "anna"], "descending"),
+                (1, ["bert", "carl", "anna"], "descending"), (1, ["anna", "carl", "bert"], "ascending"),
+            ] {
+                _ = try await browser.value("\(title)[\(column)].focus()")
+                try await browser.press("Enter", text: "\r")
+                #expect(try await users() == expected, "\(column) \(order)")
+                let sort = try await browser.text("\(title)[\(column)].parentElement.getAttribute('aria-sort')")
+                #expect(sort == order)
+            }
+            #expect(
+                try await Self.rows("usage-table", browser).first?[0...3] == ["lists", #"1#lists|0["bert"]"#, "3", "3"]
+            )
+
+            // The last six hours, and a value by keyboard.
+            _ = try await browser.value("document.querySelectorAll('#ranges button')[2].click()")
+            let plot = "document.querySelectorAll('#plots figure')[3]"
+            try await browser.wait(until: "\(plot).textContent.includes('6 h ago')")
+            _ = try await browser.value("\(plot).querySelector('svg').focus()")
+            try await browser.press("ArrowLeft")
+            #expect(try await browser.text("\(plot).querySelector('.top').textContent").contains(" at "))
+
+            // Rows, with the token of their user.
+            _ = try await browser.value("document.getElementById('user-token').value = '\(try scenario.token("bert"))'")
+            try await Self.look(browser, user: "bert")
+            try await browser.wait(until: "document.getElementById('user-rows')")
+            #expect(try await Self.rows("user-rows", browser).map { $0[1] } == ["bert0", "bert1", "bert2"])
+            #expect(browser.problems.isEmpty, "\(browser.problems)")
+            try await Self.takePictures("hours", browser)
         }
     }
 
@@ -160,7 +212,16 @@ struct DashboardPageTests {
             let second = try await scenario.stream(try scenario.token("bert"))
             try await browser.wait(until: "document.getElementById('client-table').textContent.includes('bert')")
             withExtendedLifetime(second) {}
+            let facts = try await Self.facts("service-facts", browser)
+            #expect(facts["Role"] == "unified" && facts["max_read_ahead_bytes"] == "256 MiB")
             try await Self.takePictures("small", browser)
+            // A client is one line on a phone, until it is opened.
+            try await browser.show(try #require(Browser.Appearance.all.first { $0.name == "phone" }))
+            let row = "document.querySelector('#client-table tbody tr')"
+            #expect(try await browser.value("\(row).offsetHeight < 45") == .bool(true))
+            _ = try await browser.value("\(row).focus()")
+            try await browser.press("Enter", text: "\r")
+            #expect(try await browser.value("\(row).offsetHeight > 100") == .bool(true))
             #expect(browser.problems.isEmpty, "\(browser.problems)")
         }
     }
@@ -216,6 +277,31 @@ struct DashboardPageTests {
                 until: "document.getElementById('user-error').textContent.includes('not a JSON object')"
             )
             #expect(try await browser.value("document.getElementById('user-tables')") == .null)
+            #expect(browser.problems.isEmpty, "\(browser.problems)")
+        }
+    }
+
+    // MARK: The banner
+
+    @Test func theWorstIsSaidAboveThePanels() async throws {
+        let folder = try TemporaryFolder()
+        try await Admin.runDeployed(in: folder) { scenario in
+            let browser = try await Browser()
+            try await Self.signIn(browser, scenario)
+            try await browser.wait(until: "document.querySelector('#config-content pre')")
+            #expect(try await browser.value("document.getElementById('banner').hidden") == .bool(true))
+            let body: JSONObject = ["content": .string(Admin.brokenConfig)]
+            _ = try await scenario.send("POST", "/api/sync-rules/v1/deploy", token: Admin.token, body: body.text)
+            try await browser.send("Page.reload")
+            try await browser.wait(until: "!document.getElementById('banner').hidden")
+            #expect(
+                try await browser.text("document.getElementById('banner').textContent")
+                    == "A sync config was refused: clients are served the one before."
+            )
+            #expect(try await browser.text("document.getElementById('banner').className") == "bad")
+            _ = try await browser.value("document.getElementById('banner-link').click()")
+            #expect(try await browser.text("location.hash") == "#config")
+            try await Self.takePictures("refused-config", browser)
             #expect(browser.problems.isEmpty, "\(browser.problems)")
         }
     }

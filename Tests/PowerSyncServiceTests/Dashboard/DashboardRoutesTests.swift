@@ -16,7 +16,8 @@ import TestSupport
     /// Everything that says something about the service.
     private static let routes = [
         ("GET", "/dashboard/events"), ("GET", "/dashboard/clients"), ("GET", "/dashboard/buckets"),
-        ("GET", "/dashboard/config"), ("POST", "/dashboard/user"),
+        ("GET", "/dashboard/config"), ("POST", "/dashboard/user"), ("GET", "/dashboard/streams"),
+        ("GET", "/dashboard/recent"), ("GET", "/dashboard/history"), ("GET", "/dashboard/service"),
     ]
 
     private static func body(_ method: String) -> String? { method == "POST" ? #"{"user_id":"u1"}"# : nil }
@@ -253,6 +254,89 @@ import TestSupport
             let snapshot = try JSONDecoder().decode(ServiceSnapshot.self, from: Data(service.text.utf8))
             #expect(snapshot.replication.streams.count == 1)
             #expect(try await scenario.dashboard("config")["service"] == nil)
+        }
+    }
+
+    // MARK: The last hours
+
+    @Test func whoWasConnectedIsRemembered() async throws {
+        try await Admin.run { scenario in
+            try await scenario.write(Scenario.put("lists", "a", ["owner_id": "u1", "name": "x"]))
+            try await scenario.settle()
+            for _ in 0..<2 {
+                var stream = try await scenario.stream(try scenario.token("u1"), ["client_id": "device"])
+                _ = try await stream.untilComplete()
+                withExtendedLifetime(stream) {}
+            }
+            var reader = try await WatchedSnapshots(scenario)
+            _ = try await reader.next { $0.clients.streams == 0 }
+            let recent = try await scenario.dashboard("recent?search=DEV")
+            #expect(recent.text("total") == "1")
+            let client = try #require(recent.objects("clients").first)
+            #expect(client.text("user") == "u1" && client.text("client") == "device")
+            #expect(client.text("streams") == "2" && client.text("operations") == "2")
+            #expect(try await scenario.dashboard("recent?search=nobody").text("total") == "0")
+            let history = try await scenario.send("GET", "/dashboard/history", token: Admin.token)
+            #expect(try history.json.objects("data").first?.text("streams") != nil)
+        }
+    }
+
+    @Test func theLargestBucketsAreShownByStream() async throws {
+        try await Admin.run { scenario in
+            let rows = (0..<7).flatMap { user in
+                (0...user).map { Scenario.put("lists", "l\(user)-\($0)", ["owner_id": .string("u\(user)")]) }
+            }
+            try await scenario.write(rows + [Scenario.put("todos", "t", ["list_id": "l1-0"])])
+            try await scenario.write(Scenario.put("lists", "l6-0", ["owner_id": "u6", "name": "again"]))
+            try await scenario.settle()
+            let usage = try await scenario.dashboard("streams")
+            let streams = usage.objects("streams")
+            #expect(streams.compactMap { $0.text("name") } == ["lists", "todos"])
+            #expect(streams.first?.text("buckets") == "7" && streams.first?.text("operations") == "29")
+            let largest = streams.first?.objects("largest") ?? []
+            #expect(largest.count == StreamUsage.shownBuckets)
+            #expect(largest.first?.text("name") == #"1#lists|0["u6"]"#)
+            // Eight operations, of which one has replaced another.
+            #expect(largest.first?.text("operations") == "8" && largest.first?.text("rows") == "7")
+            let admin = try await scenario.send("POST", "/api/admin/v1/usage", token: Admin.token)
+            #expect(try admin.json.object("data").object("buckets") == usage)
+            #expect(try admin.json.object("data").object("recent_clients").text("total") != nil)
+        }
+    }
+
+    @Test func theProcessSaysWhatItIs() async throws {
+        try await Admin.run {
+            $0.limits.maxStreamsPerUser = 7
+        } _: { scenario in
+            let facts = try await scenario.dashboard("service")
+            #expect(facts.text("version") == PackageVersion.current && facts.text("role") == "unified")
+            #expect(facts.object("limits").text("max_streams_per_user") == "7")
+            #expect(facts.object("limits").members.count == 6)
+        }
+    }
+
+    // MARK: Rows
+
+    @Test func rowsNeedTheTokenOfTheirUser() async throws {
+        try await Admin.run { scenario in
+            try await scenario.write([
+                Scenario.put("lists", "a", ["owner_id": "u1", "name": "mine"]),
+                Scenario.put("lists", "b", ["owner_id": "u2", "name": "other"]),
+            ])
+            try await scenario.settle()
+            let body: JSONObject = ["token": .string(try scenario.token("u1"))]
+            let answer = try await scenario.dashboard("rows", body: body)
+            #expect(answer.text("total") == "1")
+            let row = try #require(answer.objects("rows").first)
+            #expect(row.text("table") == "lists" && row.text("id") == "a")
+            #expect(row.text("data") == #"{"id":"a","name":"mine"}"#)
+            for wrong in [#"{"token":"x"}"#, #"{"token":"\#(Admin.token)"}"#, "{}", #"{"user_id":"u1"}"#] {
+                let status = try await scenario.status("POST", "/dashboard/rows", token: Admin.token, body: wrong)
+                #expect(status == 400, "\(wrong)")
+            }
+            // The user's token alone shows nothing.
+            let token = try scenario.token("u1")
+            #expect(try await scenario.status("POST", "/dashboard/rows", token: token, body: body.text) == 401)
         }
     }
 }

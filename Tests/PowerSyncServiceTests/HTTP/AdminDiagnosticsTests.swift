@@ -70,6 +70,30 @@ import TestSupport
         }
     }
 
+    /// One that keeps parts has no stream of its own, also when another one was abandoned in between.
+    @Test func diagnosticsTellWhatBecomesOfEachStream() async throws {
+        let folder = try TemporaryFolder()
+        try await Admin.runDeployed(in: folder) { scenario in
+            var stream = try await scenario.stream(try scenario.token())
+            _ = try await stream.untilComplete()
+            try await Admin.withLockedSource(of: folder) {
+                try await scenario.service.deploy(syncConfig: Admin.otherConfig)
+                let more = Scenario.syncConfig + "\n  names:\n    query: SELECT id, name AS title FROM lists\n"
+                try await scenario.service.deploy(syncConfig: more)
+                let reply = try await scenario.send(
+                    "POST",
+                    "/api/admin/v1/diagnostics",
+                    token: Admin.token,
+                    body: #"{"sync_rules_content":true}"#
+                )
+                let next = try reply.json.object("data").object("deploying_sync_rules")
+                #expect(next.text("content") == more)
+                let changes = next.objects("streams").map { "\($0.text("name") ?? "") \($0.text("change") ?? "")" }
+                #expect(changes == ["lists kept", "todos kept", "settings kept", "names read"])
+            }
+        }
+    }
+
     /// A storage whose server does not answer.
     private struct UnreachableStorage: ForwardingStorage {
         struct Unreachable: Error {}

@@ -224,6 +224,8 @@ import Testing
                 }
                 #expect(found == changes)
                 #expect(streams[1]["tables"] == .array([.string("todos")]))
+                #expect(streams[1].object("estimated_rows").members.map(\.name) == ["main.todos"])
+                #expect(streams.filter { $0["estimated_rows"] != nil }.count == 1)
                 #expect(data["everything_is_read"] == nil)
                 #expect(data.text("outcome") == (query.isEmpty ? "started" : nil))
             }
@@ -271,6 +273,15 @@ import Testing
             #expect(reply.status == 422)
             #expect(try reply.error("code") == "PSYNC_S4105")
             #expect(try reply.error("details") == "Update sync config in the service configuration")
+            // What it would do can be asked all the same.
+            let dryRun = try await scenario.send(
+                "POST",
+                "/api/sync-rules/v1/deploy?dry_run=true",
+                token: Admin.token,
+                body: body.text
+            )
+            #expect(dryRun.status == 200)
+            #expect(try !dryRun.json.object("data").objects("streams").isEmpty)
         }
     }
 

@@ -1,4 +1,6 @@
 import PowerSyncProtocol
+import PowerSyncServiceCore
+import PowerSyncSyncConfig
 import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
@@ -40,6 +42,83 @@ import TestSupport
             var stream = try await scenario.stream(token)
             #expect(try await stream.untilComplete().first?.hasPrefix("checkpoint 0:") == true)
         }
+    }
+
+    @Test(arguments: [false, true])
+    func columnsThatATableLacksAreSaidOrAdded(addsColumns: Bool) async throws {
+        let log = CollectedLog()
+        try await Scenario.run(log: log) {
+            $0.development.addsColumns = addsColumns
+        } _: { scenario in
+            let body = """
+                {"data":[
+                    {"op":"PUT","type":"settings","id":"a","data":{"value":"v","due":"2026-11-29","count":1,"done":true,"note":null}},
+                    {"op":"PUT","type":"settings","id":"b","data":{"VALUE":"w","count":2.5}},
+                    {"op":"DELETE","type":"settings","id":"c","data":null}
+                ]}
+                """.replacing("\"VALUE\"", with: addsColumns ? "\"value\"" : "\"VALUE\"")
+            let reply = try await scenario.send("POST", "/dev/write", token: try scenario.token(), body: body)
+            #expect(reply.status == (addsColumns ? 200 : 400), "\(reply.body)")
+            let lines = log.lines.filter { $0.contains("A client writes a column that its table") }
+            let statements = [
+                #"ADD COLUMN "count" REAL;"#, #"ADD COLUMN "done" INTEGER;"#, #"ADD COLUMN "due" TEXT;"#,
+                #"ADD COLUMN "note" TEXT;"#,
+            ]
+            #expect(lines.count == statements.count)
+            for (line, statement) in zip(lines, statements) { #expect(line.contains(statement)) }
+            #expect(lines.allSatisfy { $0.contains("--add-columns") != addsColumns })
+            guard addsColumns else { return }
+            // The next write has nothing to add.
+            let next = try await scenario.send("POST", "/dev/write", token: try scenario.token(), body: body)
+            #expect(next.status == 200)
+            #expect(log.lines.count { $0.contains("A client writes a column that its table") } == statements.count)
+            try await scenario.settle()
+        }
+    }
+
+    @Test func rowsThatNoStreamGivesBackAreSaid() async throws {
+        let log = CollectedLog()
+        try await Scenario.run(log: log) { _ in
+        } _: { scenario in
+            let body = """
+                {"data":[
+                    {"op":"PUT","type":"lists","id":"a","data":{"name":"Groceries"}},
+                    {"op":"PUT","type":"lists","id":"b","data":{"owner_id":"u1"}},
+                    {"op":"PATCH","type":"lists","id":"a","data":{"name":"Food"}},
+                    {"op":"PUT","type":"todos","id":"c","data":{"title":"Milk"}},
+                    {"op":"PUT","type":"settings","id":"d","data":{}},
+                    {"op":"PUT","type":"lists","id":"e","data":{}},
+                    {"op":"DELETE","type":"lists","id":"e","data":null}
+                ]}
+                """
+            let reply = try await scenario.send("POST", "/dev/write", token: try scenario.token(), body: body)
+            #expect(reply.status == 200, "\(reply.body)")
+            let lines = log.lines.filter { $0.contains("A row was written that no stream gives back") }
+            try #require(lines.count == 2, "\(lines)")
+            #expect(lines[0].contains("id=a") && lines[0].contains("owner_id is NULL") && lines[0].contains("u1"))
+            #expect(lines[1].contains("id=c") && lines[1].contains("list_id is NULL"))
+            #expect(!lines.joined().contains("Groceries") && !lines.joined().contains("Milk"))
+            try await scenario.settle()
+        }
+    }
+
+    @Test func aRowThatMeetsNoConditionIsSaid() throws {
+        let plan = try #require(
+            SyncConfig.parse(
+                "{config: {edition: 3}, streams: {open: {query: SELECT * FROM todos WHERE done = 0}}}"
+            ).plan
+        )
+        func reason(_ done: SQLValue, of table: String = "todos") -> String? {
+            let row = SourceRow(layout: RowLayout(["id", "done"]), values: [.text("a"), done])
+            return UnreturnedWrites.reason(
+                for: WrittenRow(table: SourceTableName(schema: "main", name: table), row: row),
+                plan
+            )
+        }
+        #expect(reason(.integer(0)) == nil)
+        #expect(reason(.integer(1)) == "it meets the condition of no query")
+        #expect(reason(.null) == "done is NULL")
+        #expect(reason(.null, of: "log") == nil)
     }
 
     @Test func writesAreApplied() async throws {

@@ -1,4 +1,5 @@
 import Foundation
+import HTTPConnections
 import HTTPTypes
 import Hummingbird
 import HummingbirdTesting
@@ -149,8 +150,18 @@ import TestSupport
             streamQueue: ConcurrencyQueue(maximumRunning: 1, maximumWaiting: 0)
         )
         let token = try configuration.makeDevelopmentToken(userID: "u1")
-        let app = Application(router: routes.makeRouter(), logger: Scenario.logger)
-        try await app.test(.router) { client in
+        // The service's own connections: a stream looks whether its client is still there.
+        let app = Application(
+            router: routes.makeRouter(),
+            server: .http1(
+                upgradingTo: routes,
+                webSockets: ConcurrencyQueue(maximumRunning: 0, maximumWaiting: 0),
+                limits: HTTPConnectionLimits(),
+                certificate: nil
+            ),
+            logger: Scenario.logger
+        )
+        try await app.test(.live) { client in
             let headers: HTTPFields = [.authorization: "Token \(token)"]
             for (path, method) in [("/sync/stream", HTTPRequest.Method.post), ("/write-checkpoint2.json", .get)] {
                 let response = try await client.execute(uri: path, method: method, headers: headers)

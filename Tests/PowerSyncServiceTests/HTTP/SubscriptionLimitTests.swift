@@ -141,7 +141,7 @@ import Testing
                     Issue.record("no error")
                     return
                 }
-                #expect(error.message.contains("PSYNC_S2305") && !error.message.contains("todos"))
+                #expect(error.message.contains("PSYNC_S2305") && error.message.contains("todos"), "\(error.message)")
             }
             #expect(log.lines.filter { $0.contains("todos: lists: 4") }.count == 2, "\(log.lines)")
         }

@@ -182,6 +182,8 @@ import Testing
             #expect(reply.status == 500)
             #expect(try reply.error("code") == "PSYNC_S2305")
             #expect(try reply.error("description") == "Too many buckets: 2 (limit of 1)")
+            let details = try reply.error("details")
+            #expect(details?.hasPrefix("Most of them are for lists (1). Give clients fewer, larger buckets") == true)
         }
     }
 

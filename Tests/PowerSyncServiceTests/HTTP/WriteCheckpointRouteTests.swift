@@ -2,6 +2,7 @@ import PowerSyncProtocol
 import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
+import TestSupport
 
 @testable import PowerSyncService
 
@@ -95,6 +96,46 @@ import Testing
                 body: #"{"client_id":"\#(id)"}"#
             )
             #expect([get, post, stream] == [expected, expected, expected])
+        }
+    }
+
+    @Test func whereRowsTellWriteCheckpointsTheServiceRefusesToMakeThem() async throws {
+        let events = """
+
+            event_definitions:
+              write_checkpoints:
+                payloads: ["SELECT user_id, client_id, checkpoint FROM checkpoints"]
+            """
+        let folder = try TemporaryFolder()
+        try await Scenario.run(in: folder) { configuration in
+            configuration.source = .embedded(
+                path: folder.path("source.db"),
+                statements: Scenario.tables + [
+                    "CREATE TABLE checkpoints (id INTEGER PRIMARY KEY, user_id TEXT, client_id TEXT, checkpoint INTEGER)"
+                ]
+            )
+            configuration.syncConfig = .content(Scenario.syncConfig + events)
+        } _: { scenario in
+            let token = try scenario.token()
+            var stream = try await scenario.stream(token, ["client_id": "c1"])
+            _ = try await stream.untilComplete()
+            let body = #"{"client_id":"c1","checkpoint_request_id":"5"}"#
+            for reply in [
+                try await scenario.send("GET", "/write-checkpoint2.json?client_id=c1", token: token),
+                try await scenario.send("POST", "/sync/checkpoint-request", token: token, body: body),
+            ] {
+                #expect(reply.status == 400)
+                #expect(try reply.error("code") == "PSYNC_S2001")
+                #expect(
+                    try reply.error("description")?.hasPrefix("Attempting to create a managed Write Checkpoint") == true
+                )
+                #expect(try reply.error("details")?.contains("complete(writeCheckpoint:)") == true)
+            }
+            try await scenario.write(
+                Scenario.put("checkpoints", "1", ["user_id": "u1", "client_id": "c1", "checkpoint": 41])
+            )
+            let lines = try await stream.untilComplete()
+            #expect(lines.first?.contains(" write 41") == true, "\(lines)")
         }
     }
 }

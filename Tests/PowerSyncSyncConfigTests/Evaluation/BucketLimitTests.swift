@@ -37,6 +37,8 @@ import Testing
         let error = await #expect(throws: BucketLimitError.self) { try await plan.buckets(index: index) }
         #expect(error?.message == "Too many parameter query results (limit of 1000)")
         #expect(error?.breakdown.map { "\($0.name) \($0.count)" } == ["a: u 600", "b: v 401"])
+        // The client is told of the stream, the table of its lookup, the count and the way out.
+        #expect(error?.details.hasPrefix("Most of them are for a: u (600). Restrict the lookup: ") == true)
     }
 
     @Test func keysOfOneLookupAreLimited() async throws {

@@ -230,14 +230,27 @@ import Testing
         Case(
             "events",
             "config: {edition: 3}\nevent_definitions: {e: {payloads: [SELECT a FROM t WHERE b]}}\n" + streams,
+            "2:21 config.no_effect"
+        ),
+        Case(
+            "events of an earlier edition",
+            "config: {edition: 2}\nevent_definitions: {e: {payloads: [SELECT a FROM t WHERE b]}}\n" + streams,
             "2:21 config.no_effect",
-            "2:58 event.where_ignored"
+            "2:58 event.where_ignored",
+            "3:1 streams.alpha"
         ),
         Case(
             "events without alias",
             "config: {edition: 3}\nevent_definitions: {e: {payloads: [SELECT upper(a) FROM t]}}\n" + streams,
             "2:21 config.no_effect",
-            "2:43 legacy.alias_required"
+            "2:43 column.unnamed"
+        ),
+        Case(
+            "events without alias of an earlier edition",
+            "config: {edition: 2}\nevent_definitions: {e: {payloads: [SELECT upper(a) FROM t]}}\n" + streams,
+            "2:21 config.no_effect",
+            "2:43 legacy.alias_required",
+            "3:1 streams.alpha"
         ),
         Case(
             "events with a join",
@@ -251,6 +264,18 @@ import Testing
             "config: {edition: 3}\nevent_definitions: {e: {}}\n" + streams,
             "2:21 config.no_effect",
             "2:24 yaml.missing_key"
+        ),
+        Case(
+            "write checkpoints",
+            "config: {edition: 3}\nevent_definitions: {write_checkpoints: {payloads: [SELECT * FROM t WHERE b]}}\n"
+                + streams
+        ),
+        Case(
+            "write checkpoints without columns",
+            "config: {edition: 3}\nevent_definitions: {write_checkpoints: {payloads: [SELECT user_id FROM t]}}\n"
+                + streams,
+            "2:59 event.columns",
+            "2:59 event.columns"
         ),
         Case("a definition without data", "bucket_definitions: {a: {}}", "1:25 yaml.missing_key"),
         Case("no parameter query", "bucket_definitions: {a: {parameters: [], data: []}}", "1:38 legacy.no_parameters"),

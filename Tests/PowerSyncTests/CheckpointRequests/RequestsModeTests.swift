@@ -46,6 +46,26 @@ import Testing
         #expect(try await !request.value.hasSynced)
     }
 
+    /// The service has the request, and does not answer.
+    @Test
+    func requestThatWaitsForItsAnswerEndsWithTheConnection() async throws {
+        _ = try await connect()
+        let request = Task { [database] in try await database.requestCheckpoint() }
+        _ = try await service.nextCheckpointRequest()
+        try await database.disconnect()
+        await #expect { try await request.value } throws: { $0.isNotConnecting }
+    }
+
+    @Test
+    func requestThatWaitsForTheCounterEndsWithTheConnection() async throws {
+        try await harness.connect(Self.options)
+        let request = Task { [database] in try await database.requestCheckpoint() }
+        _ = try await harness.acceptNext()
+        _ = try await service.nextCheckpointRequest()
+        try await database.disconnect()
+        await #expect { try await request.value } throws: { $0.isNotConnecting }
+    }
+
     /// Each delay before an attempt waits for demand, too, and is cancelled when it is over.
     @Test
     func waitingForDemandCanBeCancelledAndBegunAgain() async throws {

@@ -1,4 +1,6 @@
+import Dispatch
 import Foundation
+import GRDB
 import PowerSyncCoreTestSupport
 import PowerSyncTesting
 import TestSupport
@@ -41,6 +43,41 @@ import Testing
                 }
             }
             #expect(try await database.count("users") == 1)
+        }
+    }
+
+    /// A pool need not look whether the task is still wanted when its turn comes.
+    @Test func aTaskThatIsCancelledWhileItWaitsForThePoolWritesNothing() async throws {
+        try await withPool { pool, database in
+            try await database.execute("CREATE TABLE notes (a)")
+            let writer = try DatabaseQueue(path: pool.path)
+            let commits = PoolCommits(pool)
+            let writes: [@Sendable () async throws -> Void] = [
+                { try await database.execute("INSERT INTO notes VALUES (1)") },
+                { try await commits.write(to: writer) { try $0.execute(sql: "INSERT INTO notes VALUES (2)") } },
+            ]
+            for write in writes {
+                let (isHeld, hold) = AsyncStream.makeStream(of: Void.self)
+                let end = DispatchSemaphore(value: 0)
+                let holder = Task {
+                    try await pool.write { _ in
+                        hold.finish()
+                        end.wait()
+                    }
+                }
+                for await _ in isHeld {}
+                let (isWaiting, wait) = AsyncStream.makeStream(of: Void.self)
+                pool.willWait.value = { wait.finish() }
+                let task = Task { try await write() }
+                for await _ in isWaiting {}
+                task.cancel()
+                end.signal()
+                await #expect(throws: CancellationError.self) { try await task.value }
+                pool.willWait.value = nil
+                try await holder.value
+            }
+            #expect(try await database.count("notes") == 0)
+            try writer.close()
         }
     }
 

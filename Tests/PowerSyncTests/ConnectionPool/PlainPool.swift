@@ -20,6 +20,8 @@ final class PlainPool: SQLiteConnectionPoolProtocol, @unchecked Sendable {
     private let updates = TableUpdates()
     /// How often a callback wrote.
     let writes = Shared(0)
+    /// Called when a callback is to write, before it waits for its turn.
+    let willWait = Shared<(@Sendable () -> Void)?>(nil)
 
     /// - Parameter path: A file, or `:memory:`.
     init(path: String) {
@@ -50,7 +52,8 @@ final class PlainPool: SQLiteConnectionPoolProtocol, @unchecked Sendable {
     func write<T: Sendable>(
         onConnection: @Sendable @escaping (any SQLiteConnectionLease) throws -> T
     ) async throws -> T {
-        try await run(on: writing) {
+        willWait.value?()
+        return try await run(on: writing) {
             self.writes.value += 1
             defer { self.updates.publish() }
             return try onConnection(Lease(pointer: self.writer))

@@ -8,11 +8,14 @@ import Testing
         let schema = Schema(
             Table(name: "users", columns: [.text("name")]),
             Table(name: "drafts", columns: [.text("name")], localOnly: true),
-            Table(name: "events", columns: [.text("name")], insertOnly: true)
+            Table(name: "events", columns: [.text("name")], insertOnly: true),
+            Table(name: "typed", columns: [.text("name")], direct: true),
+            Table(name: "stamped", columns: [.text("name")], trackMetadata: true, direct: true),
+            Table(name: "sent", columns: [.text("name")], insertOnly: true, direct: true)
         )
         try await withMemoryDatabase(schema) { database in
             try await database.execute("CREATE TABLE plain (id TEXT PRIMARY KEY, name TEXT)")
-            for table in ["users", "drafts", "plain", "events"] {
+            for table in ["users", "drafts", "plain", "typed", "stamped", "events", "sent"] {
                 func changes(_ sql: String) async throws -> Int64 {
                     try await database.execute(sql.replacing("TABLE", with: table))
                 }
@@ -25,7 +28,7 @@ import Testing
                 ] {
                     #expect(try await changes(sql) == 0, "\(sql)")
                 }
-                if table == "events" { continue }
+                if ["events", "sent"].contains(table) { continue }
                 #expect(try await changes("INSERT OR IGNORE INTO \"TABLE\" (id) VALUES ('1'), ('4')") == 1)
                 #expect(try await changes("update or fail main.TABLE set name = 'x' WHERE id > '1'") == 3)
                 #expect(try await changes("UPDATE TABLE SET name = 'x' WHERE id = 'none'") == 0)

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import PowerSyncCoreTestSupport
 import TestSupport
 import Testing
 
@@ -64,8 +65,8 @@ import Testing
         }
     }
 
-    /// The SQLite library of the tests has no cipher.
     @Test(
+        .enabled(if: !TestedCipher.isThere),
         arguments: [
             "PRAGMA key = 'secret'", "pragma main.key='secret'", "PRAGMA key(\"x'00'\")", "PRAGMA hexkey = '00'",
             "PRAGMA rekey = 'new'", "PRAGMA [key] = 'secret'", "-- the key\n/* of\nthe file */ PRAGMA key = 'secret';",

@@ -57,6 +57,31 @@ private struct Color: PowerSyncDataTypeConvertible, Sendable {
         }
     }
 
+    @Test(
+        arguments: [
+            (ParameterList(["a", "b \"\\é\n"]), ["a", "b \"\\é\n"]), (ParameterList([String]()), []),
+            (ParameterList([1, 3]), ["1"]),
+            (ParameterList([UUID(uuidString: "6BA7B810-9DAD-11D1-80B4-00C04FD430C8")].compactMap(\.self)), ["uuid"]),
+        ]
+    )
+    func listIsOneParameterForIN(_ list: ParameterList, _ found: [String]) async throws {
+        try await withMemoryDatabase { database async throws in
+            for (id, name) in [
+                ("a", "x"), ("b \"\\é\n", "x"), ("1", "1"), ("uuid", "6ba7b810-9dad-11d1-80b4-00c04fd430c8"),
+            ] {
+                try await database.execute(sql: "INSERT INTO users (id, name) VALUES (?, ?)", parameters: [id, name])
+            }
+            let ids = try await database.getAll(
+                sql: """
+                    SELECT id FROM users WHERE id IN (SELECT value FROM json_each(?1))
+                        OR name IN (SELECT CAST(value AS TEXT) FROM json_each(?1)) ORDER BY id
+                    """,
+                parameters: [list]
+            ) { try $0.getString(index: 0) }
+            #expect(ids == found)
+        }
+    }
+
     static let unsupported: [Case] = [
         Case("a type without conformance", DateComponents(), "", nil),
         Case("array", [1, 2], "", nil),

@@ -151,6 +151,21 @@ import Testing
         }
     }
 
+    @Test func whileConnectedTheAnsweredRequestIsForgotten() async throws {
+        let harness = SyncHarness()
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 5), .put("a", 1...1), .done)
+        try await harness.wait { $0.hasSynced == true }
+        #expect(harness.database.currentStatus.lastAppliedCheckpointRequestId == 5)
+        _ = try await harness.database.writeTransaction {
+            try $0.execute(sql: "SELECT powersync_clear(1)", parameters: [])
+        }
+        #expect(harness.database.currentStatus.lastAppliedCheckpointRequestId == nil)
+        try await harness.wait { $0.hasSynced == false }
+        #expect(harness.database.currentStatus.lastAppliedCheckpointRequestId == nil)
+        try await harness.database.close()
+    }
+
     @Test func instanceThatWaitsForItsNextAttemptIsReset() async throws {
         let harness = SyncHarness()
         let stream = try await harness.connectAndAccept()

@@ -21,32 +21,25 @@ import Testing
     }
 
     @Test func changesThatWereNotTakenAreOne() async {
-        let values = value.values()
+        let audience = value.newAudience()
+        let values = value.values(for: audience)
         for number in 1...10 { set(number) }
-        value.finish()
+        value.finish(audience)
         var taken: [Int] = []
         for await number in values { taken.append(number) }
         #expect(taken == [10])
     }
 
     @Test func changesThatAreNoNewsAreNotTold() async {
-        var values = value.values().makeAsyncIterator()
+        let audience = value.newAudience()
+        var values = value.values(for: audience).makeAsyncIterator()
         #expect(await values.next() == 0)
         value.update { value in
             value = 1
             return false
         }
         #expect(value.current == 1)
-        value.finish()
-        #expect(await values.next() == nil)
-    }
-
-    @Test func afterTheEndNothingChanges() async {
-        value.finish()
-        set(1)
-        #expect(value.current == 0)
-        var values = value.values().makeAsyncIterator()
-        #expect(await values.next() == 0)
+        value.finish(audience)
         #expect(await values.next() == nil)
     }
 
@@ -75,7 +68,5 @@ import Testing
         #expect(await others.next() == 1)
         set(2)
         #expect(await others.next() == 2)
-        value.finish()
-        #expect(await others.next() == nil)
     }
 }

@@ -9,6 +9,7 @@ package struct ModelSourceModule: SourceModule {
     package static let summary: String? = "rows in memory"
     package static let example = "{type: model, tables: [lists]}"
     package static func starter(tables: [String]) -> [String]? { nil }
+    package static let schemaKeys: [SchemaObject.Key] = []
     package static let sharing = ModuleSharing.oneProcess("one process has a model in memory")
 
     package let tables: [String]

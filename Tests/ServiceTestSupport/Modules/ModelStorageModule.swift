@@ -6,6 +6,7 @@ package struct ModelStorageModule: StorageModule {
     package static let type = "model"
     package static let example = "{type: model}"
     package static let starter: [String]? = nil
+    package static let schemaKeys: [SchemaObject.Key] = []
     package static let sharing = ModuleSharing.oneProcess("one process has a model in memory")
 
     /// The same for all copies of a configuration.

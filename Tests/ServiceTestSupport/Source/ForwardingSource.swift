@@ -50,6 +50,12 @@ extension ForwardingSource {
 
     package func warn(about stream: ReplicationStream) async throws { try await source.warn(about: stream) }
 
+    package func effect(
+        ofColumnsOf table: SourceTableDescriptor,
+        after earlier: SourceTableDescriptor,
+        in handle: String
+    ) -> ColumnEffect { source.effect(ofColumnsOf: table, after: earlier, in: handle) }
+
     package func obstacle(to table: SourceTableDescriptor) async throws -> TableObstacle? {
         try await source.obstacle(to: table)
     }

@@ -7,9 +7,26 @@ package import PowerSyncSyncConfig
 /// Like PostgreSQL, it can leave out large cells that an update has not changed.
 package final class ModelSource: ReplicationSource, RowReadingSource {
     package struct Table: Sendable {
+        /// Without columns.
         package var descriptor: SourceTableDescriptor
         package var columns: [String]
+        /// How often columns were changed.
+        package var changes: [String: Int] = [:]
         package var rows: [[SQLValue]: SourceRow] = [:]
+
+        /// The table with the columns that a plan reads.
+        fileprivate func described(for plan: SyncPlan) -> SourceTableDescriptor {
+            let read = plan.readColumns(of: descriptor.name)
+            return described(reading: columns.filter { read?.contains($0) ?? true })
+        }
+
+        fileprivate func described(reading columns: some Sequence<String>) -> SourceTableDescriptor {
+            var descriptor = descriptor
+            for column in columns where self.columns.contains(column) {
+                descriptor.columns[column] = "\(changes[column, default: 0])"
+            }
+            return descriptor
+        }
 
         package func key(of row: SourceRow) -> [SQLValue] { descriptor.identity.map { row[$0.name] ?? .null } }
 
@@ -105,6 +122,33 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
         changed.advance()
     }
 
+    /// Writes a transaction that does more than its log tells: rules of foreign keys change other rows.
+    ///
+    /// - Parameters:
+    ///   - writes: What the log has.
+    ///   - others: What the rules do.
+    ///   - cascade: What the log has of that, made of the tables by their names.
+    package func write(
+        _ writes: [RowWrite],
+        cascading others: [RowWrite],
+        _ cascade: ([String: Table]) -> Cascade
+    ) {
+        state.withLockedValue { state in
+            var messages: [SourceMessage] = []
+            for write in writes { apply(write, to: &state.content.tables, &messages) }
+            var silent: [SourceMessage] = []
+            for write in others { apply(write, to: &state.content.tables, &silent) }
+            messages.append(.cascade(cascade(state.content.tables)))
+            state.append(messages)
+        }
+        changed.advance()
+    }
+
+    /// Has the rows of a table found by columns of foreign keys.
+    package func setReferences(_ references: [[String]], of name: String) {
+        state.withLockedValue { $0.content.tables[name]?.descriptor.references = references }
+    }
+
     /// Changes the tables.
     package func alter(_ change: TableChange) {
         state.withLockedValue { state in
@@ -131,6 +175,28 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
                 }
                 state.content.tables[name] = table
             }
+            state.append([])
+        }
+        changed.advance()
+    }
+
+    /// Gives a column another value in all rows, or takes it away, as DDL does: no row is in the log.
+    ///
+    /// - Parameters:
+    ///   - column: The column, which need not be there.
+    ///   - name: The table.
+    ///   - value: The value; `nil` to drop the column.
+    package func setColumn(_ column: String, of name: String, to value: SQLValue?) {
+        state.withLockedValue { state in
+            guard var table = state.content.tables[name] else { return }
+            table.changes[column, default: 0] += 1
+            table.columns.removeAll { $0 == column }
+            if value != nil { table.columns.append(column) }
+            table.rows = table.rows.mapValues { row in
+                let added = value.map { [SourceRow.Column(name: column, value: $0)] } ?? []
+                return SourceRow(columns: row.columns.filter { $0.name != column } + added)
+            }
+            state.content.tables[name] = table
             state.append([])
         }
         changed.advance()
@@ -215,7 +281,7 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     package func database() -> DatabaseID? { nil }
 
     package func tables(for plan: SyncPlan) async throws -> [SourceTableDescriptor] {
-        content.tables.values.map(\.descriptor).filter { plan.readsTable($0.name) }
+        content.tables.values.map { $0.described(for: plan) }.filter { plan.readsTable($0.name) }
             .sorted { $0.name.name < $1.name.name }
     }
 
@@ -267,7 +333,9 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     package func releaseRows() async throws {}
 
     private func table(_ descriptor: SourceTableDescriptor) throws -> Table {
-        guard let table = content.tables[descriptor.name.name], table.descriptor == descriptor else {
+        guard let table = content.tables[descriptor.name.name],
+            table.described(reading: descriptor.columns.keys) == descriptor
+        else {
             throw ReplicationSourceError(.tablesChanged, "another table")
         }
         return table
@@ -301,6 +369,7 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
             switch message {
             case .changes(_, let relationID), .partialUpdates(_, let relationID), .truncate(let relationID):
                 tables.contains { $0.relationID == relationID }
+            case .cascade(let cascade): tables.contains { $0.relationID == cascade.relationID }
             case .begin, .commit, .marker, .tablesChanged: true
             }
         }
@@ -310,7 +379,7 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
                 let seen = source.changed.version
                 let content = source.content
                 guard let count = content.count(position) else { throw ModelSource.historyLost }
-                guard tables.allSatisfy({ content.tables[$0.name.name]?.descriptor == $0 }),
+                guard tables.allSatisfy({ content.tables[$0.name.name]?.described(for: plan) == $0 }),
                     content.tables.values.count(where: { plan.readsTable($0.descriptor.name) }) == tables.count
                 else { return [.tablesChanged] }
                 if count < content.log.count {

@@ -57,6 +57,27 @@ extension ReplicationScenario {
         }
     }
 
+    /// Waits until clients are served a config with everything that is committed now.
+    ///
+    /// - Parameter content: The text of the config: it may have been deployed into the stream of another one.
+    /// - Returns: The stream, with the plan of the config.
+    /// - Throws: An error of the source or the storage, and `CancellationError`.
+    @discardableResult
+    package func served(_ content: String) async throws -> ReplicationStream {
+        let head = try await head()
+        while true {
+            let seen = storage.feed.signal.version
+            if let active = try await storage.activeStream(),
+                let stream = try await storage.streams().first(where: { $0.id == active.id }),
+                stream.content == content, active.checkpoint.configNumber == stream.configNumber,
+                active.checkpoint.lsn >= head.lsn
+            {
+                return stream
+            }
+            try await storage.feed.signal.wait(after: seen)
+        }
+    }
+
     /// The stream of this scenario's config.
     package func stream() async throws -> ReplicationStream? {
         try await storage.streams().last { $0.content == config && $0.state != .stop }

@@ -78,6 +78,33 @@ struct ContinuationScenario: Sendable {
         }
     }
 
+    /// Waits until clients are served everything that is committed now, rows of which columns have changed with their values.
+    func readAgain(_ content: String) async throws -> (stream: ReplicationStream, checkpoint: StorageCheckpoint) {
+        try await served(content) { !$0.contains(where: \.isOutdated) }
+    }
+
+    /// Waits until the stream has no record of a table any more, and clients are served what that has given.
+    func servedWithout(
+        _ table: String,
+        _ content: String
+    ) async throws -> (stream: ReplicationStream, checkpoint: StorageCheckpoint) {
+        try await served(content) { !$0.contains { $0.descriptor.name.name == table } }
+    }
+
+    /// Waits until the records of tables are as wanted, and clients are served everything that is committed then.
+    private func served(
+        _ content: String,
+        when areAsWanted: ([SourceTable]) -> Bool
+    ) async throws -> (stream: ReplicationStream, checkpoint: StorageCheckpoint) {
+        let stream = try await served(content).stream
+        while true {
+            let seen = progress.version
+            let tables = try await storage.progress(of: stream.id).tables
+            if areAsWanted(tables) { return try await served(content) }
+            try await progress.wait(after: seen)
+        }
+    }
+
     /// Deploys a text, and waits until clients are served it.
     @discardableResult
     func deployAndServe(_ content: String) async throws -> (stream: ReplicationStream, checkpoint: StorageCheckpoint) {
@@ -138,6 +165,7 @@ final class CountingSource: ForwardingSource {
     private let state = NIOLockedValueBox(State())
     private let released = ChangeSignal()
     private let waits = ChangeSignal()
+    private let ends = ChangeSignal()
 
     init(_ source: ModelSource) { self.source = source }
 
@@ -158,6 +186,13 @@ final class CountingSource: ForwardingSource {
         let seen = waits.version
         try await body()
         try await waits.wait(after: seen)
+    }
+
+    /// Does something, and waits until a reader is cancelled while it waits.
+    func untilCancelled(_ body: () async throws -> Void) async throws {
+        let seen = ends.version
+        try await body()
+        try await ends.wait(after: seen)
     }
 
     func snapshot(of table: SourceTableDescriptor, after key: SnapshotKey?) async throws -> any SnapshotReader {
@@ -182,7 +217,12 @@ final class CountingSource: ForwardingSource {
                     return page
                 }
                 source.waits.advance()
-                try await source.released.wait(after: seen)
+                do {
+                    try await source.released.wait(after: seen)
+                } catch {
+                    source.ends.advance()
+                    throw error
+                }
             }
         }
     }

@@ -375,7 +375,7 @@ extension SessionScenario {
             storage: storage.storage,
             querier: stream.plan.querier(for: request, bucketPrefix: stream.bucketPrefix),
             limits: BucketLimits(),
-            writeCheckpointKey: token.writeCheckpointKey(clientID: clientID)
+            writeCheckpoints: .service(key: token.writeCheckpointKey(clientID: clientID))
         )
         let news = CheckpointNews(checkpoint: try storage.checkpoint, scope: .unknown)
         let expected = try await resolver.candidate(for: news)

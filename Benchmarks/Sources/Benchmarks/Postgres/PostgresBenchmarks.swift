@@ -57,7 +57,7 @@ enum PostgresBenchmarks {
         let sqlite = try SQLiteBucketStorage(path: folder.path, defaultSchema: PostgresSource.defaultSchema)
         let postgres = try await storageDatabase.storage()
         let scenarios = [("sqlite", sqlite as any BucketStorage), ("postgresql", postgres)].map { storage in
-            (storage.0, PostgresReplication(storage: storage.1, source: source, config: config, plan: plan))
+            (storage.0, SourceReplication(storage: storage.1, source: source, config: config, plan: plan))
         }
         for (storage, scenario) in scenarios {
             let copy = try await time { try await scenario.replicate() }

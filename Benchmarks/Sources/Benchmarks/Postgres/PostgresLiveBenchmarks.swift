@@ -61,7 +61,7 @@ enum PostgresLiveBenchmarks {
         try await database.fill(rows: rows)
         let plan = PostgresBenchmarks.plan
         let source = database.source()
-        let replication = PostgresReplication(
+        let replication = SourceReplication(
             storage: storage,
             source: source,
             config: PostgresBenchmarks.config,

@@ -4,6 +4,7 @@ import Hummingbird
 import Logging
 import PowerSyncBackend
 import PowerSyncBackendHummingbird
+import PowerSyncS3
 import PowerSyncService
 
 // TodoBackend FOLDER: keeps everything in the folder. PORT and SYNC_PORT are for the app, and for the sync service in it.
@@ -31,7 +32,28 @@ let routes = BackendRoutes<BasicRequestContext>(
 }
 let router = Router()
 routes.add(to: router)
-PhotoRoutes(folder: URL(filePath: folder).appending(path: "photos"), signer: signer).add(to: router)
+
+// The photos beside the rows: whole, and in parts by tus.
+let photos = PhotoFolder(folder: URL(filePath: folder).appending(path: "photos"), signer: signer)
+let uploads = TusUploads()
+try await uploads.removeOld(in: photos.folder.path(percentEncoded: false))
+PhotoRoutes(photos: photos).add(to: router)
+TusRoutes(photos: photos, uploads: uploads).add(to: router)
+// Or in a bucket: S3_ENDPOINT, S3_BUCKET, S3_KEY and S3_SECRET, which stay here.
+if let name = environment["S3_BUCKET"], let key = environment["S3_KEY"], let secret = environment["S3_SECRET"] {
+    let storage = StorageRoutes(
+        photos: photos,
+        bucket: S3Bucket(
+            name: name,
+            region: environment["S3_REGION"] ?? "us-east-1",
+            endpoint: environment["S3_ENDPOINT"].flatMap { URL(string: $0) },
+            addressing: environment["S3_ENDPOINT"] == nil ? .virtualHost : .path
+        ),
+        credentials: S3Credentials(accessKeyID: key, secretAccessKey: secret)
+    )
+    try await storage.removeOldUploads()
+    storage.add(to: router)
+}
 
 // Which rows go to whom, over the same file.
 var configuration = ServiceConfiguration(

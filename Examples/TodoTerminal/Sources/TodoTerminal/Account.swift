@@ -18,19 +18,11 @@ struct Account {
         }
     }
 
-    /// The photos of todos, in the backend's folder.
+    /// The photos of todos.
     func photos(of database: any PowerSyncDatabaseProtocol, in folder: URL) -> AttachmentQueue {
-        @Sendable func request(_ attachment: Attachment) async throws -> AttachmentHTTPRequest {
-            let url = backend.appending(path: "photos/\(attachment.filename)")
-            return AttachmentHTTPRequest(url: url, headers: ["Authorization": "Token \(try await token())"])
-        }
-        return AttachmentQueue(
+        AttachmentQueue(
             db: database,
-            transport: HTTPAttachmentTransport(
-                resolveUpload: { try await request($0.attachment) },
-                resolveDownload: { try await request($0.attachment) },
-                resolveDelete: { try await request($0) }
-            ),
+            transport: transport,
             attachmentsDirectory: folder.path(percentEncoded: false),
             watchAttachments: {
                 try database.watch("SELECT photo_id FROM todos WHERE photo_id IS NOT NULL") { cursor in
@@ -38,6 +30,37 @@ struct Account {
                 }
             }
         )
+    }
+
+    /// How photos come to the backend's folder, in parts by tus unless `PHOTOS` says `whole`; or to its bucket, with `s3`.
+    private var transport: any AttachmentTransportAdapter {
+        let backend = backend
+        let headers: @Sendable () async throws -> [String: String] = {
+            ["Authorization": "Token \(try await token())"]
+        }
+        @Sendable func request(_ attachment: Attachment) async throws -> AttachmentHTTPRequest {
+            let url = backend.appending(path: "photos/\(attachment.filename)")
+            return AttachmentHTTPRequest(url: url, headers: try await headers())
+        }
+        let whole = HTTPAttachmentTransport(
+            resolveUpload: { try await request($0.attachment) },
+            resolveDownload: { try await request($0.attachment) },
+            resolveDelete: { try await request($0) }
+        )
+        switch ProcessInfo.processInfo.environment["PHOTOS"] {
+        case "whole": return whole
+        case "s3":
+            return MultipartAttachmentTransport(
+                storage: SignedPartsBackend(endpoint: backend.appending(path: "photos/parts"), headers: headers),
+                base: SignedURLAttachmentTransport(endpoint: backend.appending(path: "photos/sign"), headers: headers)
+            )
+        default:
+            return TusAttachmentTransport(
+                endpoint: backend.appending(path: "photos/tus"),
+                base: whole,
+                headers: headers
+            )
+        }
     }
 
     /// A token for the sync service.

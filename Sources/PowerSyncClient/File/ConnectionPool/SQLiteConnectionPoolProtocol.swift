@@ -1,3 +1,5 @@
+import NIOConcurrencyHelpers
+
 /// SQLite connections of an app, for ``OpenedPowerSyncDatabase(schema:pool:identifier:logger:)``.
 ///
 /// One connection writes, any number of others read. Apps on GRDB use `PowerSyncGRDB` instead.
@@ -78,4 +80,26 @@ public protocol SQLiteStatementIteratorProtocol {
     /// - Returns: `nil` after the last row.
     /// - Throws: ``PowerSyncError``, or what the callback throws.
     func next<T>(callback: (_ cursor: any SqlCursor) throws -> T) throws -> T?
+}
+
+extension SQLiteConnectionPoolProtocol {
+    /// Writes, unless the task is cancelled while other writers have the pool's connection.
+    ///
+    /// - Parameter body: Writes; it is not interrupted by a cancellation.
+    /// - Returns: The result of `body`.
+    /// - Throws: `CancellationError` when the task is cancelled before `body` begins; what `body` or the pool throws.
+    func writeUnlessCancelled<Value: Sendable>(
+        _ body: @Sendable @escaping (any SQLiteConnectionLease) throws -> Value
+    ) async throws -> Value {
+        // The pool calls on a thread of its choice, where `Task.isCancelled` says nothing.
+        let isCancelled = NIOLockedValueBox(false)
+        return try await withTaskCancellationHandler {
+            try await write { lease in
+                if isCancelled.withLockedValue({ $0 }) { throw CancellationError() }
+                return try body(lease)
+            }
+        } onCancel: {
+            isCancelled.withLockedValue { $0 = true }
+        }
+    }
 }

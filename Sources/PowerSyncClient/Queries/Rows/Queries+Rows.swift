@@ -113,6 +113,30 @@ extension Queries {
         try watch(options: WatchOptions(sql: sql, parameters: parameters, as: type, format: format))
     }
 
+    /// Watches the first row of a query, which is of a type, with the default throttle.
+    ///
+    /// ```swift
+    /// for try await todo in try database.watchOptional(sql: "SELECT * FROM todos WHERE id = ?", parameters: [id], as: Todo.self) {
+    ///     show(todo)
+    /// }
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - sql: The query.
+    ///   - parameters: Values for `?`.
+    ///   - type: What a row is.
+    ///   - format: How names and dates are written.
+    /// - Returns: The first row of each result, `nil` while there is none; otherwise as ``watch(sql:parameters:as:format:)``.
+    /// - Throws: What ``watch(options:)`` throws.
+    public func watchOptional<Row: Decodable & Sendable>(
+        sql: String,
+        parameters: [(any Sendable)?]? = [],
+        as type: Row.Type,
+        format: RowFormat = RowFormat()
+    ) throws -> AsyncThrowingStream<Row?, any Error> {
+        try watch(options: WatchOptions(sql: sql, parameters: parameters, as: type, format: format)).firstRows()
+    }
+
     /// Watches a query without parameters whose rows are of a type, with the default throttle.
     public func watch<Row: Decodable & SendableMetatype>(
         _ sql: String,

@@ -25,3 +25,10 @@ extension AsyncThrowingStream where Element: Sendable, Failure == any Error {
         }
     }
 }
+
+extension AsyncThrowingStream where Failure == any Error {
+    /// The first row of each result, `nil` for a result without rows.
+    func firstRows<Row: Sendable>() -> AsyncThrowingStream<Row?, any Error> where Element == [Row] {
+        scan(()) { _, rows in .some(rows.first) }
+    }
+}

@@ -32,6 +32,8 @@ final class CheckpointRequests: Sendable {
         var counter = Counter.pending
         /// Requests that wait for the counter: none unless it is pending.
         var waiters = Waiters<Void>()
+        /// Requests that are being posted, of which each waits for the end of the connection, too.
+        var posting = Waiters<Void>()
     }
 
     /// How long the service may take to answer: 40 s, as for a silent stream.
@@ -69,13 +71,34 @@ final class CheckpointRequests: Sendable {
 
     /// Takes the next number and posts it, as soon as the counter is agreed on.
     ///
+    /// - Parameter seeding: Whether the counter is agreed on first if it is not: for connections without iterations.
     /// - Returns: The number that a checkpoint has to repeat.
-    /// - Throws: ``CheckpointRequestError/notConnecting`` when the connection is given up, what seeding or posting throws,
+    /// - Throws: ``CheckpointRequestError/notConnecting`` as soon as the connection is given up, what seeding or posting throws,
     ///   `CancellationError`.
-    func request() async throws -> WriteCheckpoint {
+    func request(seeding: Bool = false) async throws -> WriteCheckpoint {
+        if seeding {
+            iterationBegan()
+            if case .pending = state.withLockedValue({ $0.counter }) { try await seed() }
+        }
         try await ready()
         let id = try await database.write { db in try CheckpointCounter.next(db) }
-        return try await posted(id)
+        return try await withThrowingTaskGroup { tasks in
+            tasks.addTask { try await self.posted(id) }
+            tasks.addTask {
+                try await self.ended()
+                throw CheckpointRequestError.notConnecting
+            }
+            defer { tasks.cancelAll() }
+            guard let number = try await tasks.next() else { throw CancellationError() }
+            return number
+        }
+    }
+
+    /// Waits until the connection is given up.
+    private func ended() async throws {
+        try await state.wait(\.posting) { state in
+            if case .ended = state.counter { .success(()) } else { nil }
+        }
     }
 
     /// Waits for the counter to be agreed on.
@@ -187,10 +210,11 @@ extension CheckpointRequests {
 
     /// The connection is given up.
     func end() {
-        let waiters = state.withLockedValue { state in
+        let (waiters, posting) = state.withLockedValue { state in
             state.counter = .ended
-            return state.waiters.takeAll()
+            return (state.waiters.takeAll(), state.posting.takeAll())
         }
+        for request in posting { request.resume() }
         for waiter in waiters { waiter.resume(throwing: CheckpointRequestError.notConnecting) }
     }
 }

@@ -111,6 +111,12 @@ final class Connection: Sendable {
     /// - Returns: The request, when the service has accepted it.
     /// - Throws: ``CheckpointRequestError``, `CancellationError`.
     func requestCheckpoint(shownBy status: LiveSyncStatus) async throws -> any CheckpointRequest {
+        guard context.options.mode.downloads else {
+            throw CheckpointRequestError.operationFailed(
+                message:
+                    "This connection only uploads (ConnectOptions.mode): no checkpoint would show what is asked for"
+            )
+        }
         guard let requests = context.checkpointRequests else {
             throw CheckpointRequestError.checkpointRequestsNotEnabled
         }
@@ -224,7 +230,7 @@ final class Connection: Sendable {
             requests?.end()
         }
         await withTaskGroup { tasks in
-            if let requests {
+            if let requests, context.options.mode.downloads {
                 tasks.addTask { [context] in
                     await requests.repost(unless: context.progress.hasApplied) { error in
                         context.log(.warning, "A checkpoint request could not be repeated: \(error.lineOfText)")
@@ -234,7 +240,7 @@ final class Connection: Sendable {
             tasks.addTask { await self.invalidateWhenTimeHasCome() }
             tasks.addTask { await self.replaceInvalidatedCredentials() }
             tasks.addTask { await self.upload.run() }
-            tasks.addTask { await self.download.run() }
+            if context.options.mode.downloads { tasks.addTask { await self.download.run() } }
         }
         await context.credentials.end()
         progress.ended()

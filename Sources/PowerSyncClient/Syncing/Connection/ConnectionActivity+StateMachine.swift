@@ -35,6 +35,8 @@ extension ConnectionActivity {
             var head: Int64?
         }
 
+        /// Which halves of syncing the connection does.
+        let mode: ConnectionMode
         private var download: Lane? { didSet { version += 1 } }
         private var upload: Lane? { didSet { version += 1 } }
         /// Whether writes of another user than the connected one wait.
@@ -47,10 +49,16 @@ extension ConnectionActivity {
         /// What is being waited for.
         var activity: ConnectionActivity {
             ConnectionActivity(
+                mode: mode,
                 download: download?.wait,
                 upload: upload?.wait,
                 hasWritesOfAnotherUser: hasWritesOfAnotherUser
             )
+        }
+
+        /// Creates the activity of a connection that waits for nothing yet.
+        init(mode: ConnectionMode = .full) {
+            self.mode = mode
         }
     }
 }
@@ -112,6 +120,11 @@ extension ConnectionActivity.StateMachine {
     /// There may be something to upload when the stream is open.
     mutating func waitingForStream(entries: Int, now: Date) -> SyncWait? {
         Self.enter(.uploading, of: &upload, .stream(entries: entries), now)
+    }
+
+    /// There is something to upload, and this connection does not.
+    mutating func leftToOthers(entries: Int, now: Date) -> SyncWait? {
+        Self.enter(.uploading, of: &upload, .downloadOnly(entries: entries), now)
     }
 
     /// The app uploads.

@@ -11,7 +11,7 @@ final class ConnectionProgress: Sendable {
     /// What is known at one moment.
     struct Facts: Sendable {
         /// What the loops wait for.
-        var activity = ConnectionActivity.StateMachine()
+        var activity: ConnectionActivity.StateMachine
         /// Whether the service's response is open.
         var isStreamOpen = false
         /// Whether a checkpoint is being downloaded or applied.
@@ -26,16 +26,22 @@ final class ConnectionProgress: Sendable {
         var isOver = false
     }
 
-    private let facts = LatestValue(Facts())
+    /// Which halves of syncing the connection does.
+    let mode: ConnectionMode
+    private let facts: LatestValue<Facts>
     private let status: FileStatus
     /// The version of the activity that the status shows; used inside changes of the status only.
     private let shownActivity = NIOLockedValueBox<UInt64?>(nil)
 
     /// Creates the progress of a connection that begins.
     ///
-    /// - Parameter status: Shows it.
-    init(_ status: FileStatus) {
+    /// - Parameters:
+    ///   - status: Shows it.
+    ///   - mode: Which halves of syncing the connection does.
+    init(_ status: FileStatus, mode: ConnectionMode = .full) {
         self.status = status
+        self.mode = mode
+        facts = LatestValue(Facts(activity: ConnectionActivity.StateMachine(mode: mode)))
     }
 
     /// What is known now.
@@ -95,9 +101,15 @@ final class ConnectionProgress: Sendable {
     /// - Parameter dataWasCleared: Called when synced data was cleared; returns whether an iteration runs that deals with it.
     func begins(_ dataWasCleared: @escaping @Sendable () -> Bool) {
         status.lead { [weak self] in
-            self?.change { $0.applied = nil }
+            self?.change {
+                $0.applied = nil
+            } show: { status in
+                status.applied = nil
+                return false
+            }
             return dataWasCleared()
         }
+        change { _ in }
     }
 
     /// The connection has ended because the app, or another connection, has asked for it: no error of it is left.
@@ -165,6 +177,18 @@ extension ConnectionProgress {
             status.download.showDisconnected()
             if let error { status.lastDownloadError = error }
             return error != nil || status.download != download
+        }
+    }
+
+    /// A checkpoint is not shown because of local writes, and this connection does nothing about them.
+    ///
+    /// - Parameter error: Says how many there are, and what to do.
+    func heldBackForGood(_ error: any Error) {
+        change {
+            $0.downloadError = error
+        } show: { status in
+            status.lastDownloadError = error
+            return true
         }
     }
 

@@ -66,7 +66,7 @@ struct SyncContext: Sendable {
             (connector as? any EnvironmentConnector)?.adapt(environment, options) ?? (environment, options)
         self.options = options
         writers = WriterWatch(database: database)
-        progress = ConnectionProgress(status)
+        progress = ConnectionProgress(status, mode: options.mode)
         self.environment = environment
         self.logger = logger
         let clock = ElapsedClock(environment.clock)

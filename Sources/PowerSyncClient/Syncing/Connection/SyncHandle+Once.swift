@@ -119,6 +119,10 @@ extension SyncHandle {
         let syncs = known.isStreamOpen ? 0 : known.activity.completedSyncs
         for await facts in progress.changes() {
             guard !facts.isOver else { throw PowerSyncError.disconnectedWhileSyncingOnce }
+            guard progress.mode.downloads else {
+                if try await database.read({ try LocalWriteGate.isUploaded($0) }) { return }
+                continue
+            }
             // While the gate is closed there are writes that no checkpoint contains.
             if facts.activity.completedSyncs > syncs, !facts.isDownloading,
                 try await database.read({ try LocalWriteGate.isOpen($0) })

@@ -1,6 +1,7 @@
 import GRDB
 import PowerSyncCore
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// The part that one handle of a file has in its sync.
 ///
@@ -102,18 +103,26 @@ struct SyncHandle: Sendable {
     /// The status starts over, by way of ``SyncStateObserver``.
     ///
     /// - Parameter clear: Deletes the data.
+    /// - Returns: What `clear` returns.
     /// - Throws: What `clear` throws, or an error when the database cannot be opened.
-    func disconnectAndClear(_ clear: @escaping @Sendable (Database) throws -> Void) async throws {
+    func disconnectAndClear<Result: Sendable>(
+        _ clear: @escaping @Sendable (Database) throws -> Result
+    ) async throws -> Result {
         try await file.alone(.clear, by: id) {
             // Also for a cancelled task, such as one of the connector: after a sign-out the data must be gone.
             try await Task.ignoringCancellation { [database, file] in
-                try await database.write { db in
-                    let lastEntry = try UploadQueue.sequence(db)
-                    try clear(db)
-                    db.afterNextTransaction { _ in
-                        // A handle whose subscription the next transaction stores is a new one.
-                        file.liveStreams.forgetAll()
-                        if let lastEntry { file.uploadQueueWasCleared(through: lastEntry) }
+                try await database.writeWithoutTransaction { db in
+                    try LocalData.despiteForeignKeys(db) {
+                        try db.transaction(.immediate) { db in
+                            let lastEntry = try UploadQueue.sequence(db)
+                            let result = try clear(db)
+                            db.afterNextTransaction { _ in
+                                // A handle whose subscription the next transaction stores is a new one.
+                                file.liveStreams.forgetAll()
+                                if let lastEntry { file.uploadQueueWasCleared(through: lastEntry) }
+                            }
+                            return result
+                        }
                     }
                 }
             }

@@ -162,6 +162,7 @@ final class SyncIteration: Sendable {
                 isComplete = true
             case .heldBack(let checkpoint):
                 context.report { $0.checkpointHeldBack(checkpoint?.rawValue, now: $1) }
+                if checkpoint != nil, !context.options.mode.uploads { tasks.addTask { await self.reportHeldBack() } }
             case .lookAtUploads(let reason):
                 uploadTrigger.fire(reason)
             case .updateStatus(let download):
@@ -273,6 +274,17 @@ extension SyncIteration {
         } catch {
             guard !Task.isCancelled else { return }
             events.streamFailed(error)
+        }
+    }
+
+    /// Shows that local writes hold a checkpoint back which this connection does not upload.
+    private func reportHeldBack() async {
+        do {
+            let entries = try await context.database.read { try UploadQueue.span($0) }
+            if entries > 0 { context.progress.heldBackForGood(PowerSyncError.notUploaded(entries)) }
+        } catch {
+            guard !Task.isCancelled else { return }
+            context.log(.debug, "Local writes could not be counted: \(error.lineOfText)")
         }
     }
 

@@ -31,12 +31,16 @@ final class UploadLoop: Sendable {
     /// Uploads until the task is cancelled.
     func run() async {
         do {
-            try await reportWaitForStream()
+            if context.options.mode.downloads {
+                try await reportWaitForStream()
+            } else {
+                trigger.fire(.news)
+            }
             var awaited: Awaited?
             while true {
                 let reason = try await trigger.wait()
                 // What comes while disconnected is not lost: the first line of the next stream begins a pass.
-                guard isConnected else {
+                guard mayUpload else {
                     try await reportWaitForStream()
                     continue
                 }
@@ -56,8 +60,10 @@ final class UploadLoop: Sendable {
         }
     }
 
-    /// The one condition for uploads: somebody listens to what comes back.
-    private var isConnected: Bool { context.progress.current.isStreamOpen }
+    /// The one condition for uploads: a stream brings what comes of them.
+    ///
+    /// Without it only a connection uploads that opens none.
+    private var mayUpload: Bool { !context.options.mode.downloads || context.progress.current.isStreamOpen }
 
     /// Shows what is left to do when the stream is open.
     ///
@@ -70,7 +76,11 @@ final class UploadLoop: Sendable {
                 return try LocalWriteGate.sequenceAwaitingCheckpoint(db) == nil ? nil : 0
             }
             guard let entries else { return }
-            context.report { $0.waitingForStream(entries: entries, now: $1) }
+            context.report { activity, now in
+                entries > 0 && !context.options.mode.uploads
+                    ? activity.leftToOthers(entries: entries, now: now)
+                    : activity.waitingForStream(entries: entries, now: now)
+            }
         } catch {
             try Task.checkCancellation()
         }
@@ -81,10 +91,7 @@ final class UploadLoop: Sendable {
     /// Problems are for the next pass to report.
     private func isDrained() async throws -> Bool {
         do {
-            return try await context.database.read { db in
-                guard try UploadQueue.firstID(db) == nil else { return false }
-                return try LocalWriteGate.sequenceAwaitingCheckpoint(db) == nil
-            }
+            return try await context.database.read { try LocalWriteGate.isUploaded($0) }
         } catch {
             try Task.checkCancellation()
             return false
@@ -137,21 +144,30 @@ final class UploadLoop: Sendable {
 
     /// Runs one pass.
     ///
-    /// - Returns: Whether the queue was emptied. If not, the stream has gone.
+    /// - Returns: Whether the queue is empty. If not, the stream has gone, or this connection does not upload.
     /// - Throws: `CancellationError`, when the task is cancelled.
     private func drain() async throws -> Bool {
+        if !context.options.mode.downloads {
+            // Other connections compare the user when they open the stream.
+            await context.reportWriters { [context] in
+                try await context.writers.tokenIsUsed(context.credentials.credentials().token)
+            }
+        }
         var pass = Pass()
         // Shown until a later upload has none: the app must have a chance to see it. Setting writes aside changes the queue,
         // which begins a pass that finds nothing to upload.
         var rejection = shownRejection
         var hasUploaded = false
-        while isConnected {
+        while mayUpload {
             let occasions = context.retryOccasions
             do {
                 let (head, entries) = try await context.database.read { db in
                     (try UploadQueue.firstID(db), try UploadQueue.span(db))
                 }
                 switch pass.headRead(head) {
+                case .upload where !context.options.mode.uploads:
+                    context.report { $0.leftToOthers(entries: entries, now: $1) }
+                    return false
                 case .upload(let head):
                     context.report { $0.uploading(entries: entries, head: head, now: $1) }
                     context.progress.uploadStarted()
@@ -240,7 +256,7 @@ final class UploadLoop: Sendable {
             context.report { $0.requestingWriteCheckpoint(now: $1) }
             let checkpoint =
                 if let requests = context.checkpointRequests {
-                    try await requests.request()
+                    try await requests.request(seeding: !context.options.mode.downloads)
                 } else {
                     try await requestWriteCheckpoint(clientID: clientID)
                 }
@@ -263,9 +279,13 @@ final class UploadLoop: Sendable {
     }
 
     /// Shows that everything is uploaded.
+    ///
+    /// A connection that opens no stream waits for no checkpoint.
     private func reportAwaited(_ checkpoint: WriteCheckpoint?, since completedSyncs: UInt64) {
         context.report { activity, now in
-            if let checkpoint { return activity.awaiting(checkpoint.rawValue, since: completedSyncs, now: now) }
+            if let checkpoint, context.options.mode.downloads {
+                return activity.awaiting(checkpoint.rawValue, since: completedSyncs, now: now)
+            }
             activity.uploadFinished()
             return nil
         }

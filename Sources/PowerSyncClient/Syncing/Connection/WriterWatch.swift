@@ -67,7 +67,7 @@ final class WriterWatch: Sendable {
     }
 
     /// What the file keeps of a user: a hash that does not tell who the user is, and is another one in each file.
-    private static func name(of subject: String, inFileOf clientID: String) -> String {
+    static func name(of subject: String, inFileOf clientID: String) -> String {
         SHA256.hash(data: Data("\(clientID)\n\(subject)".utf8)).map { String(format: "%02x", $0) }.joined()
     }
 

@@ -33,6 +33,8 @@ public struct ConnectOptions: Sendable {
     public var checkpointMode: CheckpointMode
     /// What becomes of local writes that the backend will never accept.
     public var uploadRejectionPolicy: UploadRejectionPolicy
+    /// Which halves of syncing the connection does: both by default.
+    public var mode: ConnectionMode = .full
     /// How long ``PowerSyncBackendConnectorProtocol/fetchCredentials()`` and
     /// ``CustomCheckpointRequestConnector/postCheckpointRequest(_:clientId:)`` may take: 60 s by default.
     ///
@@ -82,6 +84,18 @@ public struct ConnectOptions: Sendable {
         self.includeDefaultStreams = includeDefaultStreams
         self.checkpointMode = checkpointMode
         self.uploadRejectionPolicy = uploadRejectionPolicy
+    }
+
+    /// Creates options for a connection that may do one half of syncing only, with the defaults of all others.
+    ///
+    /// ```swift
+    /// try await database.connect(connector: connector, options: ConnectOptions(mode: .uploadOnly))
+    /// ```
+    ///
+    /// - Parameter mode: Which halves of syncing the connection does.
+    public init(mode: ConnectionMode) {
+        self.init()
+        self.mode = mode
     }
 
     /// Creates options; `newClientImplementation` is ignored.

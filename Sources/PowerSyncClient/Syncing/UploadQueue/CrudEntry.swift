@@ -14,7 +14,7 @@ public struct CrudEntry: Sendable {
     public let transactionId: Int64?
     /// What the app wrote to the column `_metadata`.
     public let metadata: String?
-    /// The new values.
+    /// The new values, those of columns with a ``Column/kind`` as ``ColumnKind`` says.
     public let opDataTyped: JsonParam?
     /// The values before the write, if the table tracks them.
     public let previousValuesTyped: JsonParam?
@@ -25,7 +25,7 @@ public struct CrudEntry: Sendable {
 
     /// The new values as texts: numbers by their description, booleans as `true` and `false`.
     ///
-    /// Null, arrays and objects are `nil`.
+    /// Null, arrays and objects are `nil`, also those of a column whose kind is JSON.
     ///
     /// - Complexity: O(number of values).
     public var opData: [String: String?]? { opDataTyped?.mapValues(\.columnText) }
@@ -37,7 +37,8 @@ public struct CrudEntry: Sendable {
 }
 
 extension CrudEntry {
-    init(_ write: QueuedWrite) {
+    /// Takes a write out of the queue, with values of the kinds of their columns.
+    init(_ write: QueuedWrite, _ kinds: EntryKinds) {
         self.init(
             id: write.rowID,
             clientId: write.id,
@@ -45,8 +46,8 @@ extension CrudEntry {
             table: write.table,
             transactionId: write.transactionID,
             metadata: write.metadata,
-            opDataTyped: write.data.map(JsonParam.init),
-            previousValuesTyped: write.previousValues.map(JsonParam.init),
+            opDataTyped: write.data.map { kinds.typed(JsonParam($0), table: write.table) },
+            previousValuesTyped: write.previousValues.map { kinds.typed(JsonParam($0), table: write.table) },
             damage: write.damage.map { DamagedCrudEntryError(clientId: write.id, $0) }
         )
     }

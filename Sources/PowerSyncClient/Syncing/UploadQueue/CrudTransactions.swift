@@ -42,10 +42,11 @@ public struct CrudTransactionsIterator: AsyncIteratorProtocol {
             try UploadQueue.nextTransaction(db, after: lastID)
         }
         guard let last = writes.last else { return nil }
+        let kinds = EntryKinds(of: database)
         lastID = last.id
         return CrudTransaction(
             transactionId: last.transactionID,
-            crud: writes.map(CrudEntry.init),
+            crud: writes.map { CrudEntry($0, kinds) },
             completion: UploadCompletion(database: database, lastID: last.id)
         )
     }

@@ -8,7 +8,8 @@ extension PowerSyncDatabaseProtocol {
     /// - Throws: ``PowerSyncError``.
     /// - Complexity: O(number of rejected writes).
     public func rejectedWrites() async throws -> [RejectedWrite] {
-        try await readFromEngine { db in try RejectedWrites.all(db).map(RejectedWrite.init) }
+        let kinds = EntryKinds(of: self)
+        return try await readFromEngine { db in try RejectedWrites.all(db).map { RejectedWrite($0, kinds) } }
     }
 
     /// Puts rejected writes back at the end of the upload queue.

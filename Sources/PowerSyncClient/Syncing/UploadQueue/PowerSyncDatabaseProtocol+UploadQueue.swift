@@ -21,9 +21,10 @@ extension PowerSyncDatabaseProtocol {
             try UploadQueue.batch(db, limit: Int(limit))
         }
         guard let batch, let last = batch.writes.last else { return nil }
+        let kinds = EntryKinds(of: self)
         return CrudBatch(
             hasMore: batch.hasMore,
-            crud: batch.writes.map(CrudEntry.init),
+            crud: batch.writes.map { CrudEntry($0, kinds) },
             completion: UploadCompletion(database: self, lastID: last.id)
         )
     }

@@ -54,9 +54,9 @@ public struct RejectedWrite: Sendable, Identifiable {
 }
 
 extension RejectedWrite {
-    init(_ entry: RejectedWrites.Entry) {
+    init(_ entry: RejectedWrites.Entry, _ kinds: EntryKinds) {
         self.init(
-            entry: CrudEntry(entry.write),
+            entry: CrudEntry(entry.write, kinds),
             kind: Kind(entry.kind),
             reason: entry.reason,
             rejectedAt: Date(entry.rejectedAt)

@@ -49,11 +49,15 @@ extension AdminRoutes {
         ]
         do {
             let streams = try await storage.streams()
-            if let active = streams.last(where: { $0.state.isServed }) {
-                data["active_sync_rules"] = .object(try await status(of: active, state, includesContent))
-            }
-            if let next = streams.last(where: { $0.state == .processing }) ?? streams.last?.deploying {
-                data["deploying_sync_rules"] = .object(try await status(of: next, state, includesContent))
+            let active = streams.last { $0.state.isServed }
+            if let active { data["active_sync_rules"] = .object(try await status(of: active, state, includesContent)) }
+            if let next = streams.last(where: { $0.state == .processing }) ?? active?.deploying {
+                var deploying = try await status(of: next, state, includesContent)
+                // Of a stream of its own, everything is read.
+                if next.id == active?.id {
+                    deploying["streams"] = try await changes(DeploymentPlan(next.plan, among: streams))["streams"]
+                }
+                data["deploying_sync_rules"] = .object(deploying)
             }
             if includesService { data["service"] = .object(try await usage()) }
         } catch {

@@ -12,16 +12,17 @@ extension AdminRoutes {
     func addSyncConfigRoutes(to router: Router<ServiceRequestContext>) {
         router.post("api/sync-rules/v1/deploy") { request, _ in
             try await answer(request) { request in
+                let isDryRun = try isDryRun(request)
                 // Before the body: a client that is told to change a file need not send a config.
-                if isConfigured { throw ErrorEnvelope.syncConfigIsConfigured }
+                if isConfigured, !isDryRun { throw ErrorEnvelope.syncConfigIsConfigured }
                 let text = try await syncConfigText(of: request)
-                if try isDryRun(request) { return Response(data: changes(try await deployer.preview(text).plan)) }
+                if isDryRun { return Response(data: try await changes(try await deployer.preview(text).plan)) }
                 let deployment = try await deployer.deploy(text)
                 let head: JSONObject = [
                     "slot_name": .string(deployment.stream.sourceHandle),
                     "outcome": .string(deployment.outcome.rawValue),
                 ]
-                return Response(data: JSONObject(members: head.members + changes(deployment.plan).members))
+                return Response(data: JSONObject(members: head.members + (try await changes(deployment.plan)).members))
             }
         }
         router.post("api/sync-rules/v1/validate") { request, _ in
@@ -52,20 +53,41 @@ extension AdminRoutes {
         }
     }
 
-    /// What a deployment does: `{"streams":[{"name":…,"change":"kept","reason":…},{…,"change":"read","tables":[…]}]}`, with the
-    /// reason in `everything_is_read` when nothing is kept.
-    private func changes(_ plan: DeploymentPlan) -> JSONObject {
+    /// What a deployment does: `{"streams":[{"name":…,"change":"kept","reason":…},{…,"change":"read","tables":[…],"estimated_rows":{…}}]}`,
+    /// with the reason in `everything_is_read` when nothing is kept.
+    ///
+    /// `estimated_rows` has about how many rows there are of each table that is read, by its name in the source, as far as the source knows.
+    func changes(_ plan: DeploymentPlan) async throws -> JSONObject {
+        let rows = plan.streams.contains { !$0.tables.isEmpty } ? try await estimatedRows() : [:]
         let streams = plan.streams.map { change in
             var entry: JSONObject = [
                 "name": .string(change.stream), "change": .string(change.outcome.rawValue),
                 "reason": .string(change.reason),
             ]
             if !change.tables.isEmpty { entry["tables"] = .array(change.tables.map { .string($0.description) }) }
+            let known = rows.filter { name, _ in
+                change.tables.contains { $0.matches(name, defaultSchema: connection.defaultSchema) }
+            }
+            if !known.isEmpty {
+                let counts = known.sorted { $0.key.description < $1.key.description }
+                    .map { JSONObject.Member(name: $0.key.description, value: .integer($0.value)) }
+                entry["estimated_rows"] = .object(JSONObject(members: counts))
+            }
             return ExactJSON.object(entry)
         }
         var changes: JSONObject = ["streams": .array(streams)]
         if let reason = plan.everythingIsRead { changes["everything_is_read"] = .string(reason.rawValue) }
         return changes
+    }
+
+    /// About how many rows the tables of the source have; none while it cannot be asked.
+    private func estimatedRows() async throws -> [SourceTableName: Int64] {
+        do {
+            return try await source.described?.estimatedRows() ?? [:]
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            return [:]
+        }
     }
 
     /// The sync config in a body: YAML as it is, or JSON with the text in `content`.

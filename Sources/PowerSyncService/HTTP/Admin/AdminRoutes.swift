@@ -45,6 +45,8 @@ struct AdminRoutes: Sendable {
     var isConfigured: Bool
     /// The last error of replication, if it is not solved.
     var failure: @Sendable () -> Failure?
+    /// Looks at buckets and clients; `nil` for none.
+    var looks: SnapshotSource?
     /// What the process does: a ``ServiceSnapshot``.
     var usage: @Sendable () async throws -> JSONObject
     /// Measures how long bodies take.
@@ -79,6 +81,14 @@ struct AdminRoutes: Sendable {
                     "id": .string(connection.id), "tag": .string(connection.tag), "slot_name": slot,
                 ]
                 return Response(data: ["connections": .array([.object(entry)])])
+            }
+        }
+        if let looks {
+            router.post("api/admin/v1/usage") { request, _ in
+                try await answer(request) { request in
+                    _ = try await parameters(of: request)
+                    return try Response(encoding: try await ServiceUsage(of: looks))
+                }
             }
         }
         router.post("api/admin/v1/execute-sql") { request, _ in

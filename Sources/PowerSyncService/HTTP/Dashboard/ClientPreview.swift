@@ -77,7 +77,7 @@ struct ClientPreview: Codable, Sendable, Equatable {
         let candidate = try await SyncSession.firstCandidate(for: request, token: token, environment)
         var preview = ClientPreview(candidate)
         guard preview.operations <= maximumOperations else { return preview }
-        let rows = try await LiveRows(of: candidate, environment)
+        let rows = try await LiveRows(of: candidate.buckets.map(\.name), at: candidate.checkpoint, environment)
         for index in preview.buckets.indices {
             let size = rows.size(of: candidate.buckets[index].name)
             (preview.buckets[index].rows, preview.buckets[index].bytes) = (size.rows, size.bytes)
@@ -101,94 +101,5 @@ struct ClientPreview: Codable, Sendable, Equatable {
         operations = buckets.reduce(0) { $0 + $1.operations }
         errors = candidate.streams.flatMap { stream in stream.errors.map { "\(stream.name): \($0.message)" } }
         isCounted = false
-    }
-}
-
-/// The rows that a client has when it has downloaded some buckets.
-private struct LiveRows {
-    /// A row on the client.
-    private struct Row: Hashable {
-        var table: String
-        var id: String
-    }
-
-    /// The key by which operations of a bucket replace each other.
-    private struct Key: Hashable {
-        var row: Row
-        var subkey: String
-    }
-
-    private struct Put {
-        var opID: OpID
-        var bytes: Int
-    }
-
-    private var buckets: [BucketName: [Key: Put]] = [:]
-
-    /// Downloads buckets.
-    init(of candidate: SyncSession.Candidate, _ environment: SyncSession.Environment) async throws {
-        var positions = candidate.buckets.map { StreamingSyncRequest.BucketPosition(name: $0.name, after: .zero) }
-        while !positions.isEmpty {
-            try Task.checkCancellation()
-            let request = positions
-            let indexes = Dictionary(request.indices.map { (request[$0].name, $0) }) { first, _ in first }
-            let chunks = try await environment.dataReaders.withSlot {
-                try await environment.storage.bucketData(request, at: candidate.checkpoint)
-            }
-            for chunk in chunks {
-                apply(chunk.line)
-                if let index = indexes[chunk.line.bucket], let next = chunk.line.nextAfter {
-                    positions[index].after = next
-                }
-            }
-            guard let last = chunks.last, last.line.hasMore else { return }
-            // Those before have been read to their end, and are in the order of their names.
-            positions.removeAll { $0.name < last.line.bucket }
-        }
-    }
-
-    private mutating func apply(_ line: DataLine) {
-        for operation in line.operations {
-            let key = Self.key(of: operation, line)
-            switch operation.kind {
-            case .put:
-                let bytes = operation.data.map { Int($0.count) } ?? 0
-                buckets[line.bucket, default: [:]][key] = Put(opID: operation.opID, bytes: bytes)
-            case .remove: buckets[line.bucket]?[key] = nil
-            case .clear: buckets[line.bucket] = nil
-            case .move: break
-            }
-        }
-    }
-
-    private static func key(of operation: SyncOperation, _ line: DataLine) -> Key {
-        func text(_ range: TextRange?) -> String { range.map { line.string($0) } ?? "" }
-        let row = Row(table: text(operation.objectType), id: text(operation.objectID))
-        return Key(row: row, subkey: text(operation.subkey))
-    }
-
-    /// The rows of a bucket.
-    func size(of bucket: BucketName) -> (rows: Int, bytes: Int) {
-        let rows = Self.rows(of: buckets[bucket].map { [$0] } ?? [])
-        return (rows.count, rows.values.reduce(0) { $0 + $1.bytes })
-    }
-
-    /// The rows of all tables; of a row in several buckets, what was written last counts.
-    var tables: [ClientPreview.Table] {
-        var tables: [String: ClientPreview.Table] = [:]
-        for (row, put) in Self.rows(of: Array(buckets.values)) {
-            tables[row.table, default: ClientPreview.Table(name: row.table, rows: 0, bytes: 0)].rows += 1
-            tables[row.table]?.bytes += put.bytes
-        }
-        return tables.values.sorted { $0.name < $1.name }
-    }
-
-    private static func rows(of buckets: [[Key: Put]]) -> [Row: Put] {
-        var rows: [Row: Put] = [:]
-        for (key, put) in buckets.joined() {
-            if let known = rows[key.row], known.opID >= put.opID { continue }
-            rows[key.row] = put
-        }
-        return rows
     }
 }

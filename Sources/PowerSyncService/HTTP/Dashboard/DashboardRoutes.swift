@@ -27,6 +27,10 @@ struct DashboardRoutes: Sendable {
     var snapshots: SnapshotSource
     /// Does so every second.
     var feed: SnapshotFeed
+    /// What stays the same while the process runs.
+    var facts: ServiceFacts
+    /// Checks the tokens of users whose rows are shown.
+    var userTokens: TokenVerifier
     /// The semaphore of watchers.
     let watchers = ConcurrencyQueue(maximumRunning: maximumWatchers, maximumWaiting: 0)
     /// Lists of buckets go through all of a storage: one at a time, so that clients keep their connections to it.
@@ -61,15 +65,68 @@ struct DashboardRoutes: Sendable {
             try tokens.authorize(request.headers[.authorization])
             return try await listings.withSlot { try await answer(request, buckets) }
         }
+        router.get("dashboard/streams") { request, _ in
+            try tokens.authorize(request.headers[.authorization])
+            return try await listings.withSlot {
+                try await answer(request) { _ in
+                    try Response(encoding: try await StreamUsage(of: snapshots.sessions))
+                }
+            }
+        }
+        router.get("dashboard/recent") { request, _ in
+            try await answer(request) { request in
+                let part = try await Part(admin.parameters(of: request))
+                return try Response(
+                    encoding: snapshots.recent(search: part.search, offset: part.offset, limit: part.limit)
+                )
+            }
+        }
+        router.get("dashboard/service") { request, _ in
+            try await answer(request) { _ in try Response(encoding: facts) }
+        }
+        router.get("dashboard/history") { request, _ in
+            try await answer(request) { _ in try Response(encoding: snapshots.history.points) }
+        }
         router.get("dashboard/config") { request, _ in
             try await answer(request) { _ in
                 Response(data: try await admin.diagnostics(includesContent: true, includesService: false))
+            }
+        }
+        router.post("dashboard/rows") { request, _ in
+            try await answer(request) { request in
+                try await rows(admin.parameters(of: request, halfPairs: .replacedIn(["parameters"])))
             }
         }
         router.post("dashboard/user") { request, _ in
             try await answer(request) { request in
                 try await preview(admin.parameters(of: request, halfPairs: .replacedIn(["claims", "parameters"])))
             }
+        }
+    }
+
+    /// The rows of a user: `{"token":"…","parameters":{…},"streams":{…}}`, with the user's own token for the sync service.
+    ///
+    /// Whoever may look at the service sees names and numbers; rows are seen by who also has what their user has.
+    private func rows(_ parameters: RequestParameters) async throws -> Response {
+        let text = try parameters.requiredString("token")
+        let token: VerifiedToken
+        do throws(AuthorizationError) {
+            token = try await userTokens.verify(authorization: "Token \(text)", now: snapshots.sessions.timing.seconds)
+        } catch {
+            throw ErrorEnvelope.validationFailed(["token: \(error.description)"])
+        }
+        do {
+            return try Response(
+                encoding: try await RowsOfUser(
+                    of: token,
+                    try syncRequest(parameters),
+                    environment: snapshots.sessions
+                )
+            )
+        } catch let error as RowsOfUser.TooMany {
+            throw ErrorEnvelope.validationFailed(
+                ["\(error.operations) operations are more than \(RowsOfUser.maximumOperations), which are read at most"]
+            )
         }
     }
 
@@ -148,20 +205,27 @@ struct DashboardRoutes: Sendable {
         default: throw ErrorEnvelope.validationFailed(["claims must be an object"])
         }
         payload["sub"] = .string(try parameters.requiredString("user_id"))
+        let token = VerifiedToken(payload: payload, expiresAt: .infinity)
+        return try Response(
+            encoding: try await ClientPreview(
+                try syncRequest(parameters),
+                token: token,
+                environment: snapshots.sessions
+            )
+        )
+    }
+
+    /// What a client would ask for: `parameters` and `streams`.
+    private func syncRequest(_ parameters: RequestParameters) throws -> StreamingSyncRequest {
         var request = JSONObject()
         for name in ["parameters", "streams"] where parameters.members[name] != .null {
             request[name] = parameters.members[name]
         }
-        let syncRequest: StreamingSyncRequest
         do throws(RequestValidationError) {
-            syncRequest = try StreamingSyncRequest(.object(request))
+            return try StreamingSyncRequest(.object(request))
         } catch {
             throw ErrorEnvelope.validationFailed(error.messages)
         }
-        let token = VerifiedToken(payload: payload, expiresAt: .infinity)
-        return try Response(
-            encoding: try await ClientPreview(syncRequest, token: token, environment: snapshots.sessions)
-        )
     }
 
     /// Which part of a list is wanted: `search`, `offset` and `limit`.
@@ -199,7 +263,7 @@ extension Response {
     }
 
     /// A successful response: `{"data": …}`.
-    fileprivate init(encoding data: some Encodable) throws {
+    init(encoding data: some Encodable) throws {
         self.init(
             status: .ok,
             headers: [.contentType: "application/json"],

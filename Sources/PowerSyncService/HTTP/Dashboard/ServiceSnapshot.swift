@@ -70,6 +70,20 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var checkpointedAt: Double?
         /// The position of the source that it has.
         package var position: String?
+        /// The table that this process is copying for it; `nil` when there is none.
+        package var copy: Copy?
+    }
+
+    /// A table that is being copied.
+    package struct Copy: Codable, Sendable, Equatable {
+        /// The table, with its schema.
+        package var table: String
+        /// Rows of it that have been copied, since the service began or went on.
+        package var rows: Int
+        /// How many tables are copied one after the other.
+        package var tables: Int
+        /// How many of them have been copied.
+        package var copiedTables: Int
     }
 
     /// The connected clients.
@@ -220,5 +234,56 @@ struct ClientList: Codable, Sendable {
         var ranks: [[ClientStreamReport]] = [[], [], []]
         for report in found { ranks[report.rank].append(report) }
         clients = ranks.joined().dropFirst(offset).prefix(limit).map { ServiceSnapshot.Client($0) }
+    }
+}
+
+/// A part of the list of clients that were connected in the last hours.
+struct RecentClientList: Codable, Sendable, Equatable {
+    /// A client that is not connected any more, or that has come back since.
+    struct Client: Codable, Sendable, Equatable {
+        /// The user.
+        var user: String
+        /// The id of the client's database.
+        var client: String?
+        /// What the client calls itself.
+        var agent: String
+        /// How many of its streams have ended.
+        var streams: Int
+        /// When the first of them was opened.
+        var firstSeen: Double
+        /// When the last of them ended.
+        var lastSeen: Double
+        /// Operations sent.
+        var operations: Int
+        /// Bytes of lines sent.
+        var bytes: Int
+    }
+
+    /// How many clients there are that were searched for.
+    var total: Int
+    /// This part of them.
+    var clients: [Client]
+
+    /// Searches.
+    init(_ clients: [RecentClients.Client], search: String, offset: Int, limit: Int) {
+        let search = search.lowercased()
+        let found = clients.filter { each in
+            search.isEmpty
+                || [each.client.userID, each.client.clientID ?? "", each.client.userAgent]
+                    .contains { $0.lowercased().contains(search) }
+        }
+        total = found.count
+        self.clients = found.dropFirst(offset).prefix(limit).map { each in
+            Client(
+                user: each.client.userID,
+                client: each.client.clientID,
+                agent: each.client.userAgent,
+                streams: each.streams,
+                firstSeen: each.firstSeen,
+                lastSeen: each.lastSeen,
+                operations: each.operations,
+                bytes: each.bytes
+            )
+        }
     }
 }

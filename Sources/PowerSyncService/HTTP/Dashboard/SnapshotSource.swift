@@ -18,6 +18,8 @@ struct SnapshotSource: Sendable {
     var compaction: CompactionStatus?
     /// What keeps the service from working.
     var probes: Probes
+    /// What the service did in the last hours.
+    var history: ServiceHistory
     /// The last error of replication, if it is not solved.
     var failure: @Sendable () -> AdminRoutes.Failure?
 
@@ -48,6 +50,11 @@ struct SnapshotSource: Sendable {
         ClientList(sessions.userStreams.report().streams, search: search, offset: offset, limit: limit)
     }
 
+    /// Looks for clients that were connected in the last hours, those that have left last first.
+    func recent(search: String, offset: Int, limit: Int) -> RecentClientList {
+        RecentClientList(sessions.userStreams.recentClients(), search: search, offset: offset, limit: limit)
+    }
+
     private func replicationSnapshot() async throws -> ServiceSnapshot.Replication {
         let counts = replication.counts
         let failure = failure()
@@ -65,7 +72,8 @@ struct SnapshotSource: Sendable {
                     copiedTables: progress.tables.count(where: \.isSnapshotDone),
                     checkpoint: progress.checkpoint?.opID.description,
                     checkpointedAt: progress.checkpointedAt?.timeIntervalSince1970,
-                    position: progress.resumePosition?.lsn.rawValue
+                    position: progress.resumePosition?.lsn.rawValue,
+                    copy: counts.copies[stream.id].map { ServiceSnapshot.Copy($0) }
                 )
             )
         }
@@ -99,6 +107,13 @@ struct SnapshotSource: Sendable {
             problems: probes.problems.map(\.rawValue).sorted(),
             compaction: compaction.map { ServiceSnapshot.Compaction($0) }
         )
+    }
+}
+
+extension ServiceSnapshot.Copy {
+    /// What is known of it.
+    init(_ copy: ReplicationStatistics.TableCopy) {
+        self.init(table: "\(copy.table)", rows: copy.rows, tables: copy.tables, copiedTables: copy.copiedTables)
     }
 }
 

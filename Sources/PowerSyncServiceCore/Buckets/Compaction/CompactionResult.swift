@@ -6,6 +6,8 @@ package struct CompactionResult: Sendable, Equatable {
     package var clearedOperations = 0
     /// Entries of parameter indexes that were deleted.
     package var deletedEntries = 0
+    /// Buckets and lookups of parts that no sync config has any more, which were deleted with all that they had.
+    package var deletedLeftovers = 0
     /// Checkpoint requests of clients that were deleted.
     package var deletedRequests = 0
 

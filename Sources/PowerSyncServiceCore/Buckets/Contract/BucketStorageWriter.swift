@@ -25,11 +25,44 @@ package protocol BucketStorageWriter {
 
     /// Finds or creates the record of a source table.
     ///
-    /// - Parameter descriptor: The table as the source describes it now.
-    /// - Returns: The record, and the records of the same name or relation id that no longer fit. The caller drops
-    ///   these before it snapshots the table.
+    /// - Parameters:
+    ///   - descriptor: The table as the source describes it now.
+    ///   - hasItsColumns: Whether a record with other columns does not fit.
+    /// - Returns: The record, and the records of the same name or relation id that no longer fit. The caller drops these before it
+    ///   snapshots the table.
     /// - Throws: An error of the database.
-    mutating func resolveTable(_ descriptor: SourceTableDescriptor) async throws -> ResolvedTable
+    mutating func resolveTable(
+        _ descriptor: SourceTableDescriptor,
+        hasItsColumns: Bool
+    ) async throws -> ResolvedTable
+
+    /// Records that columns of a table are others than they were.
+    ///
+    /// - Parameters:
+    ///   - columns: The columns as the source describes them now.
+    ///   - table: A record from ``resolveTable(_:)``.
+    ///   - outdates: Whether rows that were copied have other values by that: they are to be read again, from the first one on.
+    /// - Returns: The record as it is from now on.
+    /// - Throws: An error of the database.
+    mutating func setColumns(
+        _ columns: [String: String],
+        of table: SourceTable,
+        outdates: Bool
+    ) async throws -> SourceTable
+
+    /// Makes the record of a table that has rows of an earlier record (``ResolvedTable/earlier``) one that counts as copied, and whose rows
+    /// are to be read again beside the change stream.
+    ///
+    /// What is stored of a row goes from the earlier record to this one when the row is saved, without an operation if it is the same.
+    /// A row that is deleted, or gets another primary key, before it has been read cannot be found: from then on no checkpoint is made
+    /// until ``markFilled(_:forConfig:)``, which removes what is left of the earlier record.
+    ///
+    /// - Parameters:
+    ///   - earlier: The earlier record.
+    ///   - table: A record from ``resolveTable(_:)``.
+    /// - Returns: The record as it is from now on.
+    /// - Throws: An error of the database.
+    mutating func takeRows(of earlier: SourceTable, into table: SourceTable) async throws -> SourceTable
 
     /// Adds changes of a table, in the order of the source.
     ///
@@ -103,12 +136,20 @@ package protocol BucketStorageWriter {
     /// Records that a table has been copied, and that no checkpoint may be made before a position.
     mutating func markSnapshotDone(_ table: SourceTable, noCheckpointBefore lsn: LSN) async throws
 
-    /// Records that the rows of a table have been read for the next config of the stream, or that everything has been: then the next
-    /// checkpoint puts that config in the place of the stream's own. Changes nothing of a config with another number.
+    /// Records how far the rows of a table have been read beside the change stream. Durable with the next flush, together with the rows.
     ///
     /// - Parameters:
-    ///   - table: The table, which counts as copied from now on; `nil` when everything has been read.
-    ///   - number: The number of the next config when the writer was made.
+    ///   - fill: Where to continue.
+    ///   - table: The table.
+    mutating func recordFill(_ fill: SourceTable.Fill, of table: SourceTable)
+
+    /// Records that the rows of a table have been read beside the change stream, or that everything has been that the next config of the
+    /// stream needs: then the next checkpoint puts that config in the place of the stream's own. Changes nothing of a config with another
+    /// number.
+    ///
+    /// - Parameters:
+    ///   - table: The table, which counts as copied from now on and is not outdated; `nil` when everything has been read.
+    ///   - number: The number of the newest config of the stream when the writer was made.
     /// - Throws: An error of the database.
     mutating func markFilled(_ table: SourceTable?, forConfig number: Int64) async throws
 
@@ -117,6 +158,11 @@ package protocol BucketStorageWriter {
 }
 
 extension BucketStorageWriter {
+    /// Finds or creates the record of a source table, whose columns may be others.
+    package mutating func resolveTable(_ descriptor: SourceTableDescriptor) async throws -> ResolvedTable {
+        try await resolveTable(descriptor, hasItsColumns: false)
+    }
+
     /// Removes all rows of a table from all buckets and indexes.
     package mutating func truncate(_ table: SourceTable) async throws { try await truncate(table, touch: {}) }
 
@@ -148,11 +194,17 @@ package struct ResolvedTable: Sendable {
     package var table: SourceTable
     /// Records of earlier tables, to be dropped.
     package var outdated: [SourceTable]
+    /// The one of ``outdated`` whose rows ``table`` takes, or may take from now on: the record of the same rows under another replica
+    /// identity; `nil` when there is none.
+    ///
+    /// There is none either when its changes may not have been followed.
+    package var earlier: SourceTable?
 
     /// Creates a result.
-    package init(table: SourceTable, outdated: [SourceTable]) {
+    package init(table: SourceTable, outdated: [SourceTable], earlier: SourceTable? = nil) {
         self.table = table
         self.outdated = outdated
+        self.earlier = earlier
     }
 
     /// Finds the record of a source table among those of a stream, or makes one that is to be stored.
@@ -160,19 +212,31 @@ package struct ResolvedTable: Sendable {
     /// - Parameters:
     ///   - descriptor: The table as the source describes it now.
     ///   - tables: The records of the stream.
+    ///   - hasItsColumns: Whether a record with other columns does not fit.
     ///   - makeID: Makes the id of a new record.
     package init(
         _ descriptor: SourceTableDescriptor,
         among tables: some Sequence<SourceTable>,
+        hasItsColumns: Bool = false,
         makeID: () -> String
     ) {
         let candidates = tables.filter { table in
             table.descriptor.relationID == descriptor.relationID
                 || !descriptor.sharesName && table.descriptor.name == descriptor.name
         }
-        let compatible = candidates.filter { $0.descriptor == descriptor }
+        let same = candidates.filter { $0.descriptor == descriptor }
+        // Beside one with the present columns, one with others is of a time before, and was not followed since.
+        let compatible =
+            same.isEmpty && !hasItsColumns ? candidates.filter { $0.descriptor.isSame(as: descriptor) } : same
         let kept = compatible.first(where: \.isSnapshotDone) ?? compatible.first
         table = kept ?? SourceTable(id: makeID(), descriptor: descriptor)
         outdated = candidates.filter { $0.id != kept?.id }
+        // A record that was stored and not copied is of a table that was left out: the changes of the earlier one were not followed.
+        let mayTakeRows = kept.map { $0.isSnapshotDone && $0.isOutdated } ?? true
+        guard mayTakeRows, outdated.count == 1, let last = outdated.first, last.isSnapshotDone, !last.isOutdated,
+            descriptor.hasSameRows(as: last.descriptor)
+        else { return }
+        earlier = last
+        if kept != nil { table.earlier = SourceTable.Earlier(last) }
     }
 }

@@ -6,8 +6,8 @@ package struct PendingChanges {
     package struct Batch: Sendable {
         /// What becomes of rows.
         package var records: [PendingRecord]
-        /// Positions of snapshots, by table id, that are true once the records are written.
-        package var progress: [String: SnapshotKey] = [:]
+        /// Records of tables, by id, that are true once the other records are written: they say how far copies and fills have come.
+        package var progress: [String: SourceTable] = [:]
 
         /// Creates a batch of records.
         package init(records: [PendingRecord] = []) {
@@ -100,13 +100,18 @@ package struct PendingChanges {
             rejected += record.rejections
             bytes += record.size
             batch.records.append(record)
+            for release in record.releases {
+                let record = PendingRecord(release)
+                bytes += record.size
+                batch.records.append(record)
+            }
         }
         return rejected
     }
 
-    /// Adds how far the snapshot of a table has come.
-    package mutating func add(_ lastKey: SnapshotKey, of table: SourceTable) {
-        batch.progress[table.id] = lastKey
+    /// Adds how far the copy of a table has come, or its fill.
+    package mutating func addProgress(_ table: SourceTable) {
+        batch.progress[table.id] = table
     }
 
     /// Forgets what is known of a table.

@@ -6,9 +6,13 @@ package struct RecordBuilder {
     private let bucketPrefix: String
     private let table: SourceTable
     private let mode: SaveMode
-    private let identityNames: [String]
-    /// Where the columns of the identity are in rows of one layout.
-    private var identity: (layout: RowLayout, positions: [Int?])?
+    private var identity: KeyColumns
+    /// The primary key, if rows are known by other columns.
+    private var primaryKey: KeyColumns?
+    /// The identity in the earlier record of the table.
+    private var earlier: KeyColumns?
+    /// The columns of the foreign keys by which rows are found.
+    private let references: [[String]]
     private let maximumDataBytes: Int
     private var hasher: ContentHasher
 
@@ -38,12 +42,17 @@ package struct RecordBuilder {
         self.mode = mode
         self.maximumDataBytes = maximumDataBytes
         hasher = ContentHasher(key: hashKey)
-        identityNames = table.descriptor.identity.map(\.name)
+        identity = KeyColumns(table.descriptor.identity.map(\.name))
+        if !table.descriptor.primaryKey.isEmpty { primaryKey = KeyColumns(table.descriptor.primaryKey.map(\.name)) }
+        earlier = table.earlier.map { KeyColumns($0.identity) }
+        references = table.descriptor.references
     }
 
     /// Evaluates a change.
     package mutating func evaluate(_ change: SourceChange) -> PendingRecord {
-        let newKey = change.row.map { identityValues(of: $0) }
+        // One that the source gives has more digits than the row.
+        let newKey = change.row.map { $0.key ?? identity.values(of: $0) }
+        let identityNames = identity.names
         let beforeKey = ReplicaID(names: identityNames, values: change.oldKey ?? newKey ?? [])
         var record = PendingRecord(
             kind: change.kind,
@@ -53,9 +62,18 @@ package struct RecordBuilder {
             skipsStoredRow: mode == .snapshot,
             size: 64
         )
+        if let place = table.earlier {
+            let hasSameKey = place.identity == identityNames
+            record.earlier = PendingRecord.Earlier(
+                tableID: place.id,
+                key: hasSameKey ? beforeKey : change.row.flatMap { earlier?.id(of: $0) },
+                isKnown: hasSameKey || change.isNew
+            )
+        }
         guard let row = change.row, let newKey else { return record }
         let key = change.oldKey == nil ? beforeKey : ReplicaID(names: identityNames, values: newKey)
         var content = PendingRecord.Content(key: key, rows: [], entries: [], withheld: [])
+        content.primaryKey = primaryKey?.id(of: row)
         func reject(_ reason: RejectedRow.Reason) {
             record.rejections.append(
                 RejectedRow(
@@ -91,22 +109,43 @@ package struct RecordBuilder {
         }
         content.entries = evaluator.evaluateParameters(row) { reject(.notEvaluated($0)) }
             .map { ($0, hasher.entry($0.rows)) }
+        for columns in references {
+            let values = columns.map { row[$0] ?? .null }
+            guard let lookup = ReferenceLookup.entry(values, in: columns, ofTable: table.id) else { continue }
+            let rows = [ParameterRow(values: newKey)]
+            content.entries.append((ParameterEntry(lookup: lookup, rows: rows), hasher.entry(rows)))
+        }
         record.size += content.entries.count * 100
+        record.releases = evaluator.evaluateWriteCheckpoints(row) { reject(.notEvaluated($0)) }
         record.content = content
         return record
     }
+}
 
-    /// The values of the replica identity; `NULL` for a column that the row lacks.
-    private mutating func identityValues(of row: SourceRow) -> [SQLValue] {
+/// Columns of a key, found in rows of one layout after the other.
+private struct KeyColumns {
+    let names: [String]
+    /// Where they are in rows of one layout.
+    private var found: (layout: RowLayout, positions: [Int?])?
+
+    init(_ names: [String]) {
+        self.names = names
+    }
+
+    /// The values of a row; `NULL` for a column that the row lacks.
+    mutating func values(of row: SourceRow) -> [SQLValue] {
         let positions: [Int?]
-        if let identity, identity.layout == row.layout {
-            positions = identity.positions
+        if let found, found.layout == row.layout {
+            positions = found.positions
         } else {
-            positions = identityNames.map { row.layout.position(of: $0) }
-            identity = (row.layout, positions)
+            positions = names.map { row.layout.position(of: $0) }
+            found = (row.layout, positions)
         }
         return positions.map { position in position.map { row.values[$0] } ?? .null }
     }
+
+    /// The identity that a row has by the columns.
+    mutating func id(of row: SourceRow) -> ReplicaID { ReplicaID(names: names, values: values(of: row)) }
 }
 
 extension SourceRow {

@@ -66,6 +66,9 @@ package enum OperationChange {
 /// it already makes no operation and no entry; a record that changes nothing writes nothing.
 package struct RecordStore<Tables: RecordTables> {
     private var tables: Tables
+    /// Whether a record was of a row that an earlier record of its table may have, and that was not found there: it was deleted, or has
+    /// another primary key.
+    package private(set) var hasUnmatched = false
 
     /// Begins to write in the current transaction.
     package init(_ tables: Tables) {
@@ -79,19 +82,79 @@ package struct RecordStore<Tables: RecordTables> {
         if record.readsStoredRow {
             existing = try tables.row(row)
             if record.skipsStoredRow, existing != nil { return }
+            if record.keepsLargerNumber, let stored = existing?.entries.first?.hash.keyed,
+                record.content?.entries.contains(where: { $0.hash.keyed > stored }) != true
+            {
+                return
+            }
         }
+        // What was in another place, or is in none, is not stored where the row is now.
+        var isInPlace = existing != nil
+        if existing == nil, let earlier = record.earlier { existing = try take(earlier) }
         guard let content = record.content else {
             try remove(existing, of: row)
             return
         }
         var newRow = row
         newRow.key = content.key
-        if newRow.key != row.key {
+        if let primaryKey = content.primaryKey {
+            existing = try keep(existing, of: row, as: newRow, primaryKey, &isInPlace)
+        } else if newRow.key != row.key {
             try remove(existing, of: row)
             existing = nil
         }
         let state = try put(content, replacing: existing ?? StoredRow(), of: newRow)
-        if state != existing { try tables.store(state, of: newRow) }
+        if !isInPlace || state != existing { try tables.store(state, of: newRow) }
+    }
+
+    /// Takes what the earlier record of a table has of a row.
+    private mutating func take(_ earlier: PendingRecord.Earlier) throws -> StoredRow? {
+        if let key = earlier.key {
+            let place = SourceRowKey(earlier.tableID, number: try tables.number(of: earlier.tableID), key: key)
+            if var state = try tables.row(place) {
+                state.origin = StoredRow.Origin(state.owner(at: place))
+                try tables.delete(place)
+                return state
+            }
+        }
+        if !earlier.isKnown { hasUnmatched = true }
+        return nil
+    }
+
+    /// Keeps what is stored of a row that is known by other columns than those of its primary key, also if these have other values now.
+    ///
+    /// - Parameters:
+    ///   - existing: What is stored of the row.
+    ///   - row: Where it was before the change.
+    ///   - newRow: Where it is after the change.
+    ///   - primaryKey: The identity by the primary key: with another one it is another row.
+    ///   - isInPlace: Whether that is what is stored under `newRow`.
+    /// - Returns: What to replace; `nil` when the row is another one.
+    /// - Throws: An error of the database.
+    private mutating func keep(
+        _ existing: StoredRow?,
+        of row: SourceRowKey,
+        as newRow: SourceRowKey,
+        _ primaryKey: ReplicaID,
+        _ isInPlace: inout Bool
+    ) throws -> StoredRow? {
+        var (place, found) = (row, existing)
+        if newRow.key != row.key, existing == nil {
+            // The change may have been stored before.
+            (place, found) = (newRow, try tables.row(newRow))
+            isInPlace = found != nil
+        }
+        guard let found else { return nil }
+        guard found.owner(at: place).key == primaryKey else {
+            try remove(found, of: place)
+            isInPlace = false
+            return nil
+        }
+        if place.key != newRow.key {
+            try tables.delete(place)
+            isInPlace = false
+        }
+        return found
     }
 
     /// Removes rows of a table from everywhere, as many as one transaction should have.
@@ -126,6 +189,8 @@ package struct RecordStore<Tables: RecordTables> {
         of row: SourceRowKey
     ) throws -> StoredRow {
         var state = StoredRow()
+        state.origin = old.origin ?? content.primaryKey.map { StoredRow.Origin(key: $0) }
+        let row = state.owner(at: row)
         let known = Dictionary(old.puts.map { ($0.membership, $0) }) { $1 }
         var visible: [Membership: Int64] = [:]
         for (bucketRow, hash) in content.rows {
@@ -191,8 +256,9 @@ package struct RecordStore<Tables: RecordTables> {
     /// Removes a row from everywhere, if something is stored of it.
     private mutating func remove(_ state: StoredRow?, of row: SourceRowKey) throws {
         guard let state else { return }
-        for put in state.puts { try remove(put, of: row) }
-        for entry in state.entries { try removeEntry(entry.opID, try tables.lookup(ofEntry: entry.opID), of: row) }
+        let owner = state.owner(at: row)
+        for put in state.puts { try remove(put, of: owner) }
+        for entry in state.entries { try removeEntry(entry.opID, try tables.lookup(ofEntry: entry.opID), of: owner) }
         try tables.delete(row)
     }
 
@@ -206,6 +272,22 @@ package struct RecordStore<Tables: RecordTables> {
         try tables.supersedeEntry(opID, by: tombstone)
         // Once nothing before it is left, a tombstone says nothing.
         try tables.supersedeEntry(tombstone, by: tombstone)
+    }
+}
+
+extension StoredRow {
+    /// Under what the operations of the row were given.
+    ///
+    /// - Parameter place: Where the state is.
+    /// - Returns: The key of its primary key, if it is stored under another one.
+    package func owner(at place: SourceRowKey) -> SourceRowKey {
+        guard let origin else { return place }
+        guard origin.table == 0 else {
+            return SourceRowKey(String(decoding: origin.tableID, as: UTF8.self), number: origin.table, key: origin.key)
+        }
+        var owner = place
+        owner.key = origin.key
+        return owner
     }
 }
 

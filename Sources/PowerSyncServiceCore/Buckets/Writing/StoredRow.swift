@@ -20,12 +20,13 @@ package struct Membership: Hashable, Sendable {
 /// What is stored of one row of the source: where it is visible, so that it can be removed there, and with what, so that nothing
 /// is given twice.
 ///
-///     state     = number of PUTs, PUT…, entry…
+///     state     = number of PUTs, PUT…, entry…, then 0 and the origin if there is one
 ///     PUT       = op id, bucket, then 0 if table, row id and content are those of the previous PUT, or
 ///                 1 and the hash of the content if table and row id are, or
 ///                 table + 2, row id, hash
 ///     row id    = its length + 1 and its bytes, or 0 and 16 bytes if it is a UUID in its usual form
 ///     entry     = op id of a parameter entry, hash of its outputs
+///     origin    = identity (16 bytes), then 0, or the number of a table's record and the length and bytes of its id
 ///     hash      = the keyed number (8 bytes) and the checksum (4 bytes) of a ContentHash, little-endian
 ///
 /// All other numbers are LEB128. With the row id here, no operation has to be read to replace it or to remove the row, wherever
@@ -57,10 +58,37 @@ package struct StoredRow: Equatable, Sendable {
         }
     }
 
+    /// Under what the operations of a row were given, when that is not where its state is: of a table whose change stream names rows by
+    /// other columns than those of the primary key, or did so once.
+    ///
+    /// Clients know operations of one row by it, so it stays for as long as the row has its primary key.
+    package struct Origin: Equatable, Sendable {
+        /// The identity of the row by the primary key.
+        package var key: ReplicaID
+        /// The number of the table's record; 0 for the record that the state is of.
+        package var table: Int64 = 0
+        /// The id of that record; empty for the record that the state is of.
+        package var tableID: [UInt8] = []
+
+        /// A row of the record that the state is of.
+        package init(key: ReplicaID) {
+            self.key = key
+        }
+
+        /// A row of a certain record.
+        package init(_ row: SourceRowKey) {
+            key = row.key
+            table = row.table
+            tableID = Array(row.tableID.utf8)
+        }
+    }
+
     /// The `PUT`s that are not superseded.
     package var puts: [Put] = []
     /// The parameter entries that are not superseded.
     package var entries: [Entry] = []
+    /// Under what they were given; `nil` for the place of the state.
+    package var origin: Origin?
 
     /// Creates a row that is nowhere.
     package init() {}
@@ -92,6 +120,15 @@ package struct StoredRow: Equatable, Sendable {
             bytes.append(number: UInt64(entry.opID))
             bytes.append(entry.hash)
         }
+        if let origin {
+            bytes.append(number: 0)
+            unsafe origin.key.withBytes { unsafe bytes.append(contentsOf: $0) }
+            bytes.append(number: UInt64(origin.table))
+            if origin.table != 0 {
+                bytes.append(number: origin.tableID.count)
+                bytes.append(contentsOf: origin.tableID)
+            }
+        }
         return bytes
     }
 
@@ -116,7 +153,19 @@ package struct StoredRow: Equatable, Sendable {
             }
             puts.append(put)
         }
-        while !rest.isEmpty { entries.append(Entry(opID: try rest.readID(), hash: try rest.readHash())) }
+        while !rest.isEmpty {
+            let opID = try rest.readID()
+            guard opID == 0 else {
+                entries.append(Entry(opID: opID, hash: try rest.readHash()))
+                continue
+            }
+            // No operation has the number 0.
+            var origin = Origin(key: unsafe ReplicaID(bytes: try rest.readBytes(count: 16)))
+            origin.table = try rest.readID()
+            if origin.table != 0 { origin.tableID = unsafe Array(try rest.readBytes()) }
+            guard rest.isEmpty else { throw StoredValues.Corruption() }
+            self.origin = origin
+        }
     }
 }
 

@@ -18,10 +18,8 @@ package protocol WriterTransaction {
     mutating func insert(_ table: SourceTable) throws
     /// Deletes the record of a source table.
     mutating func delete(_ table: SourceTable) throws
-    /// Records how far the copy of a source table has come.
-    mutating func setSnapshotKey(_ key: SnapshotKey, ofTable id: String) throws
-    /// Records that a source table has been copied.
-    mutating func setSnapshotDone(ofTable id: String) throws
+    /// Stores what the record of a source table says of columns, copy and fill.
+    mutating func update(_ table: SourceTable) throws
 
     /// Writes records as ``RecordStore`` decides.
     ///
@@ -41,6 +39,8 @@ package struct StreamChange: Sendable {
     package var record: StreamRecord
     /// The checkpoint that the transaction has made.
     package fileprivate(set) var published: StorageCheckpoint?
+    /// Whether a record was of a row that the earlier record of its table may have, and that was not found (``RecordStore/hasUnmatched``).
+    package var hasUnmatched = false
 
     /// Begins with what is stored.
     package init(_ record: StreamRecord) {
@@ -64,7 +64,7 @@ extension WriterTransaction {
     /// - Throws: An error of the database.
     package mutating func store(_ batch: PendingChanges.Batch, noCheckpointBefore lsn: LSN? = nil) throws {
         stream.record.forbidCheckpoints(before: lsn)
-        for (table, key) in batch.progress { try setSnapshotKey(key, ofTable: table) }
+        for table in batch.progress.values { try update(table) }
         guard !batch.records.isEmpty else { return }
         if let lastOp = try write(batch.records) { stream.record.keepaliveOp = lastOp }
     }

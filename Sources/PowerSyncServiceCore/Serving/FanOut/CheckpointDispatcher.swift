@@ -146,10 +146,11 @@ package final class CheckpointDispatcher: Service {
             let changes = try await storage.changes(from: last, to: checkpoint)
             let wanted = state.withLockedValue { $0.board?.wantedBuckets(of: changes) }
             guard let wanted, !wanted.all.isEmpty else { return CommitChanges(changes: changes) }
+            async let operations = operations(of: wanted.unshared, from: last, to: checkpoint)
             return CommitChanges(
                 changes: changes,
                 checksums: try await storage.checksums(wanted.all, at: checkpoint),
-                operations: try await operations(of: wanted.unshared, from: last, to: checkpoint)
+                operations: try await operations
             )
         } catch {
             if Task.isCancelled { throw CancellationError() }

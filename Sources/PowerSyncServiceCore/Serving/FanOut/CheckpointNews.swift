@@ -56,8 +56,10 @@ struct CheckpointNews: Sendable, Equatable {
                 let mine = interest.buckets.intersection(changed)
                 let hasOtherLookups = !lookups.isDisjoint(with: interest.lookups)
                 for bucket in mine { add(bucket, commit) }
+                let hasWriteCheckpoint = !lookups.isDisjoint(with: interest.writeCheckpoints)
                 if hasOtherLookups { self.hasOtherLookups = true }
-                return !mine.isEmpty || hasOtherLookups
+                if hasWriteCheckpoint { self.hasWriteCheckpoint = true }
+                return !mine.isEmpty || hasOtherLookups || hasWriteCheckpoint
             }
         }
 

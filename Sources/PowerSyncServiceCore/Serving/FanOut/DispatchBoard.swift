@@ -230,6 +230,10 @@ struct DispatchBoard: Sendable {
                     entries[session]?.add { $0.hasOtherLookups = true }
                     concerned.append(session)
                 }
+                for session in index[writeCheckpoint: lookup] where !resolving.contains(session) {
+                    entries[session]?.add { $0.hasWriteCheckpoint = true }
+                    concerned.append(session)
+                }
             }
         }
         return concerned

@@ -17,7 +17,7 @@ struct BucketResolver: Sendable {
     private let storage: any BucketStorage
     private let querier: BucketQuerier
     private let limits: BucketLimits
-    private let writeCheckpointKey: String
+    private let writeCheckpoints: WriteCheckpointOrigin
     private var last: Result?
     /// Rows that the parameter lookups of the last evaluation returned.
     ///
@@ -29,7 +29,9 @@ struct BucketResolver: Sendable {
     /// The lookups and buckets that may change the last result.
     var interest: Interest {
         guard let last else { return Interest() }
-        return Interest(buckets: Set(last.candidate.buckets.map(\.name)), lookups: last.lookups)
+        var interest = Interest(buckets: Set(last.candidate.buckets.map(\.name)), lookups: last.lookups)
+        if case .source(let lookups) = writeCheckpoints { interest.writeCheckpoints = Set(lookups) }
+        return interest
     }
 
     /// Creates a resolver for one connection.
@@ -38,12 +40,17 @@ struct BucketResolver: Sendable {
     ///   - storage: Where parameters and checksums are read.
     ///   - querier: What the client asks for.
     ///   - limits: Limits of the connection.
-    ///   - writeCheckpointKey: The key of the user whose write checkpoints are announced.
-    init(storage: any BucketStorage, querier: BucketQuerier, limits: BucketLimits, writeCheckpointKey: String) {
+    ///   - writeCheckpoints: Where the write checkpoints come from that are announced.
+    init(
+        storage: any BucketStorage,
+        querier: BucketQuerier,
+        limits: BucketLimits,
+        writeCheckpoints: WriteCheckpointOrigin
+    ) {
         self.storage = storage
         self.querier = querier
         self.limits = limits
-        self.writeCheckpointKey = writeCheckpointKey
+        self.writeCheckpoints = writeCheckpoints
     }
 
     /// The buckets at the checkpoint of some news.
@@ -59,9 +66,13 @@ struct BucketResolver: Sendable {
         var writeCheckpoint = last?.candidate.writeCheckpoint
         nextWriteCheckpoint = nil
         if last == nil || scope.isUnknown || scope.hasWriteCheckpoint {
-            let key = writeCheckpointKey
-            writeCheckpoint = try await storage.visibleWriteCheckpoint(userKey: key, at: checkpoint)
-            nextWriteCheckpoint = try await storage.nextWriteCheckpoint(userKey: key, after: checkpoint)
+            switch writeCheckpoints {
+            case .service(let key):
+                writeCheckpoint = try await storage.visibleWriteCheckpoint(userKey: key, at: checkpoint)
+                nextWriteCheckpoint = try await storage.nextWriteCheckpoint(userKey: key, after: checkpoint)
+            case .source(let lookups):
+                writeCheckpoint = try await storage.writeCheckpoint(lookups, at: checkpoint)
+            }
         }
         let candidate = SyncSession.Candidate(
             checkpoint: checkpoint,

@@ -33,7 +33,7 @@ extension SyncSession {
             storage: storage,
             querier: querier,
             limits: environment.limits,
-            writeCheckpointKey: token.writeCheckpointKey(clientID: request.clientID)
+            writeCheckpoints: WriteCheckpointOrigin(stream.plan, token, clientID: request.clientID)
         )
         return try await resolver.candidate(for: CheckpointNews(checkpoint: checkpoint, scope: .unknown))
     }

@@ -85,7 +85,7 @@ package struct SyncSession: Sendable {
             storage: environment.storage,
             querier: querier,
             limits: environment.limits,
-            writeCheckpointKey: userKey
+            writeCheckpoints: WriteCheckpointOrigin(stream.plan, token, clientID: request.clientID)
         )
     }
 

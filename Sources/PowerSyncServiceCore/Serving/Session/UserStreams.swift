@@ -85,6 +85,8 @@ package final class UserStreams: Sendable {
         var entries: [UInt64: Entry] = [:]
         /// The totals of ended streams.
         var ended = Totals()
+        /// The clients of ended streams.
+        var recent = RecentClients()
     }
 
     private let limit: Int
@@ -116,6 +118,18 @@ package final class UserStreams: Sendable {
 
     /// The number of streams that have ended.
     package var endedCount: Int { state.withLockedValue { Int($0.lastID) - $0.entries.count } }
+
+    /// The totals of open and ended streams.
+    ///
+    /// - Complexity: O(n) for n open streams.
+    package var totals: Totals {
+        let (entries, ended) = state.withLockedValue { ($0.entries, $0.ended) }
+        return entries.values.reduce(into: ended) { totals, entry in
+            let sent = entry.statistics.state
+            totals.operations += sent.operations
+            totals.bytes += sent.bytes
+        }
+    }
 
     /// Lists all open streams in the order in which they were opened, with the totals of open and ended streams.
     ///
@@ -175,12 +189,28 @@ package final class UserStreams: Sendable {
         return Lease(self, id, statistics)
     }
 
+    /// The clients whose streams have ended in the last hours, those that have left last first.
+    ///
+    /// - Complexity: O(n log n) for n clients.
+    package func recentClients() -> [RecentClients.Client] {
+        let now = now()
+        return state.withLockedValue { $0.recent.list(at: now) }
+    }
+
     private func leave(_ id: UInt64) {
+        let now = now()
         state.withLockedValue { state in
             guard let entry = state.entries.removeValue(forKey: id) else { return }
             let sent = entry.statistics.state
             state.ended.operations += sent.operations
             state.ended.bytes += sent.bytes
+            state.recent.ended(
+                entry.client,
+                openedAt: entry.openedAt,
+                operations: sent.operations,
+                bytes: sent.bytes,
+                at: now
+            )
             state.release(entry.client.userID)
         }
     }

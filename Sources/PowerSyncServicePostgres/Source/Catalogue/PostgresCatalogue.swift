@@ -31,7 +31,7 @@ enum PostgresCatalogue {
         }
     }
 
-    private static let columnCount = 24
+    private static let columnCount = 25
 
     /// Describes the tables of a publication that are replicated: ordinary ones that are logged, and of a publication with
     /// `publish_via_partition_root` the ones with partitions in the place of these.
@@ -45,7 +45,7 @@ enum PostgresCatalogue {
         return """
             SELECT c.oid, n.nspname, c.relname, CASE c.relkind WHEN 'p' THEN (\(filesOfPartitions))
                     ELSE pg_relation_filenode(c.oid)::text END,
-                CASE WHEN \(hasFullRowsOfKey) THEN 'd' ELSE c.relreplident::text END,
+                CASE WHEN \(namesRowsByKey) THEN 'd' ELSE c.relreplident::text END,
                 coalesce((SELECT k.oid FROM pg_constraint k WHERE k.conindid = x.indexrelid AND k.contype IN ('p', 'u')),
                     x.indexrelid, 0),
                 t.filter,
@@ -61,7 +61,8 @@ enum PostgresCatalogue {
                         OR c.relkind = 'p' AND i.inhrelid IN (SELECT relid FROM pg_partition_tree(c.oid))),
                 \(PostgresPublication.publishes("a", "t")),
                 e.operator, e.takes_arrays, e.type,
-                c.relkind, CASE WHEN c.relispartition THEN (\(PostgresPublication.wholes)) END
+                c.relkind, CASE WHEN c.relispartition THEN (\(PostgresPublication.wholes)) END,
+                coalesce(a.attnum = ANY((y.indkey::int2[])[0:y.indnkeyatts - 1]), false)
             FROM pg_publication p
             CROSS JOIN pg_namespace n
             JOIN pg_class c ON c.relnamespace = n.oid
@@ -69,22 +70,30 @@ enum PostgresCatalogue {
             LEFT JOIN pg_index x ON x.indrelid = c.oid
                 AND (c.relreplident = 'd' AND x.indisprimary OR c.relreplident = 'i' AND x.indisreplident
                     OR c.relreplident = 'f' AND x.indisprimary AND x.indimmediate AND NOT EXISTS (\(unreplicatedKey)))
+            LEFT JOIN pg_index y ON y.indrelid = c.oid AND c.relreplident = 'i' AND y.indexrelid <> x.indexrelid
+                AND y.indisprimary AND y.indimmediate
             JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
             LEFT JOIN LATERAL (\(keyOperator)) e ON true
             WHERE p.pubname = $1 AND c.relpersistence = 'p'
                 AND (c.relkind = 'r' OR c.relkind = 'p' AND p.pubviaroot)
                 AND NOT (p.pubviaroot AND c.relispartition AND EXISTS (\(PostgresPublication.publishedWhole(serverVersion: serverVersion))))
                 AND ((n.nspname || '.' || c.relname) LIKE ANY($2::text[]) OR c.oid = ANY($3::oid[])
-                    OR c.relispartition AND EXISTS (SELECT FROM pg_partition_ancestors(c.oid) a
-                        JOIN pg_class r ON r.oid = a.relid JOIN pg_namespace o ON o.oid = r.relnamespace
-                        WHERE (o.nspname || '.' || r.relname) LIKE ANY($2::text[])))
+                    OR c.relispartition AND c.oid IN (\(partitionsOfNamed)))
             ORDER BY n.nspname COLLATE "C", c.relname COLLATE "C", a.attnum
             """
     }
 
-    /// Whether old rows have all columns, and the table has a primary key `x` that tells its rows apart all the same: the others say
-    /// nothing about which row it is.
-    private static let hasFullRowsOfKey = "c.relreplident = 'f' AND x.indexrelid IS NOT NULL"
+    /// The partitions of all tables with a name that is asked for: once for each of these, not for each partition that there is.
+    private static let partitionsOfNamed = """
+        SELECT t.relid::oid FROM pg_class r JOIN pg_namespace o ON o.oid = r.relnamespace
+        CROSS JOIN LATERAL pg_partition_tree(r.oid) t
+        WHERE r.relkind = 'p' AND (o.nspname || '.' || r.relname) LIKE ANY($2::text[])
+        """
+
+    /// Whether the primary key `x` tells rows apart although it is not asked for by `DEFAULT`: old rows have all columns, and the others say
+    /// nothing about which row it is, or its index is named.
+    private static let namesRowsByKey =
+        "(c.relreplident = 'f' AND x.indexrelid IS NOT NULL OR c.relreplident = 'i' AND x.indisprimary)"
 
     /// The files of the partitions of `c`.
     ///
@@ -126,7 +135,7 @@ enum PostgresCatalogue {
     ///   - publication: The publication.
     ///   - isRead: Whether a table is read under a name. A partition that is not read under its own is a part of the nearest table above
     ///     it that is read.
-    ///   - readColumns: Which columns of a table are read; `nil` for all. Others may come, go and change, and the fingerprint stays.
+    ///   - readColumns: Which columns of a table are read; `nil` for all. Others may come, go and change.
     ///   - connection: A connection.
     /// - Returns: The tables, by schema and name, with all columns.
     /// - Throws: ``PostgresError``, or ``PostgresCatalogError``.
@@ -156,8 +165,9 @@ enum PostgresCatalogue {
                 tables.append(found.table)
                 read = readColumns(found.table.syncedName)
             }
-            if found.column.isInIdentity || read?.contains(found.column.name) ?? true {
-                tables[tables.count - 1].fingerprint.add(columnOf: found)
+            if found.column.isInIdentity { tables[tables.count - 1].fingerprint.add(keyColumnOf: found) }
+            if found.isReplicated, read?.contains(found.column.name) ?? true {
+                tables[tables.count - 1].readColumns[found.column.name] = "\(found.number) \(found.column.type)"
             }
             tables[tables.count - 1].add(found.column, isReplicated: found.isReplicated)
         }
@@ -170,6 +180,8 @@ enum PostgresCatalogue {
         /// The table, without columns.
         var table: PostgresTable
         var column: PostgresTable.Column
+        /// The number of the column, which no other one of its table ever has.
+        var number: String
         var isReplicated: Bool
 
         /// The tables that the table is a partition of, from the nearest one on.
@@ -178,9 +190,11 @@ enum PostgresCatalogue {
         /// Reads a row; `nil` when it does not have what the query asks for.
         init?(_ fields: [String?]) {
             guard fields.count == columnCount, let oid = fields[0].flatMap({ PostgresOID($0) }), let schema = fields[1],
-                let name = fields[2], let column = fields[11], let type = fields[12].flatMap({ PostgresOID($0) })
+                let name = fields[2], let number = fields[10], let column = fields[11],
+                let type = fields[12].flatMap({ PostgresOID($0) })
             else { return nil }
             self.fields = fields
+            self.number = number
             table = PostgresTable(
                 oid: oid,
                 name: SourceTableName(schema: schema, name: name),
@@ -189,7 +203,12 @@ enum PostgresCatalogue {
                 isIdentityFull: fields[4] == "f",
                 fingerprint: TableFingerprint()
             )
-            self.column = PostgresTable.Column(name: column, type: type, isInIdentity: fields[14] == "t")
+            self.column = PostgresTable.Column(
+                name: column,
+                type: type,
+                isInIdentity: fields[14] == "t",
+                isInPrimaryKey: fields[24] == "t"
+            )
             if let operation = fields[19] {
                 self.column.equality = .init(operation: operation, takesArrays: fields[20] == "t", cast: fields[21])
             }
@@ -206,18 +225,16 @@ extension TableFingerprint {
         add(row.fields[3], to: .rewrite)
         // The key by its constraint: REINDEX CONCURRENTLY makes another index of it, and is no change.
         for field in row.fields[4...5] { add(field, to: .identity) }
-        for field in row.fields[6...9] { add(field, to: .publication) }
+        for field in row.fields[6...8] { add(field, to: .publication) }
+        add(row.fields[9], to: .options)
         // A table that was not published for a while, with its schema or its partitioned table, comes back as it was.
         if let schemas = row.fields[16] { add(schemas, to: .publication) }
         if let roots = row.fields[17] { add(roots, to: .partitions) }
     }
 
-    /// Adds a column, if it says something about rows: others may come and go.
-    fileprivate mutating func add(columnOf row: PostgresCatalogue.Row) {
+    /// Adds a column of the identity.
+    fileprivate mutating func add(keyColumnOf row: PostgresCatalogue.Row) {
         guard row.isReplicated || row.table.isKey(row.column) else { return }
-        for field in row.fields[10...12] { add(field, to: .columns) }
-        if !row.isReplicated { add("not replicated", to: .columns) }
-        guard row.column.isInIdentity else { return }
         // A key that was given another name, and its own again, was another one in between. Others come back as they were.
         for field in [row.fields[10], row.fields[15]] { add(field, to: .identity) }
     }

@@ -12,6 +12,8 @@ struct PostgresTable: Sendable, Hashable {
         var type: PostgresOID
         /// Whether it is part of the identity of rows.
         var isInIdentity: Bool
+        /// Whether it is part of the primary key of a table whose rows are named by another index.
+        var isInPrimaryKey = false
         /// How a column of a key is compared.
         var equality = Equality()
 
@@ -64,12 +66,16 @@ struct PostgresTable: Sendable, Hashable {
     var rowFilter: String?
     /// Whether all columns together tell rows apart, as with REPLICA IDENTITY FULL and no primary key.
     var isIdentityFull: Bool
-    /// Changes whenever rows that have been copied may no longer be what clients should have.
+    /// Changes whenever rows that have been copied may no longer be what clients should have, whatever columns are read.
     var fingerprint: TableFingerprint
+    /// The columns that a stream reads, by name, with their numbers and types.
+    var readColumns: [String: String] = [:]
     /// The columns of the key that are not replicated: they are generated, or the publication leaves them out.
     ///
     /// What is left of the key does not tell rows apart: such a table is not replicated.
     var unreplicatedKey: [String] = []
+    /// Whether a column of the primary key is not replicated, so that what is left of it tells nothing.
+    var lacksPrimaryKey = false
 
     /// The name under which its rows are synced.
     var syncedName: SourceTableName { whole?.name ?? name }
@@ -84,10 +90,14 @@ struct PostgresTable: Sendable, Hashable {
     mutating func add(_ column: Column, isReplicated: Bool) {
         if isReplicated {
             columns.append(column)
-        } else if isKey(column) {
-            unreplicatedKey.append(column.name)
+        } else {
+            if isKey(column) { unreplicatedKey.append(column.name) }
+            if column.isInPrimaryKey { lacksPrimaryKey = true }
         }
     }
+
+    /// The columns of the primary key, if the change stream names rows by another index.
+    private var primaryKey: [Column] { lacksPrimaryKey ? [] : columns.filter(\.isInPrimaryKey) }
 
     /// The columns that tell rows apart.
     ///
@@ -109,7 +119,9 @@ struct PostgresTable: Sendable, Hashable {
             name: syncedName,
             relationID: "\(oid)",
             identity: identity.map { .init(name: $0.name, type: "\($0.type)") },
-            form: form
+            primaryKey: primaryKey.map { .init(name: $0.name, type: "\($0.type)") },
+            form: form,
+            columns: readColumns
         )
     }
 
@@ -143,38 +155,6 @@ extension SourceTableName {
 }
 
 extension SourceTableDescriptor {
-    /// How values are written, in the form of a table.
-    fileprivate static let valuesInForm = "form of values"
-
     /// The number of the relation; `nil` for a table of another source.
     var oid: PostgresOID? { PostgresOID(relationID) }
-
-    /// How values of the table are written; `nil` for a table of another source.
-    var valueOptions: SourceValueOptions? { form[Self.valuesInForm].flatMap { SourceValueOptions(code: $0) } }
-}
-
-extension SourceValueOptions {
-    private static let precisions: [(Character, TimestampPrecision)] = [
-        ("s", .seconds), ("m", .milliseconds), ("u", .microseconds), ("n", .nanoseconds),
-    ]
-
-    /// The options in a few letters: `i` ISO 8601, `c` JSON of types that are not built in, and the precision.
-    var code: String {
-        var code = "\(timestampsISO8601 ? "i" : "")\(writesDeclaredTypesAsJSON ? "c" : "")"
-        if let precision = Self.precisions.first(where: { $0.1 == timestampMaximumPrecision }) {
-            code.append(precision.0)
-        }
-        return code
-    }
-
-    /// Reads the letters.
-    init?(code: some StringProtocol) {
-        self.init()
-        timestampsISO8601 = code.contains("i")
-        writesDeclaredTypesAsJSON = code.contains("c")
-        for letter in code where letter != "i" && letter != "c" {
-            guard let precision = Self.precisions.first(where: { $0.0 == letter }) else { return nil }
-            timestampMaximumPrecision = precision.1
-        }
-    }
 }

@@ -1,35 +1,41 @@
-/// What decides whether rows of a table that have been copied are still what clients should have, part by part.
+import PowerSyncServiceCore
+
+/// What decides whether rows of a table that have been copied are still what clients should have, part by part, but for the columns that
+/// are read (``PostgresTable/readColumns``).
 ///
 /// They are a part of the form of a table, so the log names the part that is another one now.
 struct TableFingerprint: Hashable, Sendable {
-    /// A part; the raw value is what the log calls it.
-    enum Part: String, CaseIterable {
+    /// A part.
+    enum Part: CaseIterable {
         /// All rows were written anew.
-        case rewrite = "rewritten rows"
-        case identity = "replica identity"
+        case rewrite
+        case identity
         case publication
+        case options
         case partitions
-        /// The columns that are read.
-        case columns
+
+        /// What the log calls it.
+        var name: String {
+            switch self {
+            case .rewrite: "rewritten rows"
+            case .identity: SourceTableDescriptor.identityInForm
+            case .publication: "publication"
+            case .options: SourceTableDescriptor.optionsInForm
+            case .partitions: "partitions"
+            }
+        }
     }
 
-    private var values = [UInt64](repeating: 0xcbf2_9ce4_8422_2325, count: Part.allCases.count)
+    private var values = [FormHash](repeating: FormHash(), count: Part.allCases.count)
 
-    /// Adds a text to a part (FNV-1a).
+    /// Adds a text to a part.
     mutating func add(_ text: String?, to part: Part) {
         guard let index = Part.allCases.firstIndex(of: part) else { return }
-        for byte in (text?.utf8).map(Array.init) ?? [1] { Self.add(byte, to: &values[index]) }
-        Self.add(0, to: &values[index])
-    }
-
-    private static func add(_ byte: UInt8, to value: inout UInt64) {
-        value = (value ^ UInt64(byte)) &* 0x100_0000_01b3
+        values[index].add(text)
     }
 
     /// The parts by their names.
     var form: [String: String] {
-        Dictionary(
-            uniqueKeysWithValues: zip(Part.allCases, values).map { ($0.rawValue, String($1, radix: 16)) }
-        )
+        Dictionary(uniqueKeysWithValues: zip(Part.allCases, values).map { ($0.name, $1.text) })
     }
 }

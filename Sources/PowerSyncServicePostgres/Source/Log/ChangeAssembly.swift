@@ -212,12 +212,12 @@ struct ChangeAssembly {
             guard !isCopied(followed) else { return }
             let values = Self.values(new, followed.decoder)
             append(
-                .update(SourceRow(layout: followed.decoder.layout, values: values.map { $0 ?? .null })),
+                .update(SourceRow(layout: followed.decoder.layout, values: values.map { $0 ?? .null }), isNew: true),
                 of: followed
             )
         case .altered(let followed, let identity, _):
             guard !isCopied(followed) else { return }
-            appendKey(new, nil, identity, of: followed)
+            appendKey(new, nil, identity, of: followed, isNew: true)
         }
     }
 
@@ -340,7 +340,8 @@ struct ChangeAssembly {
         _ new: PgoutputTuple,
         _ old: PgoutputMessage.OldTuple?,
         _ identity: [Int]?,
-        of followed: FollowedTable
+        of followed: FollowedTable,
+        isNew: Bool = false
     ) {
         guard !followed.table.isIdentityFull else {
             if let old { appendWhole(old.content.tuple, identity, of: followed) }
@@ -357,7 +358,8 @@ struct ChangeAssembly {
             SourceRow(columns: columns),
             oldKey: oldKey == key ? nil : oldKey,
             sourceKey: identity.flatMap { Self.sourceKey(new, old, $0) },
-            of: followed
+            of: followed,
+            isNew: isNew
         )
     }
 
@@ -372,7 +374,8 @@ struct ChangeAssembly {
         _ row: SourceRow,
         oldKey: [SQLValue]?,
         sourceKey: [SQLValue]?,
-        of followed: FollowedTable
+        of followed: FollowedTable,
+        isNew: Bool = false
     ) {
         beginRun(followed.descriptor.relationID, isPartial: true)
         precedeWithBoundary()
@@ -382,7 +385,8 @@ struct ChangeAssembly {
                 oldKey: oldKey,
                 sourceKey: sourceKey,
                 moment: transaction?.id.moment,
-                isFoundByScan: followed.table.isIdentityFull
+                isFoundByScan: followed.table.isIdentityFull,
+                isNew: isNew
             )
         )
     }

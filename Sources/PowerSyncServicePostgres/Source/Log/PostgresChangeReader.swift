@@ -87,7 +87,7 @@ struct PostgresChangeReader: ChangeReader {
         }
         let call = Stopwatch(source.clock)
         while true {
-            source.endRowView(always: false)
+            source.rowView.endIfOld()
             if try await hasOtherTables() { return [.tablesChanged] }
             let version = stream.version
             let messages = try await taken()
@@ -97,12 +97,17 @@ struct PostgresChangeReader: ChangeReader {
             }
             sinceNews.restart()
             sinceMarker = nil
+            // What comes before the announcement of a table is of the tables as they were, and is not read again as of others.
+            var before: [SourceMessage] = []
             for message in messages {
                 if let other = continuity.add(message) { throw source.contradicts(other, position.history) }
+                if case .relation = message, !assembly.mayHaveOtherTables, assembly.tableOfUnassignable == nil {
+                    before = assembly.take()
+                }
                 try assembly.add(message)
             }
-            if try await hasOtherTables() { return [.tablesChanged] }
-            let assembled = assembly.take()
+            if try await hasOtherTables() { return before + [.tablesChanged] }
+            let assembled = before + assembly.take()
             if !assembled.isEmpty || call.elapsed >= Self.patience { return assembled }
         }
     }

@@ -5,7 +5,7 @@ import PowerSyncServiceCore
 ///
 /// It is a transaction on a connection of its own, and serves the updates of all transactions that its snapshot has seen: with a
 /// newer state for each of them, no checkpoint could be made for as long as such updates go on.
-struct PostgresRowView: Sendable {
+struct PostgresRowView: RowView {
     /// For how long one state is shown at most, and a connection kept without one.
     ///
     /// Until then the tables cannot be altered, and the server cleans nothing up. A stream that needs longer to pass a state is far
@@ -25,7 +25,8 @@ struct PostgresRowView: Sendable {
         var tables: [SourceTableDescriptor: (table: PostgresTable, decoder: RowDecoder)] = [:]
     }
 
-    private let source: PostgresSource
+    /// It keeps the view, and is kept by whoever uses it.
+    private unowned let source: PostgresSource
     private let connection: PostgresConnection
     private var state: State?
     /// Since it was opened, or shows nothing.

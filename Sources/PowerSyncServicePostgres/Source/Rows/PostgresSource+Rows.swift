@@ -1,4 +1,3 @@
-import NIOConcurrencyHelpers
 import PowerSyncProtocol
 package import PowerSyncSyncConfig
 package import PowerSyncServiceCore
@@ -12,70 +11,21 @@ extension PostgresSource: RowReadingSource {
         keys: [[SQLValue]],
         showing moment: SourceMoment?
     ) async throws -> PresentRows {
-        let transaction = moment.map { TransactionID($0) }
-        if let kept = takeRowView() {
-            do {
-                return try await rows(of: table, keys, showing: transaction, in: kept)
-            } catch let error as PostgresError where error.code == .connection || error.code == .closed {
-                // The server has closed it since.
+        do {
+            return try await rowView.reading {
+                try await PostgresRowView(of: self)
+            } orIf: { error in
+                let code = (error as? PostgresError)?.code
+                return code == .connection || code == .closed
+            } _: { view in
+                try await view.rows(of: table, keys: keys, showing: moment.map { TransactionID($0) })
             }
-        }
-        return try await rows(of: table, keys, showing: transaction, in: PostgresRowView(of: self))
-    }
-
-    private func rows(
-        of table: SourceTableDescriptor,
-        _ keys: [[SQLValue]],
-        showing transaction: TransactionID?,
-        in view: PostgresRowView
-    ) async throws -> PresentRows {
-        var view = view
-        do {
-            let present = try await view.rows(of: table, keys: keys, showing: transaction)
-            keep(view)
-            return present
-        } catch {
-            view.close()
-            throw (error as? PostgresError).map { explainRows($0, of: table) } ?? error
+        } catch let error as PostgresError {
+            throw explainRows(error, of: table)
         }
     }
 
-    package func releaseRows() async throws {
-        guard var view = takeRowView() else { return }
-        do {
-            try await view.release()
-            keep(view)
-        } catch {
-            // The next rows are read of another one.
-            view.close()
-            try Task.checkCancellation()
-        }
-    }
-
-    private func keep(_ view: PostgresRowView) {
-        let other = rowView.withLockedValue { kept in
-            defer { kept = view }
-            return kept
-        }
-        other?.close()
-    }
-
-    private func takeRowView() -> PostgresRowView? {
-        rowView.withLockedValue { kept in
-            defer { kept = nil }
-            return kept
-        }
-    }
-
-    /// Lets go of what rows were read of: always, or if it is old.
-    func endRowView(always: Bool) {
-        let ended = rowView.withLockedValue { kept -> PostgresRowView? in
-            guard let view = kept, always || view.isOld else { return nil }
-            kept = nil
-            return view
-        }
-        ended?.close()
-    }
+    package func releaseRows() async throws { try await rowView.release() }
 
     /// Locks a table against changes of its columns, and makes sure that it is what was described.
     func lock(

@@ -195,7 +195,7 @@ extension PostgresSource {
 
     /// The error for a log that has something else where something was read of it, or written to it; from then on, it has another name.
     func contradicts(_ position: MarkedPosition, _ history: SourceHistory) -> ReplicationSourceError {
-        rewinds.withLockedValue { $0.learn(contradicting: position.position, in: history) }
+        rewinds.withLockedValue { $0.learn(contradicting: position.position.lsn, in: history) }
         return ReplicationSourceError(
             .historyLost,
             """

@@ -41,12 +41,22 @@ package struct PostgresStreamTables: StreamTables {
     /// - Returns: The record.
     /// - Throws: As ``record(of:)``.
     func record(of stream: ReplicationStreamID, locked: Bool) throws -> (record: StreamRecord, epoch: Int64) {
-        let found = try db.first(
-            "\(query) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
-            [.integer(stream.rawValue)]
-        ) { try (record: Self.record($0), epoch: $0.integer(13)) }
+        var found: (record: StreamRecord, epoch: Int64)?
+        try db.run(together: [reading(stream, locked: locked) { found = ($0, $1) }])
         guard let found else { throw unknown(stream) }
         return found
+    }
+
+    /// The statement of ``record(of:locked:)``.
+    func reading(
+        _ stream: ReplicationStreamID,
+        locked: Bool,
+        _ found: @escaping (StreamRecord, _ epoch: Int64) -> Void
+    ) -> PostgresStatements.Statement {
+        PostgresStatements.Statement(
+            sql: "\(query) WHERE id = $1\(locked ? " FOR NO KEY UPDATE" : "")",
+            arguments: [.integer(stream.rawValue)]
+        ) { found(try Self.record($0), try $0.integer(13)) }
     }
 
     private func unknown(_ stream: ReplicationStreamID) -> BucketStorageError {
@@ -54,10 +64,20 @@ package struct PostgresStreamTables: StreamTables {
     }
 
     package func records(in states: Set<ReplicationStream.State>) throws -> [StreamRecord] {
+        var records: [StreamRecord] = []
+        try db.run(together: [reading(states) { records.append($0) }])
+        return records
+    }
+
+    /// Reads the records of all streams in a set of states, by their numbers.
+    func reading(
+        _ states: Set<ReplicationStream.State>,
+        _ read: @escaping (StreamRecord) -> Void
+    ) -> PostgresStatements.Statement {
         let names = states.map { "'\($0.rawValue)'" }.sorted().joined(separator: ", ")
-        return try db.rows("\(query) WHERE state IN (\(names)) ORDER BY id\(locks ? " FOR NO KEY UPDATE" : "")") {
-            try Self.record($0)
-        }
+        return PostgresStatements.Statement(
+            sql: "\(query) WHERE state IN (\(names)) ORDER BY id\(locks ? " FOR NO KEY UPDATE" : "")"
+        ) { read(try Self.record($0)) }
     }
 
     private var query: String {
@@ -257,7 +277,8 @@ package struct PostgresStreamTables: StreamTables {
     package func sourceTables(of stream: ReplicationStreamID) throws -> [SourceTable] {
         try db.rows(
             """
-            SELECT id, relation_id, schema_name, table_name, identity_columns, form, snapshot_done, snapshot_last_key
+            SELECT id, relation_id, schema_name, table_name, identity_columns, form, snapshot_done, snapshot_last_key,
+                columns, is_outdated, fill_config, fill_last_key
             FROM \(db.schema).source_tables WHERE stream = $1
             """,
             [.integer(stream.rawValue)]
@@ -268,10 +289,15 @@ package struct PostgresStreamTables: StreamTables {
                     name: SourceTableName(schema: try row.text(2), name: try row.text(3)),
                     relationID: try row.text(1),
                     encodedIdentity: try row.text(4),
-                    encodedForm: try row.text(5)
+                    encodedForm: try row.text(5),
+                    encodedColumns: try row.text(8)
                 ),
                 isSnapshotDone: try row.boolean(6),
-                lastSnapshotKey: row.optionalBytes(7).map { SnapshotKey(rawValue: $0) }
+                lastSnapshotKey: row.optionalBytes(7).map { SnapshotKey(rawValue: $0) },
+                isOutdated: try row.boolean(9),
+                fill: try row.optionalBytes(11).map {
+                    SourceTable.Fill(configNumber: try row.integer(10), lastKey: SnapshotKey(rawValue: $0))
+                }
             )
         }
     }
@@ -281,13 +307,30 @@ package struct PostgresStreamTables: StreamTables {
         try db.run(
             """
             INSERT INTO \(db.schema).source_tables
-                (id, stream, relation_id, schema_name, table_name, identity_columns, form)
-            VALUES ($1, $2, $3, $4, $5, $6, $7)
+                (id, stream, relation_id, schema_name, table_name, identity_columns, form, columns)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
             """,
             [
                 .text(table.id), .integer(stream.rawValue), .text(table.descriptor.relationID),
                 .text(table.descriptor.name.schema), .text(table.descriptor.name.name),
                 .text(try table.descriptor.encodedIdentity()), .text(try table.descriptor.encodedForm()),
+                .text(try table.descriptor.encodedColumns()),
+            ]
+        )
+    }
+
+    /// Stores what changes of the record of a source table.
+    func update(_ table: SourceTable) throws {
+        try db.run(
+            """
+            UPDATE \(db.schema).source_tables SET columns = $2, snapshot_done = $3::text::boolean, snapshot_last_key = $4,
+                is_outdated = $5::text::boolean, fill_config = $6, fill_last_key = $7
+            WHERE id = $1
+            """,
+            [
+                .text(table.id), .text(try table.descriptor.encodedColumns()), .text("\(table.isSnapshotDone)"),
+                .bytes(table.lastSnapshotKey?.rawValue), .text("\(table.isOutdated)"),
+                .integer(table.fill?.configNumber), .bytes(table.fill?.lastKey.rawValue),
             ]
         )
     }

@@ -7,18 +7,32 @@ struct PostgresStreamView {
     let isCompacted: Bool
     private let checkpoint: StorageCheckpoint
 
-    /// Looks at the stream of a checkpoint, after it was read.
+    /// The statement that looks at the stream of a checkpoint, to be run after it was read.
+    ///
+    /// - Parameters:
+    ///   - checkpoint: The checkpoint.
+    ///   - db: The statements.
+    ///   - found: Gets what ``init(compacted:at:)`` takes; not called for a stream that has been replaced.
+    /// - Returns: The statement.
+    static func query(
+        at checkpoint: StorageCheckpoint,
+        _ db: PostgresStatements,
+        _ found: @escaping (Int64) -> Void
+    ) -> PostgresStatements.Statement {
+        PostgresStatements.Statement(
+            sql: """
+                SELECT compacted_op FROM \(db.schema).replication_streams
+                WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND \(db.isInStorage)
+                """,
+            arguments: [.integer(checkpoint.streamID.rawValue)]
+        ) { found(try $0.integer(0)) }
+    }
+
+    /// What was seen of the stream of a checkpoint.
     ///
     /// - Throws: ``BucketStorageError`` with code `unknownStream` when the stream has been replaced: its data may be deleted. So it is
     ///   in another storage.
-    init(_ db: PostgresStatements, at checkpoint: StorageCheckpoint) throws {
-        let compacted = try db.first(
-            """
-            SELECT compacted_op FROM \(db.schema).replication_streams
-            WHERE id = $1 AND state NOT IN ('STOP', 'TERMINATED') AND \(db.isInStorage)
-            """,
-            [.integer(checkpoint.streamID.rawValue)]
-        ) { try $0.integer(0) }
+    init(compacted: Int64?, at checkpoint: StorageCheckpoint) throws {
         guard let compacted else {
             throw BucketStorageError.replaced(checkpoint.streamID)
         }

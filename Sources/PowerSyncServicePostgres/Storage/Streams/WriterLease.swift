@@ -151,7 +151,32 @@ package final class WriterLease: Sendable {
     /// - Throws: ``BucketStorageError`` with code `leaseLost` when another process has taken over, `unknownStream` when the stream is
     ///   not replicated any more: its tables may be gone.
     func record(locked: Bool, _ db: PostgresStatements) throws -> StreamRecord {
-        let (record, epoch) = try PostgresStreamTables(db, in: schema).record(of: streamID, locked: locked)
+        var found: Found?
+        try db.run(together: [reading(locked: locked, db) { found = $0 }])
+        return try record(found)
+    }
+
+    /// What is stored of the stream.
+    struct Found {
+        fileprivate var record: StreamRecord
+        fileprivate var epoch: Int64
+    }
+
+    /// The statement that reads what ``record(_:)`` looks at.
+    func reading(
+        locked: Bool,
+        _ db: PostgresStatements,
+        _ found: @escaping (Found) -> Void
+    ) -> PostgresStatements.Statement {
+        PostgresStreamTables(db, in: schema).reading(streamID, locked: locked) { found(Found(record: $0, epoch: $1)) }
+    }
+
+    /// The record of the stream, as ``record(locked:_:)``.
+    func record(_ found: Found?) throws -> StreamRecord {
+        guard let found else {
+            throw BucketStorageError(.unknownStream, "The bucket storage has no replication stream \(streamID).")
+        }
+        let (record, epoch) = (found.record, found.epoch)
         guard epoch == taken.epoch else {
             throw BucketStorageError(
                 .leaseLost,

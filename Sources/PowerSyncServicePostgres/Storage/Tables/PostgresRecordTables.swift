@@ -64,7 +64,9 @@ struct PostgresRecordTables: RecordTables {
         streamID = stream.id
         published = stream.lastCheckpoint?.rawValue ?? 0
         guard !records.isEmpty else { return }
-        var names = Set(records.map { Array($0.tableID.utf8) })
+        var names = Set(
+            records.flatMap { [$0.tableID, $0.earlier?.tableID].compactMap(\.self) }.map { Array($0.utf8) }
+        )
         var (bucketNames, lookupNames) = (Set<BucketName>(), Set<ParameterLookup>())
         for content in records.lazy.compactMap(\.content) {
             for row in content.rows.map(\.row) + content.withheld {
@@ -87,7 +89,7 @@ struct PostgresRecordTables: RecordTables {
                 .compactMap(\.self)
         )
         (numbers, buckets, lookups) = (interned.0.numbers, interned.1.numbers, interned.2.numbers)
-        try readRows(records.filter(\.readsStoredRow))
+        try readRows(records.filter { $0.readsStoredRow || $0.earlier != nil })
     }
 
     // MARK: Names
@@ -122,7 +124,16 @@ struct PostgresRecordTables: RecordTables {
     private mutating func readRows(_ records: [PendingRecord]) throws {
         guard !records.isEmpty else { return }
         var (tables, keys) = (PostgresArray(.integer), PostgresArray(.uuid))
-        missingRows = try Set(records.map { RowID(table: try number(of: $0.tableID), key: $0.beforeKey) })
+        for record in records {
+            let table = try number(of: record.tableID)
+            missingRows.insert(RowID(table: table, key: record.beforeKey))
+            if let earlier = record.earlier, let key = earlier.key {
+                missingRows.insert(RowID(table: try number(of: earlier.tableID), key: key))
+            }
+            if let content = record.content, content.primaryKey != nil {
+                missingRows.insert(RowID(table: table, key: content.key))
+            }
+        }
         for id in missingRows.sorted() {
             tables.append(id.table)
             keys.append(id.key)
@@ -137,7 +148,7 @@ struct PostgresRecordTables: RecordTables {
             [stream, .array(tables), .array(keys)]
         ) { row in
             let id = unsafe try RowID(table: row.integer(0), key: ReplicaID(bytes: row.memory(1)))
-            rows[id] = unsafe try decode(row.memory(2))
+            rows[id] = unsafe try Self.decode(row.memory(2))
             missingRows.remove(id)
         }
         try readLookups()
@@ -153,7 +164,10 @@ struct PostgresRecordTables: RecordTables {
         ) { entryLookups[try $0.integer(0)] = try $0.integer(1) }
     }
 
-    private func decode(_ state: UnsafeRawBufferPointer) throws -> StoredRow {
+    /// Reads the state of a row.
+    ///
+    /// - Throws: ``BucketStorageError`` with code `corrupted`.
+    static func decode(_ state: UnsafeRawBufferPointer) throws -> StoredRow {
         do {
             return unsafe try StoredRow(state)
         } catch {
@@ -192,7 +206,7 @@ struct PostgresRecordTables: RecordTables {
             [stream, .integer(table), .integer(Int64(limit)), .integer(Int64(byteLimit))]
         ) { row in
             total = try Int(row.integer(2))
-            return unsafe (key: ReplicaID(bytes: row.memory(0)), state: try decode(row.memory(1)))
+            return unsafe (key: ReplicaID(bytes: row.memory(0)), state: try Self.decode(row.memory(1)))
         }
         for (key, state) in found { rows[RowID(table: table, key: key)] = state }
         try readLookups()

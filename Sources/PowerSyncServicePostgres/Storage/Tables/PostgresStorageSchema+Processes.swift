@@ -36,10 +36,10 @@ extension PostgresStorageSchema {
     var channel: String { "powersync_\(name)" }
 
     /// Tells all processes, at the commit, that checkpoints or streams are not what they were.
-    func notify(_ db: PostgresStatements) throws { try db.run(together: [notification]) }
+    func notify(_ db: PostgresStatements) throws { try db.run(together: [notification()]) }
 
     /// The statement of ``notify(_:)``.
-    var notification: PostgresStatements.Statement {
-        PostgresStatements.Statement(sql: "SELECT pg_notify($1, '')", arguments: [.text(channel)])
+    func notification(_ news: StorageNotification = .changed) -> PostgresStatements.Statement {
+        PostgresStatements.Statement(sql: "SELECT pg_notify($1, $2)", arguments: [.text(channel), .text(news.text)])
     }
 }

@@ -82,8 +82,12 @@ extension PostgresStorageSchema {
             table_name text NOT NULL,
             identity_columns text NOT NULL,
             form text NOT NULL,
+            columns text NOT NULL,
             snapshot_done boolean NOT NULL DEFAULT false,
-            snapshot_last_key bytea
+            snapshot_last_key bytea,
+            is_outdated boolean NOT NULL DEFAULT false,
+            fill_config bigint,
+            fill_last_key bytea
         );
         CREATE INDEX ON \(schema).source_tables (stream);
 

@@ -2,7 +2,7 @@ import PowerSyncServiceCore
 
 /// The tables of the bucket storage in PostgreSQL (docs/postgres-storage.md "Tables"), version 1.
 ///
-/// The version is in `table_versions`; earlier builds had other tables, and their versions in ``StreamTable/earlier``.
+/// The version is in `record_versions`; earlier builds had other tables, and their versions in ``StreamTable/earlier``.
 /// Everything is in one schema, which each statement names. Tables and columns have the names that they have in
 /// `SQLiteStorageSchema`, where they mean the same.
 ///
@@ -24,7 +24,7 @@ import PowerSyncServiceCore
 ///   became visible before it. Not tied to a stream. `owner` is the SHA-256 of the user, who may have many clients.
 /// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner`
 ///   counts for all users.
-/// - `source_tables`: see ``SourceTable``. `identity_columns` and `form` are JSON.
+/// - `source_tables`: see ``SourceTable``. `identity_columns`, `form` and `columns` are JSON.
 ///
 /// The others hold what belongs to one stream, and are partitioned by `stream`:
 ///
@@ -110,7 +110,7 @@ struct PostgresStorageSchema {
             if found == 0 { try create(db) }
             for (version, migration) in zip(Int64(1)..., migrations) where version > found {
                 try db.script(migration.script(db.schema))
-                try db.run("INSERT INTO \(db.schema).table_versions (version) VALUES ($1)", [.integer(version)])
+                try db.run("INSERT INTO \(db.schema).record_versions (version) VALUES ($1)", [.integer(version)])
             }
         }
     }
@@ -152,7 +152,7 @@ struct PostgresStorageSchema {
                 """
             )
         case .present:
-            return try db.first("SELECT coalesce(max(version), 0) FROM \(db.schema).table_versions") {
+            return try db.first("SELECT coalesce(max(version), 0) FROM \(db.schema).record_versions") {
                 try $0.integer(0)
             }
         }
@@ -162,7 +162,7 @@ struct PostgresStorageSchema {
     enum Contents {
         /// No tables.
         case nothing
-        /// Tables of builds before `table_versions`: their streams can still be listed, and all of them be deleted.
+        /// Tables of builds before `record_versions`: their streams can still be listed, and all of them be deleted.
         case ofEarlierBuild(StreamTable)
         /// Tables that have a version.
         case present
@@ -188,10 +188,11 @@ struct PostgresStorageSchema {
         static let current = StreamTable(
             streams: "replication_streams",
             handle: "source_handle",
-            versions: "table_versions"
+            versions: "record_versions"
         )
         /// Those of earlier builds, the newest first.
         static let earlier = [
+            StreamTable(streams: "replication_streams", handle: "source_handle", versions: "table_versions"),
             StreamTable(streams: "replication_streams", handle: "source_handle", versions: "schema_versions"),
             StreamTable(streams: "replication_streams", handle: "slot_name", versions: "layout_versions"),
             StreamTable(streams: "streams", handle: "slot_name", versions: "storage_versions"),
@@ -201,11 +202,12 @@ struct PostgresStorageSchema {
 
     /// Looks for the tables of a storage.
     func contents(_ db: PostgresStatements) throws -> Contents {
+        let versions = ([StreamTable.current] + StreamTable.earlier).map { "'\($0.versions)'" }.joined(separator: ", ")
         let names = try db.rows(
             """
             SELECT c.relname::text FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
             WHERE n.nspname = $1
-                AND c.relname IN ('table_versions', 'schema_versions', 'layout_versions', 'storage_versions', 'migrations', 'op_ids')
+                AND (c.relname = 'op_ids' OR c.relname IN (\(versions)))
             """,
             [.text(name)]
         ) { try $0.text(0) }
@@ -238,7 +240,7 @@ struct PostgresStorageSchema {
         if exists == nil { try db.run("CREATE SCHEMA \(PostgresText.identifier(name))") }
         try db.script(
             """
-            CREATE TABLE \(db.schema).table_versions (
+            CREATE TABLE \(db.schema).record_versions (
                 version bigint PRIMARY KEY,
                 applied_at timestamptz NOT NULL DEFAULT now()
             )

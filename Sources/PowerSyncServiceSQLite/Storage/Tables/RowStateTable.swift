@@ -11,6 +11,7 @@ struct RowStateTable {
     private let upsert: PreparedStatement
     private let remove: PreparedStatement
     private let list: PreparedStatement
+    private let page: PreparedStatement
 
     /// Prepares the statements.
     init(_ db: Database) throws {
@@ -22,6 +23,9 @@ struct RowStateTable {
         remove = try statement("DELETE FROM row_states WHERE source_table = ? AND source_key = ?")
         list = try statement(
             "SELECT state, source_key FROM row_states WHERE source_table = ? ORDER BY source_key LIMIT ?"
+        )
+        page = try statement(
+            "SELECT state, source_key FROM row_states WHERE source_table = ? AND source_key > ? ORDER BY source_key LIMIT ?"
         )
     }
 
@@ -67,6 +71,23 @@ struct RowStateTable {
             unsafe rows.append((ReplicaID(bytes: list.blob(at: 1)), try decode(list)))
         }
         return (rows, rows.count < limit)
+    }
+
+    /// The rows of a table after one, in the order of their keys.
+    ///
+    /// - Parameters:
+    ///   - key: The bytes of the key; none for the first rows.
+    ///   - table: The number of the table's id.
+    ///   - limit: The most rows.
+    /// - Returns: The rows.
+    /// - Throws: `DatabaseError` of SQLite.
+    func rows(after key: [UInt8], of table: Int64, limit: Int) throws -> [(key: ReplicaID, state: StoredRow)] {
+        page.bind(table, at: 1)
+        page.bind(blob: key, at: 2)
+        page.bind(Int64(limit), at: 3)
+        var rows: [(key: ReplicaID, state: StoredRow)] = []
+        while try page.step() { unsafe rows.append((ReplicaID(bytes: page.blob(at: 1)), try decode(page))) }
+        return rows
     }
 
     private func bind(_ key: ReplicaID, of table: Int64, to statement: PreparedStatement) {

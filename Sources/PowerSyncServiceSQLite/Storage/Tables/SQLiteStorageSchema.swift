@@ -35,7 +35,7 @@ import PowerSyncServiceCore
 ///   (snapshots and streaming do not overlap), so deleted rows are really deleted.
 /// - `superseded_operations`, `superseded_entries`: what a later operation or parameter entry (`by_op`) has made useless;
 ///   compaction takes it away.
-/// - `source_tables`: see ``SourceTable``. `identity_columns` and `form` are JSON.
+/// - `source_tables`: see ``SourceTable``. `identity_columns`, `form` and `columns` are JSON.
 /// - `write_checkpoints`: the newest write checkpoint of a user with the source position it waits for, and the last one
 ///   that became visible before it. Not tied to a stream. `owner` is the user, who may have many clients.
 /// - `forgotten_write_checkpoints`: the largest number that was deleted of a user; others begin above it. That of the empty `owner` counts
@@ -51,8 +51,8 @@ struct SQLiteStorageSchema: Sendable {
 
     /// The migrations of this service; the first one makes the tables.
     static let migrations = [Migration(summary: "The file and its tables are made.", script: tables)]
-    /// Marks a file as a bucket storage: the ASCII letters `PSBI`.
-    static let applicationID: Int64 = 0x5053_4249
+    /// Marks a file as a bucket storage: the ASCII letters `PSBJ`.
+    static let applicationID: Int64 = 0x5053_424A
 
     /// The file.
     let path: String
@@ -196,8 +196,12 @@ struct SQLiteStorageSchema: Sendable {
             table_name TEXT NOT NULL,
             identity_columns TEXT NOT NULL,
             form TEXT NOT NULL,
+            columns TEXT NOT NULL,
             snapshot_done INTEGER NOT NULL DEFAULT 0,
-            snapshot_last_key BLOB
+            snapshot_last_key BLOB,
+            is_outdated INTEGER NOT NULL DEFAULT 0,
+            fill_config INTEGER,
+            fill_last_key BLOB
         );
         CREATE INDEX source_tables_of_stream ON source_tables (stream);
 

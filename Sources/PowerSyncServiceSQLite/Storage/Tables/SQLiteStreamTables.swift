@@ -204,8 +204,8 @@ package struct SQLiteStreamTables: StreamTables {
         let rows = try Row.fetchAll(
             db,
             sql: """
-                SELECT id, relation_id, schema_name, table_name, identity_columns, form, snapshot_done,
-                    snapshot_last_key
+                SELECT id, relation_id, schema_name, table_name, identity_columns, form, columns, snapshot_done,
+                    snapshot_last_key, is_outdated, fill_config, fill_last_key
                 FROM source_tables WHERE stream = ?
                 """,
             arguments: [stream.rawValue]
@@ -217,10 +217,15 @@ package struct SQLiteStreamTables: StreamTables {
                     name: SourceTableName(schema: row["schema_name"], name: row["table_name"]),
                     relationID: row["relation_id"],
                     encodedIdentity: row["identity_columns"],
-                    encodedForm: row["form"]
+                    encodedForm: row["form"],
+                    encodedColumns: row["columns"]
                 ),
                 isSnapshotDone: row["snapshot_done"],
-                lastSnapshotKey: (row["snapshot_last_key"] as Data?).map { SnapshotKey(rawValue: Array($0)) }
+                lastSnapshotKey: (row["snapshot_last_key"] as Data?).map { SnapshotKey(rawValue: Array($0)) },
+                isOutdated: row["is_outdated"],
+                fill: (row["fill_last_key"] as Data?).map {
+                    SourceTable.Fill(configNumber: row["fill_config"], lastKey: SnapshotKey(rawValue: Array($0)))
+                }
             )
         }
     }
@@ -229,12 +234,30 @@ package struct SQLiteStreamTables: StreamTables {
     func insert(_ table: SourceTable, of stream: ReplicationStreamID) throws {
         try db.execute(
             sql: """
-                INSERT INTO source_tables (id, stream, relation_id, schema_name, table_name, identity_columns, form)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO source_tables
+                    (id, stream, relation_id, schema_name, table_name, identity_columns, form, columns)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 table.id, stream.rawValue, table.descriptor.relationID, table.descriptor.name.schema,
                 table.descriptor.name.name, try table.descriptor.encodedIdentity(), try table.descriptor.encodedForm(),
+                try table.descriptor.encodedColumns(),
+            ]
+        )
+    }
+
+    /// Stores what changes of the record of a source table.
+    func update(_ table: SourceTable) throws {
+        try db.execute(
+            sql: """
+                UPDATE source_tables SET columns = ?, snapshot_done = ?, snapshot_last_key = ?, is_outdated = ?,
+                    fill_config = ?, fill_last_key = ?
+                WHERE id = ?
+                """,
+            arguments: [
+                try table.descriptor.encodedColumns(), table.isSnapshotDone,
+                table.lastSnapshotKey.map { Data($0.rawValue) }, table.isOutdated, table.fill?.configNumber,
+                table.fill.map { Data($0.lastKey.rawValue) }, table.id,
             ]
         )
     }

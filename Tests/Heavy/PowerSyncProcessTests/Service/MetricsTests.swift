@@ -48,12 +48,6 @@ import Testing
         }
     }
 
-    /// What is behind a word that `powersync dev` prints.
-    private static func value(_ word: String, in lines: [String]) throws -> String {
-        let line = try #require(lines.first { $0.hasPrefix("  \(word) ") }, "\(lines)")
-        return String(line.dropFirst(word.count + 3)).trimmingCharacters(in: .whitespaces)
-    }
-
     /// The names in the table of docs/service.md.
     private static func documentedNames() throws -> [String] {
         var root = URL(filePath: #filePath)
@@ -68,15 +62,15 @@ import Testing
         let development = try await Development()
         // The first run makes the rows, the second one copies them into a new storage.
         let first = try development.line("powersync dev")
-        _ = await first.lines { $0.hasPrefix("  others ") }
+        _ = await first.lines { DevelopmentLines.isLast($0) }
         #expect(await first.end() == 0)
         for name in ["buckets.db", "buckets.db-wal", "buckets.db-shm"] {
             try? FileManager.default.removeItem(atPath: development.folder.path("app/data/" + name))
         }
         let service = try development.line("powersync dev")
-        let said = await service.lines { $0.hasPrefix("  others ") }
+        let commands = DevelopmentLines(await service.lines { DevelopmentLines.isLast($0) })
 
-        let stream = try development.line(try Self.value("user-1", in: said) + " --compressed")
+        let stream = try development.line(try #require(commands.stream(of: "user-1")) + " --compressed")
         #expect(await stream.lines { $0.contains("checkpoint_complete") }.contains { $0.contains("\"data\"") })
         let metrics = try await development.metrics()
         func metric(_ name: String) -> Double { metrics["powersync_" + name] ?? -1 }
@@ -92,7 +86,7 @@ import Testing
         // A transaction of the source.
         let transactions = metric("transactions_replicated_total")
         #expect(transactions >= 0)
-        let write = try development.line(try Self.value("write", in: said))
+        let write = try development.line(try #require(commands.write(as: "user-1")))
         #expect(await write.lines().joined().contains(#""applied":1"#))
         #expect(await stream.lines { $0.contains("A new name") }.last?.contains("A new name") == true)
         var counted = transactions
@@ -116,7 +110,7 @@ import Testing
         #expect(ends == [1])
 
         // Sizes are measured now and then; the dashboard says when they are there.
-        let address = try Self.value("dashboard", in: said).components(separatedBy: "#key=")
+        let address = try #require(commands["dashboard"]).components(separatedBy: "#key=")
         try #require(address.count == 2)
         let events = try development.line("curl -sSN -H 'Authorization: Bearer \(address[1])' \(address[0])/events")
         let names = ["operation", "parameter", "replication"].map { "powersync_\($0)_storage_size_bytes" }

@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import PowerSyncSyncConfig
 import Testing
 
 @testable import PowerSyncServiceCore
@@ -25,6 +26,14 @@ import Testing
         return row
     }
 
+    private static func row(_ origin: StoredRow.Origin) -> StoredRow {
+        var row = row([(7, 1, 2, uuid)], [8])
+        row.origin = origin
+        return row
+    }
+
+    private static let key = ReplicaID(names: ["id"], values: ["a"])
+
     private static func hash(_ number: Int64) -> ContentHash {
         let number = UInt64(bitPattern: number)
         return ContentHash(
@@ -38,6 +47,7 @@ import Testing
         row([(7, 1, 2, uuid), (8, 200, 2, uuid), (9, 3, 4, uuid), (10, 3, 4, "a")], []),
         row([(1, 1, 1, uuid.uppercased()), (2, 1, 1, uuid + "0"), (3, 1, 1, String(uuid.dropLast()))], []),
         row([(.max, .max, 1 << 40, String(repeating: "ü", count: 200))], [.max]),
+        row(StoredRow.Origin(key: key)), row(StoredRow.Origin(SourceRowKey("table", number: 300, key: key))),
         row([(1, 1, 1, uuid.replacing("-", with: "0")), (2, 1, 1, "0c3b9a52-7f1e-4d0a-8b6e_5a1f7f0d7c11")], []),
     ]
 
@@ -64,8 +74,9 @@ import Testing
         let bytes = row.encoded
         for count in bytes.indices {
             guard let found = try? decode(Array(bytes.prefix(count))) else { continue }
-            // Only the entries at the end may be missing without notice.
-            #expect(found.puts == row.puts && found.entries.count < row.entries.count)
+            // Only the entries and the origin at the end may be missing without notice.
+            #expect(found.puts == row.puts && found.origin == nil)
+            #expect(found.entries.count < row.entries.count || row.origin != nil)
         }
     }
 }

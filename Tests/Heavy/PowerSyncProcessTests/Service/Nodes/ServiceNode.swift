@@ -3,7 +3,7 @@ import IntegrationTestSupport
 import PowerSyncService
 import TestSupport
 
-/// A process of `powersync serve` that shares its source and its storage, both PostgreSQL, with others.
+/// A process of `powersync serve` that shares its source and its storage in PostgreSQL with others.
 final class ServiceNode {
     /// What a process says when it serves.
     static let isReady = "The service is ready."
@@ -54,14 +54,20 @@ final class ServiceNode {
     ///
     /// - Parameters:
     ///   - service: Whose folder and sync config they are.
-    ///   - source: The URI of the source.
+    ///   - source: The URI of the source, which is PostgreSQL.
     ///   - storage: The URI of the storage.
     /// - Returns: The path of the configuration.
     /// - Throws: When a file cannot be written.
     static func writeConfig(of service: TodoService, source: String, storage: String) throws -> String {
+        let connection = #"{type: postgresql, uri: "\#(source)", sslmode: disable}"#
+        return try writeConfig(of: service, connection: connection, storage: storage)
+    }
+
+    /// The same with any source, which is an item of `replication.connections` in one line.
+    static func writeConfig(of service: TodoService, connection: String, storage: String) throws -> String {
         let config = service.folder.appending(path: "powersync.yaml").path
         try """
-        replication: {connections: [{type: postgresql, uri: "\(source)", sslmode: disable}]}
+        replication: {connections: [\(connection)]}
         storage: {type: postgresql, uri: "\(storage)", sslmode: disable}
         sync_config: {path: sync.yaml}
         host: 127.0.0.1

@@ -1,0 +1,78 @@
+import GRDB
+import PowerSyncCore
+import PowerSyncProtocol
+
+/// A first sync into direct tables, and reading all columns of all rows, against the same with views.
+///
+/// The floors are views, which a direct table is to beat, and for reading a plain table.
+enum DirectTableBenchmarks {
+    private static let columns = "id, owner, number, title, done"
+
+    /// Runs all cases.
+    static func run() throws {
+        for (rows, buckets) in [(10_000, 1), (100_000, 10)] {
+            try sync(rows: rows, buckets: buckets)
+        }
+        try read(rows: 100_000)
+    }
+
+    private static var schema: ClientSchema {
+        var schema = TemporaryDatabase.schema
+        for index in schema.tables.indices { schema.tables[index].isDirect = true }
+        return schema
+    }
+
+    private static func load(_ lines: [SyncLine], into database: TemporaryDatabase) throws {
+        var engine = SyncEngine()
+        try ApplyBenchmarks.apply(lines, with: &engine, to: database.pool)
+    }
+
+    private static func sync(rows: Int, buckets: Int) throws {
+        let lines = Workload(rows: rows, buckets: buckets).lines()
+        var (ours, views) = (Measurement.never, Measurement.never)
+        for _ in 0..<3 {
+            try ours.improve(prepare: { try TemporaryDatabase(schema: schema) }) { try load(lines, into: $0) }
+            try views.improve(prepare: { try TemporaryDatabase() }) { try load(lines, into: $0) }
+        }
+        Report.line(
+            "direct-tables.\(rows / 1_000)k_rows.\(buckets)_buckets.first_sync",
+            ours: ours.rate(of: rows),
+            floors: [("views", views.rate(of: rows))]
+        )
+    }
+
+    private static func read(rows: Int) throws {
+        let lines = Workload(rows: rows, buckets: 10).lines()
+        let (direct, views) = (try TemporaryDatabase(schema: schema), try TemporaryDatabase())
+        try load(lines, into: direct)
+        try load(lines, into: views)
+        try direct.pool.write { db in
+            try db.execute(
+                sql: """
+                    CREATE TABLE plain(id TEXT PRIMARY KEY NOT NULL, owner TEXT, number INTEGER, title TEXT, done INTEGER);
+                    INSERT INTO plain SELECT \(columns) FROM todos
+                    """
+            )
+        }
+        func measure(_ table: String, _ database: TemporaryDatabase) throws -> Measurement {
+            try Measurement.best(of: 5, prepare: {}) {
+                let plain = try database.plain()
+                let statement = try plain.prepare("SELECT \(columns) FROM \(table)")
+                var bytes = 0
+                try statement.run { row in
+                    for column in 0..<5 { bytes += row.textLength(at: CInt(column)) }
+                }
+                precondition(bytes > 0, "no rows in \(table)")
+            }
+        }
+        let count = try direct.pool.read { db in try Int.fetchOne(db, sql: "SELECT count(*) FROM todos") ?? 0 }
+        Report.line(
+            "direct-tables.\(rows / 1_000)k_rows.read_all_columns",
+            ours: try measure("todos", direct).rate(of: count),
+            floors: [
+                ("views", try measure("todos", views).rate(of: count)),
+                ("plain table", try measure("plain", direct).rate(of: count)),
+            ]
+        )
+    }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import Logging
+import PowerSyncMySQLConnection
+import PowerSyncServiceMySQL
+
+/// A database of its own in a MySQL or MariaDB server.
+final class MySQLBenchmarkDatabase: Sendable {
+    let name = "bench_\(String(UInt64.random(in: .min ... .max), radix: 36))"
+    /// How to connect to it.
+    let uri: String
+    private let settings: MySQLConnectionSettings
+    private let connection: MySQLConnection
+    private static let logger = Logger(label: "bench") { _ in SwiftLogNoOpLogHandler() }
+    /// What statements take at most that write all rows.
+    private static let timeout = Duration.seconds(1800)
+
+    private init(server: String) async throws {
+        uri = "\(server)/\(name)"
+        var serverSettings = MySQLSettings(uri: "\(server)/mysql")
+        serverSettings.tls = .disable
+        let outside = try await MySQLConnection.open(serverSettings.connection(), logger: Self.logger)
+        try await outside.execute("CREATE DATABASE \(name) CHARACTER SET utf8mb4")
+        outside.close()
+        var settings = MySQLSettings(uri: uri)
+        settings.tls = .disable
+        self.settings = try settings.connection()
+        connection = try await MySQLConnection.open(self.settings, logger: Self.logger)
+    }
+
+    /// Uses a database, and drops it.
+    static func with(server: String, _ body: (MySQLBenchmarkDatabase) async throws -> Void) async throws {
+        let database = try await MySQLBenchmarkDatabase(server: server)
+        do {
+            try await body(database)
+        } catch {
+            try await database.run("DROP DATABASE \(database.name)")
+            throw error
+        }
+        try await database.run("DROP DATABASE \(database.name)")
+        database.connection.close()
+    }
+
+    /// A source over the database.
+    func source() -> MySQLSource { MySQLSource(MySQLSettings(uri: uri), connecting: settings, logger: Self.logger) }
+
+    /// Runs a statement.
+    func run(_ sql: String) async throws { try await connection.execute(sql, timeout: Self.timeout) }
+
+    // MARK: Writing
+
+    /// Makes a table with rows of ten columns and about 300 bytes.
+    func fill(rows: Int) async throws {
+        try await run(
+            """
+            CREATE TABLE todos (id INT PRIMARY KEY, list INT, title VARCHAR(100), note TEXT, done TINYINT(1), made DATETIME(3),
+                price DECIMAL(10,2), weight DOUBLE, state ENUM('open', 'closed'), owner CHAR(36))
+            """
+        )
+        try await run("CREATE TABLE digits (d INT PRIMARY KEY)")
+        try await run("INSERT INTO digits VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)")
+        try await run(
+            """
+            CREATE PROCEDURE update_rows(count INT) BEGIN
+                DECLARE n INT DEFAULT 0;
+                WHILE n < count DO
+                    UPDATE todos SET done = NOT done, list = n % 1000 WHERE id = n;
+                    SET n = n + 1;
+                END WHILE;
+            END
+            """
+        )
+        try await run(
+            """
+            CREATE PROCEDURE update_for(seconds INT, count INT, OUT written INT) BEGIN
+                DECLARE finish DATETIME(6) DEFAULT SYSDATE(6) + INTERVAL seconds SECOND;
+                SET written = 0;
+                WHILE SYSDATE(6) < finish DO
+                    UPDATE todos SET done = NOT done, list = written % 1000 WHERE id = FLOOR(RAND() * count);
+                    SET written = written + 1;
+                END WHILE;
+            END
+            """
+        )
+        try await insert(from: 0, count: rows)
+    }
+
+    /// Inserts rows in one transaction.
+    func insert(from first: Int, count: Int) async throws {
+        let number = (0..<7).map { "d\($0).d * \(Int(pow(10, Double($0))))" }.joined(separator: " + ")
+        let digits = (0..<7).map { "digits d\($0)" }.joined(separator: ", ")
+        try await run(
+            """
+            INSERT INTO todos
+            SELECT n, n % 1000, CONCAT('title title title title ', n), REPEAT('lorem ipsum ', 12), n % 2, NOW(3), n / 100, n / 7, 'open', UUID()
+            FROM (SELECT \(first) + \(number) AS n FROM \(digits)) AS numbers WHERE n < \(first + count)
+            """
+        )
+    }
+
+    /// Updates rows, one in a transaction.
+    func update(_ rows: Int) async throws { try await run("CALL update_rows(\(rows))") }
+
+    /// Has clients update one row after the other.
+    ///
+    /// - Returns: How many they have updated.
+    func updateFor(seconds: Int, clients: Int) async throws -> Int {
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<clients {
+                group.addTask { [settings] in
+                    let client = try await MySQLConnection.open(settings, logger: Self.logger)
+                    defer { client.close() }
+                    try await client.execute("CALL update_for(\(seconds), 100000, @written)", timeout: Self.timeout)
+                    return try await client.query("SELECT @written").firstString.flatMap { Int($0) } ?? 0
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+    }
+
+    // MARK: Floors
+
+    /// Reads all rows, and keeps none.
+    func readRows() async throws {
+        try await connection.withRows("SELECT * FROM todos", timeout: Self.timeout) { rows in
+            while try await rows.next() != nil {}
+        }
+    }
+
+    /// Where the log ends.
+    func logEnd() async throws -> (file: String, offset: UInt32) {
+        let row = try await connection.query("SHOW BINARY LOGS").rows.last
+        return (row?.string("Log_name") ?? "", UInt32(row?.integer("File_size") ?? 4))
+    }
+
+    /// Takes the log from a place to its end, and keeps nothing.
+    func readLog(from begin: (file: String, offset: UInt32)) async throws {
+        let client = try await MySQLConnection.open(settings, logger: Self.logger)
+        let request = BinlogRequest(file: begin.file, position: begin.offset, waits: false)
+        try await client.withBinlog(request) { packets in while try await packets.next() != nil {} }
+    }
+}

@@ -1,0 +1,181 @@
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import PowerSyncMySQLConnection
+import PowerSyncService
+import PowerSyncServiceCore
+import PowerSyncServiceMySQL
+import PowerSyncServiceSQLite
+import PowerSyncSyncConfig
+
+/// Replication from a MySQL or MariaDB server into a bucket storage in SQLite.
+///
+/// Server and service share the machine's cores.
+///
+/// | Case | Meaning |
+/// | --- | --- |
+/// | `mysql.copy` | a table of rows of ten columns and about 300 bytes; the floor is a client that reads the same rows |
+/// | `mysql.backlog` | updates of one row, each a transaction; the floor is a client that takes the same log |
+/// | `mysql.transaction.memory` | what one transaction of a million rows takes besides; `rows` at a time |
+/// | `mysql.live.4_clients.transactions` | what four clients write for a minute, a row in a transaction |
+/// | `mysql.live.4_clients.lag` | from their end to the checkpoint with the last change |
+/// | `mysql.live.commit_to_client` | from the statement that writes a row to the client that gets it, 50 times a second |
+///
+/// Needs a server: `scripts/with-mysql` starts one.
+enum MySQLBenchmarks {
+    private static let config = """
+        config: {edition: 3}
+        streams:
+          todos: {query: "SELECT * FROM todos WHERE list = subscription.parameter('list')"}
+        """
+
+    /// Runs all cases.
+    ///
+    /// - Parameter rows: The rows of the table, and the updates of the backlog.
+    /// - Throws: An error of the server or of the storage.
+    static func run(rows: Int) async throws {
+        try MySQLDecodeBenchmarks.run()
+        guard let server = ProcessInfo.processInfo.environment["POWERSYNC_MYSQL"] else {
+            return print("mysql: there is no server; scripts/with-mysql starts one for a command.")
+        }
+        try await MySQLBenchmarkDatabase.with(server: server) { database in
+            try await database.fill(rows: rows)
+            try await measure(database, rows: rows)
+        }
+        try await MySQLBenchmarkDatabase.with(server: server) { database in
+            try await database.fill(rows: 1000)
+            try await largeTransaction(database)
+        }
+        try await MySQLBenchmarkDatabase.with(server: server) { database in
+            try await database.fill(rows: 100_000)
+            try await live(database)
+        }
+        try await MySQLBenchmarkDatabase.with(server: server) { try await commitToClient($0) }
+    }
+
+    private static func replication(
+        _ database: MySQLBenchmarkDatabase,
+        _ folder: TemporaryFolder
+    ) throws -> SourceReplication {
+        guard var plan = SyncConfig.parse(config).plan else { preconditionFailure("the config is wrong") }
+        plan.defaultSchema = database.name
+        return SourceReplication(
+            storage: try SQLiteBucketStorage(path: folder.path, defaultSchema: database.name),
+            source: database.source(),
+            config: config,
+            plan: plan
+        )
+    }
+
+    private static func measure(_ database: MySQLBenchmarkDatabase, rows: Int) async throws {
+        let name = "\(rows / 1_000)k"
+        let copyFloor = try await time { try await database.readRows() }
+        let folder = try TemporaryFolder()
+        let replication = try replication(database, folder)
+        let copy = try await time { try await replication.replicate() }
+        Report.line(
+            "mysql.copy.\(name)_rows.sqlite",
+            ours: rate(rows, copy),
+            floors: [("reading the rows", rate(rows, copyFloor))]
+        )
+        let begin = try await database.logEnd()
+        try await database.update(rows)
+        let logFloor = try await time { try await database.readLog(from: begin) }
+        let backlog = try await time { try await replication.replicate() }
+        Report.line(
+            "mysql.backlog.\(name)_updates.sqlite",
+            ours: rate(rows, backlog),
+            floors: [("reading the log", rate(rows, logFloor))]
+        )
+        try replication.close()
+    }
+
+    private static func largeTransaction(_ database: MySQLBenchmarkDatabase) async throws {
+        let folder = try TemporaryFolder()
+        let replication = try replication(database, folder)
+        try await replication.replicate()
+        let rows = 1_000_000
+        try await database.insert(from: 1000, count: rows)
+        let baseline = PeakMemory.Baseline()
+        let transaction = try await time { try await replication.replicate() }
+        Report.line("mysql.transaction.1m_rows", ours: rate(rows, transaction), floors: [])
+        if let peak = baseline?.peak { Report.memory("mysql.transaction.1m_rows.memory", ours: peak) }
+        try replication.close()
+    }
+
+    private static func live(_ database: MySQLBenchmarkDatabase) async throws {
+        let folder = try TemporaryFolder()
+        let replication = try replication(database, folder)
+        try await replication.replicate()
+        let seconds = 60
+        let count = NIOLockedValueBox(0)
+        let lag = try await replication.replicate {
+            let written = try await database.updateFor(seconds: seconds, clients: 4)
+            count.withLockedValue { $0 = written }
+        }
+        let rate = Double(count.withLockedValue(\.self)) / Double(seconds)
+        Report.line("mysql.live.4_clients.transactions", ours: rate, floors: [])
+        Report.time("mysql.live.4_clients.lag", ours: Measurement(best: lag), floors: [])
+        try replication.close()
+    }
+
+    // MARK: From commit to client
+
+    private static func commitToClient(_ database: MySQLBenchmarkDatabase) async throws {
+        let count = 100
+        try await database.run("CREATE TABLE notes (id VARCHAR(20) PRIMARY KEY, title VARCHAR(40))")
+        let values = (0..<count).map { "('a-\($0)', '')" }.joined(separator: ", ")
+        try await database.run("INSERT INTO notes VALUES \(values)")
+        let folder = try TemporaryFolder()
+        var settings = MySQLSettings(uri: database.uri)
+        settings.tls = .disable
+        var configuration = ServiceConfiguration(
+            source: .mysql(settings),
+            storage: .sqlite(path: folder.path),
+            syncConfig: .content(
+                """
+                config: {edition: 3}
+                streams:
+                  notes: {auto_subscribe: true, query: SELECT * FROM notes WHERE id = auth.user_id()}
+                """
+            )
+        )
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
+        configuration.authentication = ServeScenario.authentication
+        var logger = Logger(label: "service") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .error
+        try await SyncService.withService(configuration: configuration, logger: logger) { running in
+            let clients = StreamClients()
+            let requests = try (0..<count).map { number in
+                StreamClients.request(token: try configuration.makeDevelopmentToken(userID: "a-\(number)"))
+            }
+            try await clients.open(requests, port: running.address.port)
+            _ = clients.takeDelays()
+            let start = ContinuousClock.now
+            for number in 0..<500 {
+                try await database.run("UPDATE notes SET title = '\(clients.stamp)' WHERE id = 'a-\(number % count)'")
+                try await Task.sleep(until: start + .milliseconds(20) * (number + 1), clock: .continuous)
+            }
+            try await Task.sleep(for: .seconds(2))
+            let delays = clients.takeDelays()
+            await clients.close()
+            try Report.delays("mysql.live.commit_to_client", delays)
+        }
+    }
+
+    private static func time(_ body: () async throws -> Void) async throws -> Duration {
+        let start = ContinuousClock.now
+        try await body()
+        return ContinuousClock.now - start
+    }
+
+    private static func rate(_ count: Int, _ time: Duration) -> Double { Measurement(best: time).rate(of: count) }
+}
+
+extension SourceReplication {
+    fileprivate func close() throws {
+        try source.close()
+        try storage.close()
+    }
+}

@@ -1,0 +1,32 @@
+import PowerSyncService
+
+/// Requests to a service, as people paste them into a shell.
+enum CurlLine {
+    /// The width of a terminal that nobody has made wider.
+    static let columns = 80
+
+    /// A request in one line, or in two if it is longer than ``columns``.
+    ///
+    /// - Parameters:
+    ///   - address: Where the service listens.
+    ///   - path: The path of the request.
+    ///   - options: Options of `curl`.
+    /// - Returns: Lines, which begin with two spaces.
+    static func lines(_ address: BoundAddress, _ path: String, _ options: String) -> [String] {
+        let command = "  \(curl(address)) \(options)"
+        let url = "\(address.url)\(path)"
+        let line = "\(command) \(url)"
+        return line.count <= columns ? [line] : ["\(command) \\", "    \(url)"]
+    }
+
+    /// The sync stream of a user, as text, with its token.
+    static func stream(_ address: BoundAddress, token: String) -> String {
+        """
+        \(curl(address)) -N \(address.url)/sync/stream -H 'Authorization: Token \(token)' \
+        -H 'Content-Type: application/json' -d '{"raw_data":true}'
+        """
+    }
+
+    /// The program; the certificate of the service is for its public name, and not for this machine.
+    private static func curl(_ address: BoundAddress) -> String { address.isEncrypted ? "curl -k" : "curl" }
+}

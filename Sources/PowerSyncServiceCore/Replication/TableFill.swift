@@ -1,0 +1,191 @@
+import NIOConcurrencyHelpers
+import PowerSyncSyncConfig
+
+/// Rows of tables that are read beside the change stream, on their way from the task that reads them to the one that follows changes: for
+/// the next config of the stream (docs/service.md "What a deployment keeps"), or because columns are others than they were.
+///
+///     reader                                       follower
+///     waits until a marker has come back           saves changes up to it
+///     begin(table)                                 notes the keys of all changes of the table from here on
+///     reads a chunk, then the position “high”
+///     offer(chunk, high)          ───────►         has saved changes up to “high”: takes the chunk
+///     reads the next one                           saves its rows, without those whose keys it has noted
+///     offer(chunk, high)          ───────►
+///
+/// So the rows that are saved are as they were at the position that the follower has reached: clients are served checkpoints meanwhile.
+final class TableFill: Sendable {
+    /// What the reader hands over.
+    enum Offer: Sendable {
+        /// Rows of the table that was begun, and where the rows after them begin.
+        case rows([SourceRow], upTo: SnapshotKey)
+        /// All rows of the table that was begun have been handed over.
+        case table
+        /// There are no other tables.
+        case everything
+    }
+
+    /// What the follower saves.
+    enum Taken: Sendable {
+        /// Rows of a table, and how far it has been read with them; `nil` when they are read once more.
+        case rows([SourceRow], upTo: SnapshotKey?, SourceTable)
+        /// All rows of a table have been saved.
+        case table(SourceTable)
+        /// As ``Offer/everything``.
+        case everything
+    }
+
+    private struct Waiting {
+        var offer: Offer
+        var high: LSN?
+    }
+
+    private struct State {
+        var table: SourceTable?
+        /// Those of the changes since the table was begun.
+        var changedKeys: Set<ReplicaID> = []
+        /// Whether all rows that were there before are gone, or there were too many changes to note.
+        var isOutdated = false
+        var position: LSN?
+        var waiting: Waiting?
+        var isAccepted = false
+        var failure: (any Error)?
+    }
+
+    /// The number of the newest config of the stream.
+    let number: Int64
+    /// The tables that are to be read.
+    let tables: [SourceTable]
+    /// Whether the next config has everything afterwards; `false` also when there is none.
+    let isWhole: Bool
+    private let state = NIOLockedValueBox(State())
+    /// Advanced when the follower has reached a position, or has taken what was offered.
+    private let changed = ChangeSignal()
+    private let maximumKeys: Int
+
+    /// The most keys that are noted: then the rest of the table is begun again.
+    static let maximumKeys = 100_000
+
+    /// Creates the exchange for some tables.
+    init(number: Int64, tables: [SourceTable], isWhole: Bool, maximumKeys: Int = TableFill.maximumKeys) {
+        self.number = number
+        self.tables = tables
+        self.isWhole = isWhole
+        self.maximumKeys = maximumKeys
+    }
+
+    // MARK: The reader's side
+
+    /// From now on, the keys of changes of a table are noted.
+    func begin(_ table: SourceTable) {
+        state.withLockedValue { state in
+            state.table = table
+            state.changedKeys = []
+            state.isOutdated = false
+        }
+    }
+
+    /// Waits until everything up to a position has been saved.
+    func waitUntilReached(_ lsn: LSN) async throws {
+        try await wait { $0.position.map { $0 >= lsn } ?? false }
+    }
+
+    /// Offers something: the follower takes it with a later change, so a marker has to follow.
+    ///
+    /// - Parameters:
+    ///   - offer: Rows, or an end.
+    ///   - high: A position that shows all that the rows show; `nil` when nothing was read.
+    func offer(_ offer: Offer, at high: LSN?) {
+        state.withLockedValue { $0.waiting = Waiting(offer: offer, high: high) }
+    }
+
+    /// Waits until what was offered has been taken.
+    ///
+    /// - Returns: Whether it was saved: otherwise the rows must be read again, after another ``begin(_:)``.
+    /// - Throws: `CancellationError`.
+    func waitUntilTaken() async throws -> Bool {
+        try await wait { $0.waiting == nil }
+        return state.withLockedValue(\.isAccepted)
+    }
+
+    /// Nothing more is read: the follower has to fail with this error.
+    func fail(_ error: any Error) { state.withLockedValue { $0.failure = error } }
+
+    private func wait(until condition: (State) -> Bool) async throws {
+        while true {
+            let seen = changed.version
+            if state.withLockedValue({ condition($0) }) { return }
+            try await changed.wait(after: seen)
+        }
+    }
+
+    // MARK: The follower's side
+
+    /// Notes what is about to be saved.
+    func note(_ message: SourceMessage) {
+        state.withLockedValue { state in
+            guard let table = state.table else { return }
+            let names = table.descriptor.identity.map(\.name)
+            func note(_ row: SourceRow?, _ keys: [SQLValue]?...) {
+                if let row {
+                    state.changedKeys.insert(ReplicaID(names: names, values: row.key(of: names)))
+                }
+                for key in keys.compactMap(\.self) { state.changedKeys.insert(ReplicaID(names: names, values: key)) }
+            }
+            switch message {
+            case .changes(let changes, table.descriptor.relationID):
+                for change in changes { note(change.row, change.oldKey) }
+            case .partialUpdates(let updates, table.descriptor.relationID):
+                for update in updates { note(update.row, update.oldKey, update.sourceKey) }
+            case .truncate(table.descriptor.relationID): state.isOutdated = true
+            default: break
+            }
+            guard state.changedKeys.count > maximumKeys else { return }
+            state.changedKeys = []
+            state.isOutdated = true
+        }
+    }
+
+    /// Everything up to a position has been saved.
+    ///
+    /// - Throws: What the reader has failed with.
+    func reached(_ lsn: LSN) throws {
+        let failure = state.withLockedValue { state in
+            state.position = lsn
+            return state.failure
+        }
+        if let failure { throw failure }
+        changed.advance()
+    }
+
+    /// Takes what is offered, if it is as everything is that has been saved.
+    ///
+    /// - Returns: The rows to save, or an end; `nil` when there is nothing yet.
+    func take() -> Taken? {
+        state.withLockedValue { state in
+            guard let waiting = state.waiting, let position = state.position,
+                waiting.high.map({ $0 <= position }) ?? true
+            else { return nil }
+            guard let table = state.table else { return .everything }
+            switch waiting.offer {
+            case .everything: return .everything
+            case .table: return .table(table)
+            case .rows(let rows, let key):
+                if state.isOutdated { return .rows([], upTo: nil, table) }
+                let names = table.descriptor.identity.map(\.name)
+                let kept = rows.filter { row in
+                    !state.changedKeys.contains(ReplicaID(names: names, values: row.key(of: names)))
+                }
+                return .rows(kept, upTo: key, table)
+            }
+        }
+    }
+
+    /// What was taken has been saved, and the reader goes on.
+    func didTake() {
+        state.withLockedValue { state in
+            state.isAccepted = !state.isOutdated
+            state.waiting = nil
+        }
+        changed.advance()
+    }
+}

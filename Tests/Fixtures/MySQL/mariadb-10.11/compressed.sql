@@ -1,0 +1,17 @@
+SET GLOBAL log_bin_compress=ON;
+SET GLOBAL log_bin_compress_min_len=64;
+CREATE TABLE wide (id INT PRIMARY KEY, a VARCHAR(200), b INT, c TEXT);
+SET @n = 0;
+BEGIN;
+INSERT INTO wide (id, a, b) VALUES (0, REPEAT('a', 0), 0),(1, REPEAT('a', 1), 1),(2, REPEAT('a', 2), 2),(3, REPEAT('a', 3), 3),(4, REPEAT('a', 4), 4),(5, REPEAT('a', 5), 5),(6, REPEAT('a', 6), 6),(7, REPEAT('a', 7), 7),(8, REPEAT('a', 8), 8),(9, REPEAT('a', 9), 9),(10, REPEAT('a', 10), 10),(11, REPEAT('a', 11), 11),(12, REPEAT('a', 12), 12),(13, REPEAT('a', 13), 13),(14, REPEAT('a', 14), 14),(15, REPEAT('a', 15), 15),(16, REPEAT('a', 16), 16),(17, REPEAT('a', 17), 17),(18, REPEAT('a', 18), 18),(19, REPEAT('a', 19), 19),(20, REPEAT('a', 20), 20),(21, REPEAT('a', 21), 21),(22, REPEAT('a', 22), 22),(23, REPEAT('a', 23), 23),(24, REPEAT('a', 24), 24),(25, REPEAT('a', 25), 25),(26, REPEAT('a', 26), 26),(27, REPEAT('a', 27), 27),(28, REPEAT('a', 28), 28),(29, REPEAT('a', 29), 29),(30, REPEAT('a', 30), 30),(31, REPEAT('a', 31), 31),(32, REPEAT('a', 32), 32),(33, REPEAT('a', 33), 33),(34, REPEAT('a', 34), 34),(35, REPEAT('a', 35), 35),(36, REPEAT('a', 36), 36),(37, REPEAT('a', 37), 37),(38, REPEAT('a', 38), 38),(39, REPEAT('a', 39), 39),(40, REPEAT('a', 0), 40),(41, REPEAT('a', 1), 41),(42, REPEAT('a', 2), 42),(43, REPEAT('a', 3), 43),(44, REPEAT('a', 4), 44),(45, REPEAT('a', 5), 45),(46, REPEAT('a', 6), 46),(47, REPEAT('a', 7), 47),(48, REPEAT('a', 8), 48),(49, REPEAT('a', 9), 49),(50, REPEAT('a', 10), 50),(51, REPEAT('a', 11), 51),(52, REPEAT('a', 12), 52),(53, REPEAT('a', 13), 53),(54, REPEAT('a', 14), 54),(55, REPEAT('a', 15), 55),(56, REPEAT('a', 16), 56),(57, REPEAT('a', 17), 57),(58, REPEAT('a', 18), 58),(59, REPEAT('a', 19), 59),(60, REPEAT('a', 20), 60),(61, REPEAT('a', 21), 61),(62, REPEAT('a', 22), 62),(63, REPEAT('a', 23), 63),(64, REPEAT('a', 24), 64),(65, REPEAT('a', 25), 65),(66, REPEAT('a', 26), 66),(67, REPEAT('a', 27), 67),(68, REPEAT('a', 28), 68),(69, REPEAT('a', 29), 69),(70, REPEAT('a', 30), 70),(71, REPEAT('a', 31), 71),(72, REPEAT('a', 32), 72),(73, REPEAT('a', 33), 73),(74, REPEAT('a', 34), 74),(75, REPEAT('a', 35), 75),(76, REPEAT('a', 36), 76),(77, REPEAT('a', 37), 77),(78, REPEAT('a', 38), 78),(79, REPEAT('a', 39), 79),(80, REPEAT('a', 0), 80),(81, REPEAT('a', 1), 81),(82, REPEAT('a', 2), 82),(83, REPEAT('a', 3), 83),(84, REPEAT('a', 4), 84),(85, REPEAT('a', 5), 85),(86, REPEAT('a', 6), 86),(87, REPEAT('a', 7), 87),(88, REPEAT('a', 8), 88),(89, REPEAT('a', 9), 89),(90, REPEAT('a', 10), 90),(91, REPEAT('a', 11), 91),(92, REPEAT('a', 12), 92),(93, REPEAT('a', 13), 93),(94, REPEAT('a', 14), 94),(95, REPEAT('a', 15), 95),(96, REPEAT('a', 16), 96),(97, REPEAT('a', 17), 97),(98, REPEAT('a', 18), 98),(99, REPEAT('a', 19), 99);
+UPDATE wide SET b = b + 1, c = REPEAT('c', 100) WHERE id < 20;
+DELETE FROM wide WHERE id >= 60;
+COMMIT;
+INSERT INTO wide VALUES (1000, 'x', 1, REPEAT('compressible ', 40));
+CREATE TABLE lists (id CHAR(36) PRIMARY KEY, owner VARCHAR(40), name VARCHAR(100) DEFAULT 'none', note TEXT, n INT UNSIGNED, kind ENUM('a','b'), x VARBINARY(5));
+INSERT INTO lists (id, owner) VALUES ('l1', 'o1');
+INSERT INTO lists VALUES ('l2', 'o2', 'two', 'a note', 7, 'b', X'00ff'), ('l3', NULL, NULL, NULL, 4294967295, 'a', '');
+UPDATE lists SET name = 'changed' WHERE id = 'l1';
+UPDATE lists SET note = 'other', n = n + 1 WHERE id = 'l2';
+UPDATE lists SET id = 'l4' WHERE id = 'l3';
+DELETE FROM lists WHERE id = 'l2';

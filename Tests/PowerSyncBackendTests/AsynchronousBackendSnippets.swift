@@ -1,0 +1,85 @@
+import Foundation
+import GRDB
+import PowerSyncBackend
+import PowerSyncUpload
+
+// What the page "Asynchronous back ends" shows, so that it compiles.
+
+/// The tables of the queue, and the one that the sync service reads.
+let queueTables = """
+    CREATE TABLE queued_uploads (
+        number INTEGER PRIMARY KEY AUTOINCREMENT, user_id TEXT NOT NULL, request BLOB NOT NULL
+    );
+    CREATE TABLE checkpoints (
+        user_id TEXT NOT NULL, client_id TEXT NOT NULL, checkpoint INTEGER NOT NULL, PRIMARY KEY (user_id, client_id)
+    );
+    CREATE TABLE refused_writes (user_id TEXT, type TEXT, row_id TEXT, reason TEXT);
+    """
+
+/// Takes uploads into the queue, and gives each a number.
+struct QueuedUploads: UploadApplier {
+    let database: DatabasePool
+
+    func apply(_ request: UploadRequest, for user: BackendUser) async throws -> UploadResponse {
+        guard request.clientID != nil, let last = request.entries.last else {
+            return UploadResponse(appliedThrough: nil, rejections: request.rejections)
+        }
+        let number = try await database.write { db in
+            // One that comes again, because its answer was lost, is queued again: the worker applies nothing twice.
+            try db.execute(
+                sql: "INSERT INTO queued_uploads (user_id, request) VALUES (?, ?)",
+                arguments: [user.id, Data(request.json)]
+            )
+            return db.lastInsertedRowID
+        }
+        return UploadResponse(
+            appliedThrough: last.operationID,
+            rejections: request.rejections,
+            writeCheckpoint: "\(number)"
+        )
+    }
+}
+
+/// An answer that is about no write of its request.
+struct NothingApplied: Error {}
+
+/// Applies the oldest upload of the queue; the worker calls it until there is none.
+func applyNext(of database: DatabasePool, with applier: any UploadApplier) async throws -> Bool {
+    let next = try await database.read { db in
+        try Row.fetchOne(db, sql: "SELECT * FROM queued_uploads ORDER BY number LIMIT 1").map { row in
+            (number: row["number"] as Int64, user: row["user_id"] as String, request: row["request"] as Data)
+        }
+    }
+    guard let next else { return false }
+    let user = BackendUser(id: next.user)
+    var upload = try UploadRequest(json: next.request)
+    let client = upload.clientID
+    while !upload.entries.isEmpty {
+        let response = try await applier.apply(upload, for: user)
+        let count = upload.entries.count
+        let refused = Dictionary(response.rejections.map { ($0.operationID, $0.message) }) { first, _ in first }
+        try await database.write { [upload] db in
+            for entry in upload.entries where refused[entry.operationID] != nil {
+                try db.execute(
+                    sql: "INSERT INTO refused_writes (user_id, type, row_id, reason) VALUES (?, ?, ?, ?)",
+                    arguments: [user.id, entry.table, entry.id, refused[entry.operationID]]
+                )
+            }
+        }
+        let through = response.appliedThrough ?? 0
+        upload.entries.removeAll { $0.operationID <= through || refused[$0.operationID] != nil }
+        guard upload.entries.count < count else { throw NothingApplied() }
+    }
+    try await database.write { db in
+        // The client shows what the service has from this transaction on.
+        try db.execute(
+            sql: """
+                INSERT INTO checkpoints (user_id, client_id, checkpoint) VALUES (?, ?, ?)
+                ON CONFLICT (user_id, client_id) DO UPDATE SET checkpoint = max(checkpoint, excluded.checkpoint)
+                """,
+            arguments: [user.id, client, next.number]
+        )
+        try db.execute(sql: "DELETE FROM queued_uploads WHERE number = ?", arguments: [next.number])
+    }
+    return true
+}

@@ -1,0 +1,96 @@
+import PowerSyncSyncConfig
+import PowerSyncTesting
+import Testing
+
+@testable import PowerSyncServiceCore
+
+/// Both sides of the exchange, one after the other.
+@Suite(.timeLimit(.minutes(1))) struct TableFillTests {
+    private let table = SourceTable(
+        id: "t",
+        descriptor: SourceTableDescriptor(
+            name: SourceTableName(schema: "main", name: "test"),
+            relationID: "1",
+            identity: [.init(name: "id", type: "text")]
+        )
+    )
+
+    private func makeFill(maximumKeys: Int = TableFill.maximumKeys) -> TableFill {
+        let fill = TableFill(number: 2, tables: [table], isWhole: true, maximumKeys: maximumKeys)
+        fill.begin(table)
+        return fill
+    }
+
+    private static func row(_ id: String) -> SourceRow { ["id": .text(id)] }
+
+    private static func id(of row: SourceRow) -> String? {
+        guard case .text(let id)? = row["id"] else { return nil }
+        return id
+    }
+
+    /// What the reader offers of rows.
+    private func offer(_ ids: String..., at high: LSN, to fill: TableFill) {
+        fill.offer(.rows(ids.map(Self.row), upTo: key(ids.last ?? "")), at: high)
+    }
+
+    private func key(_ id: String) -> SnapshotKey { SnapshotKey(rawValue: Array(id.utf8)) }
+
+    /// The ids of the rows that the follower saves, and whether the reader may go on.
+    private func taken(_ fill: TableFill, at position: LSN) async throws -> (ids: [String], goesOn: Bool)? {
+        try fill.reached(position)
+        guard case .rows(let rows, let key, table)? = fill.take() else { return nil }
+        fill.didTake()
+        let goesOn = try await fill.waitUntilTaken()
+        #expect(goesOn == (key != nil))
+        return (rows.compactMap { Self.id(of: $0) }, goesOn)
+    }
+
+    @Test func rowsAreTakenAtThePositionThatShowsThem() async throws {
+        let fill = makeFill()
+        offer("a", "b", at: LSN("5"), to: fill)
+        #expect(try await taken(fill, at: LSN("4")) == nil)
+        let rows = try #require(try await taken(fill, at: LSN("5")))
+        #expect(rows.ids == ["a", "b"] && rows.goesOn)
+        #expect(try await taken(fill, at: LSN("6")) == nil)
+    }
+
+    /// Whichever rows are being read: a row that comes later was read before the change, perhaps.
+    @Test func changedRowsAreLeftOutUntilTheTableIsRead() async throws {
+        let fill = makeFill()
+        let changes: [SourceChange] = [.update(Self.row("c"), oldKey: [.text("d")]), .delete(key: [.text("f")])]
+        fill.note(.changes(changes, relationID: "1"))
+        fill.note(.changes([.insert(Self.row("a"))], relationID: "2"))
+        offer("a", "b", at: LSN("1"), to: fill)
+        #expect(try await taken(fill, at: LSN("1"))?.ids == ["a", "b"])
+        offer("c", "d", "e", "f", at: LSN("2"), to: fill)
+        #expect(try await taken(fill, at: LSN("2"))?.ids == ["e"])
+        // What comes after another beginning is as it was then.
+        fill.begin(table)
+        offer("c", "f", at: LSN("3"), to: fill)
+        #expect(try await taken(fill, at: LSN("3"))?.ids == ["c", "f"])
+    }
+
+    @Test(arguments: [true, false])
+    func theRestIsReadOnceMoreAfterTooManyChangesOrATruncation(isTruncated: Bool) async throws {
+        let fill = makeFill(maximumKeys: 2)
+        offer("a", at: LSN("1"), to: fill)
+        #expect(try await taken(fill, at: LSN("1"))?.goesOn == true)
+        for id in isTruncated ? [] : ["x", "y", "z"] { fill.note(.changes([.insert(Self.row(id))], relationID: "1")) }
+        if isTruncated { fill.note(.truncate(relationID: "1")) }
+        offer("b", at: LSN("2"), to: fill)
+        let rows = try #require(try await taken(fill, at: LSN("2")))
+        #expect(rows.ids.isEmpty && !rows.goesOn)
+        fill.begin(table)
+        offer("b", at: LSN("3"), to: fill)
+        let again = try #require(try await taken(fill, at: LSN("3")))
+        #expect(again.ids == ["b"] && again.goesOn)
+    }
+
+    @Test func theFollowerFailsWithTheReader() throws {
+        struct Failure: Error {}
+        let fill = makeFill()
+        try fill.reached(LSN("1"))
+        fill.fail(Failure())
+        #expect(throws: Failure.self) { try fill.reached(LSN("2")) }
+    }
+}

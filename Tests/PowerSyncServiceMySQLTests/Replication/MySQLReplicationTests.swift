@@ -1,0 +1,371 @@
+import MySQLTestSupport
+import PowerSyncMySQLConnection
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceMySQL
+
+/// Rows from the server to a bucket, over its log (docs/mysql.md).
+@Suite(.timeLimit(.minutes(2))) struct MySQLReplicationTests {
+    private static let two = """
+        config:
+          edition: 3
+        streams:
+          all:
+            queries:
+              - SELECT * FROM lists
+              - SELECT * FROM todos
+        """
+
+    private func scenario(_ statements: String...) async throws -> MySQLScenario {
+        try await MySQLScenario(
+            [
+                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, owner VARCHAR(40), name VARCHAR(100))",
+                "CREATE TABLE todos (id VARCHAR(36) PRIMARY KEY, list_id VARCHAR(36), done TINYINT(1), note TEXT)",
+                "INSERT INTO lists VALUES ('l1', 'u', 'one'), ('l2', 'u', 'two'), ('l3', 'u', 'three')",
+            ] + statements,
+            config: Self.two
+        )
+    }
+
+    @Test func rowsAreCopiedAndThenFollowed() async throws {
+        let scenario = try await scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["l1", "l2", "l3"])
+            try await scenario.database.run("INSERT INTO lists VALUES ('l4', 'u', 'four')")
+            try await scenario.database.run("UPDATE lists SET name = 'changed' WHERE id = 'l1'")
+            try await scenario.database.run("DELETE FROM lists WHERE id = 'l2'")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["l1", "l3", "l4"])
+            #expect(try await scenario.rows()["lists/l1"]?.contains("changed") == true)
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test func transactionsAreShownWholeOrNotAtAll() async throws {
+        let scenario = try await scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run([
+                "BEGIN", "INSERT INTO lists VALUES ('a', 'u', 'x')", "INSERT INTO lists VALUES ('b', 'u', 'x')",
+                "INSERT INTO todos VALUES ('c', 'a', 0, 'x')", "COMMIT",
+            ])
+            try await scenario.database.run(["BEGIN", "INSERT INTO lists VALUES ('no', 'u', 'x')", "ROLLBACK"])
+            try await scenario.database.run([
+                "BEGIN", "INSERT INTO lists VALUES ('d', 'u', 'x')", "SAVEPOINT s",
+                "INSERT INTO lists VALUES ('e', 'u', 'x')",
+                "ROLLBACK TO s", "SAVEPOINT t", "INSERT INTO lists VALUES ('f', 'u', 'x')", "RELEASE SAVEPOINT t",
+                "COMMIT",
+            ])
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["l1", "l2", "l3", "a", "b", "c", "d", "f"])
+        }
+    }
+
+    @Test(arguments: ["UPDATE lists SET id = 'b' WHERE id = 'l1'", "UPDATE lists SET id = 'L1' WHERE id = 'l1'"])
+    func anotherKeyIsAnotherRow(_ sql: String) async throws {
+        let scenario = try await scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run(sql)
+            try await scenario.caughtUp()
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+        #expect(try await scenario.ids().count == 3)
+    }
+
+    @Test func updatesThatChangeNothingMakeNoOperation() async throws {
+        let scenario = try await scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let before = try await scenario.published { _ in true }
+            try await scenario.database.run("UPDATE lists SET name = 'one' WHERE id = 'l1'")
+            try await scenario.caughtUp()
+            let after = try await scenario.published { _ in true }
+            #expect(before.opID == after.opID)
+        }
+    }
+
+    @Test func replicationGoesOnAfterARestart() async throws {
+        var scenario = try await scenario()
+        for round in 0..<3 {
+            try await scenario.replicate()
+            scenario = try scenario.reopened()
+            try await scenario.database.run("INSERT INTO lists VALUES ('n\(round)', 'u', 'x')")
+            try await scenario.database.run("UPDATE lists SET name = 'round \(round)' WHERE id = 'l1'")
+        }
+        try await scenario.replicate()
+        #expect(scenario.log.lines.count { $0.contains("has been copied") } == 2)
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test func aLargeTransactionIsShownAtItsEnd() async throws {
+        let scenario = try await scenario(
+            "CREATE TABLE numbers (n INT PRIMARY KEY)",
+            "INSERT INTO numbers VALUES (0),(1),(2),(3),(4),(5),(6),(7),(8),(9)"
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let before = scenario.storage.feed.current
+            // 20,000 rows.
+            try await scenario.database.run(
+                """
+                INSERT INTO lists SELECT CONCAT('r', a.n, b.n, c.n, d.n, e.n), 'u', 'n'
+                FROM numbers a, numbers b, numbers c, numbers d, numbers e WHERE e.n < 2
+                """
+            )
+            try await scenario.published { $0.opID != before?.opID }
+            #expect(try await scenario.ids().count == 20_003)
+            try await scenario.database.run("DELETE FROM lists")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids().isEmpty)
+        }
+    }
+
+    @Test(arguments: ["MyISAM", "Aria", "MEMORY"])
+    func tablesWithoutTransactionsAreFollowed(_ engine: String) async throws {
+        guard engine != "Aria" || !TestMySQL.isMySQL else { return }
+        let scenario = try await MySQLScenario([
+            "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, owner VARCHAR(40), name VARCHAR(100)) ENGINE = \(engine)",
+            "INSERT INTO lists VALUES ('a', 'u', 'x')",
+        ])
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run("INSERT INTO lists VALUES ('b', 'u', 'x')")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["a", "b"])
+            try await scenario.database.run("TRUNCATE lists")
+            try await scenario.database.run("INSERT INTO lists VALUES ('c', 'u', 'x')")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["c"])
+        }
+    }
+
+    // MARK: What is undone
+
+    @Test(.enabled(if: !TestMySQL.isMySQL, "MySQL refuses such transactions"))
+    func whatIsUndoneBesideTablesWithoutTransactionsIsAsInTheSource() async throws {
+        let scenario = try await scenario("CREATE TABLE plain (id INT PRIMARY KEY) ENGINE = MyISAM")
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run([
+                "BEGIN", "INSERT INTO lists VALUES ('kept', 'u', 'x')", "SAVEPOINT s", "INSERT INTO plain VALUES (1)",
+                "INSERT INTO lists VALUES ('undone', 'u', 'x')", "UPDATE lists SET name = 'undone' WHERE id = 'l1'",
+                "ROLLBACK TO s",
+                "INSERT INTO lists VALUES ('after', 'u', 'x')", "COMMIT",
+            ])
+            try await scenario.database.run([
+                "BEGIN", "INSERT INTO plain VALUES (2)", "INSERT INTO lists VALUES ('rolled back', 'u', 'x')",
+                "ROLLBACK",
+            ])
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["l1", "l2", "l3", "kept", "after"])
+            #expect(try await scenario.rows()["lists/l1"]?.contains("one") == true)
+        }
+    }
+
+    // MARK: XA
+
+    @Test func preparedTransactionsShowWhenTheyAreCommitted() async throws {
+        let scenario = try await scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let session = try await scenario.database.open()
+            for sql in [
+                "XA START 'a'", "INSERT INTO lists VALUES ('xa', 'u', 'x')", "DELETE FROM lists WHERE id = 'l2'",
+                "XA END 'a'", "XA PREPARE 'a'",
+            ] {
+                try await session.execute(sql)
+            }
+            try await scenario.database.run("INSERT INTO lists VALUES ('other', 'u', 'x')")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["l1", "l2", "l3", "other"])
+            try await session.execute("XA COMMIT 'a'")
+            session.close()
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["l1", "l3", "other", "xa"])
+            let second = try await scenario.database.open()
+            for sql in [
+                "XA START 'b'", "INSERT INTO lists VALUES ('no', 'u', 'x')", "XA END 'b'", "XA PREPARE 'b'",
+                "XA ROLLBACK 'b'",
+            ] {
+                try await second.execute(sql)
+            }
+            for sql in [
+                "XA START 'c'", "INSERT INTO lists VALUES ('one phase', 'u', 'x')", "XA END 'c'",
+                "XA COMMIT 'c' ONE PHASE",
+            ] {
+                try await second.execute(sql)
+            }
+            second.close()
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["l1", "l3", "other", "xa", "one phase"])
+        }
+        #expect(!scenario.log.lines.contains { $0.contains("A table of the source is copied again") })
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test func transactionsThatWerePreparedBeforeTheStartShowWhenTheyAreCommitted() async throws {
+        var scenario = try await scenario()
+        let session = try await scenario.database.open()
+        for sql in [
+            "XA START 'before'", "INSERT INTO lists VALUES ('xa', 'u', 'x')", "XA END 'before'", "XA PREPARE 'before'",
+        ] {
+            try await session.execute(sql)
+        }
+        try await scenario.replicate()
+        #expect(try await scenario.ids() == ["l1", "l2", "l3"])
+        scenario = try scenario.reopened()
+        try await session.execute("XA COMMIT 'before'")
+        session.close()
+        try await scenario.replicate()
+        #expect(try await scenario.ids() == ["l1", "l2", "l3", "xa"])
+    }
+
+    /// What a key has of a time is not what its column has.
+    @Test func rowsThatAreReadByKeysWithTimesHaveTheirValues() async throws {
+        let scenario = try await MySQLScenario(
+            [
+                "CREATE TABLE moments (at DATETIME(6) PRIMARY KEY, n INT)",
+                "CREATE TABLE plain (at DATETIME(6), n INT)",
+                "INSERT INTO plain VALUES ('2024-01-02 03:04:05.123456', 1), ('2024-01-02 03:04:05.123456', 1), (NULL, 2)",
+            ],
+            config: """
+                config: {edition: 3}
+                streams:
+                  all:
+                    queries:
+                      - SELECT at || '' AS id, at, n FROM moments
+                      - SELECT 'p' || n AS id, at FROM plain
+                """
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let session = try await scenario.database.open()
+            defer { session.close() }
+            for sql in [
+                "XA START 'a'", "INSERT INTO moments VALUES ('2024-01-02 03:04:05.123456', 1)", "XA END 'a'",
+                "XA PREPARE 'a'", "XA COMMIT 'a'", "DELETE FROM plain WHERE n = 1 LIMIT 1",
+            ] {
+                try await session.execute(sql)
+            }
+            try await scenario.caughtUp()
+            let time = "2024-01-02T03:04:05.123Z"
+            #expect(try await scenario.rows()["moments/\(time)"]?.contains(#""at":"\#(time)""#) == true)
+            #expect(try await scenario.rows()["plain/p1"]?.contains(time) == true)
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    // MARK: Statements
+
+    @Test(arguments: [
+        ["UPDATE lists SET name = 'by statement'"],
+        ["INSERT INTO lists SELECT CONCAT(id, '2'), owner, name FROM lists"],
+        ["DELETE FROM lists WHERE id = 'l1'"], ["CALL change_lists()"], ["UPDATE shown SET name = 'by a view'"],
+    ])
+    func rowsThatStatementsChangeAreCopiedAgain(_ sql: [String]) async throws {
+        let scenario = try await scenario(
+            "CREATE PROCEDURE change_lists() UPDATE lists SET name = 'by a procedure'",
+            "CREATE VIEW shown AS SELECT * FROM lists"
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run(["SET SESSION binlog_format = 'STATEMENT'"] + sql)
+            try await scenario.caughtUp()
+        }
+        #expect(scenario.log.lines.contains { $0.contains("binlog_format is STATEMENT") })
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    // MARK: Cascades
+
+    @Test func rowsThatRulesOfForeignKeysChangeAreAsInTheSource() async throws {
+        let scenario = try await MySQLScenario(
+            [
+                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, name VARCHAR(100))",
+                """
+                CREATE TABLE todos (id VARCHAR(36) PRIMARY KEY, list_id VARCHAR(36),
+                    FOREIGN KEY (list_id) REFERENCES lists (id) ON DELETE CASCADE ON UPDATE CASCADE)
+                """,
+                "INSERT INTO lists VALUES ('l1', 'one'), ('l2', 'two')",
+                "INSERT INTO todos VALUES ('t1', 'l1'), ('t2', 'l1'), ('t3', 'l2')",
+            ],
+            config: Self.two
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run("UPDATE lists SET name = 'no other key' WHERE id = 'l1'")
+            try await scenario.caughtUp()
+            #expect(!scenario.log.lines.contains { $0.contains("A table of the source is copied again") })
+            try await scenario.database.run("DELETE FROM lists WHERE id = 'l1'")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["l2", "t3"])
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    // MARK: Row images
+
+    @Test(arguments: ["MINIMAL", "NOBLOB", "FULL"], ["NO_LOG", "MINIMAL", "FULL"])
+    func rowsThatTheLogHasInPartAreRead(_ image: String, _ metadata: String) async throws {
+        guard metadata != "NO_LOG" || !TestMySQL.isMySQL else { return }
+        let scenario = try await scenario("CREATE TABLE wide (id INT PRIMARY KEY)")
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let session = try await scenario.database.open()
+            try await session.execute("SET SESSION binlog_row_image = '\(image)'")
+            for sql in [
+                "INSERT INTO lists (id, name) VALUES ('m', 'default owner')",
+                "UPDATE lists SET owner = 'only this' WHERE id = 'l1'",
+                "UPDATE lists SET id = 'k' WHERE id = 'l2'", "DELETE FROM lists WHERE id = 'l3'",
+                "INSERT INTO todos (id) VALUES ('t')", "UPDATE todos SET note = 'large' WHERE id = 't'",
+                "UPDATE todos SET done = 1 WHERE id = 't'",
+            ] {
+                try await session.execute(sql)
+            }
+            session.close()
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["l1", "k", "m", "t"])
+        }
+        #expect(!scenario.log.lines.contains { $0.contains("A table of the source is copied again") })
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    // MARK: The server
+
+    @Test func replicationGoesOnAfterTheServerHasBeenRestarted() async throws {
+        let server = try await TestMySQLServer()
+        let scenario = try await MySQLScenario(server: server.address)
+        try await scenario.replicating {
+            try await scenario.database.run("INSERT INTO lists VALUES ('a', 'u', 'x')")
+            try await scenario.caughtUp()
+            server.stop()
+            try await server.start()
+            try await scenario.database.run("INSERT INTO lists VALUES ('b', 'u', 'x')")
+            try await scenario.caughtUp()
+            server.crash()
+            try await server.start()
+            try await scenario.database.run("INSERT INTO lists VALUES ('c', 'u', 'x')")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["a", "b", "c"])
+        }
+        #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
+    }
+
+    @Test func anotherFileOfTheLogIsReadOn() async throws {
+        let scenario = try await scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            for round in 0..<5 {
+                try await scenario.database.run("FLUSH BINARY LOGS")
+                try await scenario.caughtUp()
+                try await scenario.database.run("INSERT INTO lists VALUES ('n\(round)', 'u', 'x')")
+                try await scenario.caughtUp()
+            }
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+}

@@ -1,0 +1,294 @@
+import MySQLTestSupport
+import PowerSyncMySQLConnection
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServiceMySQL
+
+/// What changes of tables do, while they are replicated and while they are not (docs/mysql.md "Changed tables").
+@Suite(.timeLimit(.minutes(5))) struct MySQLTableTests {
+    static let config = """
+        config:
+          edition: 3
+        streams:
+          all:
+            queries:
+              - SELECT * FROM lists
+              - SELECT * FROM "part_%"
+        """
+
+    struct Change: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var sql: [String]
+
+        init(_ name: String, _ sql: String...) {
+            testDescription = name
+            self.sql = sql
+        }
+
+        static let all = [
+            Change("a column", "ALTER TABLE lists ADD color TEXT"),
+            Change("a column with a default", "ALTER TABLE lists ADD color VARCHAR(10) DEFAULT 'red'"),
+            Change("a column in front", "ALTER TABLE lists ADD color VARCHAR(36) DEFAULT 'red' FIRST"),
+            Change("no column", "ALTER TABLE lists DROP name"),
+            Change(
+                "a column again",
+                "ALTER TABLE lists DROP name",
+                "ALTER TABLE lists ADD name VARCHAR(100) DEFAULT 'new'"
+            ),
+            Change("another name", "ALTER TABLE lists RENAME COLUMN name TO title"),
+            Change(
+                "another name and back",
+                "ALTER TABLE lists RENAME COLUMN name TO title",
+                "ALTER TABLE lists RENAME COLUMN title TO name"
+            ),
+            Change(
+                "names exchanged, rows, and back",
+                "ALTER TABLE lists RENAME COLUMN name TO owner, RENAME COLUMN owner TO name",
+                "INSERT INTO lists (id, owner, name) VALUES ('e', 'o', 'n')",
+                "ALTER TABLE lists RENAME COLUMN name TO owner, RENAME COLUMN owner TO name"
+            ),
+            Change("another order", "ALTER TABLE lists MODIFY name VARCHAR(100) AFTER id"),
+            Change("another type", "ALTER TABLE lists MODIFY number VARCHAR(20)"),
+            Change(
+                "another type with rows",
+                "ALTER TABLE lists MODIFY number BIGINT",
+                "INSERT INTO lists (id, number) VALUES ('e', 5000000000)"
+            ),
+            Change("gone", "DROP TABLE lists"),
+            Change(
+                "made again",
+                "DROP TABLE lists",
+                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, name VARCHAR(100))"
+            ),
+            Change(
+                "made again as it was",
+                "DROP TABLE lists",
+                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, owner VARCHAR(100), name VARCHAR(100), number INT)",
+                "INSERT INTO lists (id) VALUES ('n')"
+            ),
+            Change("renamed away", "RENAME TABLE lists TO other"),
+            Change("renamed into its place", "RENAME TABLE lists TO old, spare TO lists"),
+            Change(
+                "renamed away, rows, and back",
+                "RENAME TABLE lists TO old",
+                "INSERT INTO old (id) VALUES ('r')",
+                "DELETE FROM old WHERE id = 'a'",
+                "RENAME TABLE old TO lists"
+            ),
+            Change("emptied", "TRUNCATE lists", "INSERT INTO lists (id) VALUES ('t')"),
+            Change(
+                "emptied in other words",
+                "/* all */ truncate\n table `lists` -- of it",
+                "INSERT INTO lists (id) VALUES ('t')"
+            ),
+            Change(
+                "emptied twice",
+                "TRUNCATE lists",
+                "INSERT INTO lists (id) VALUES ('t')",
+                "TRUNCATE lists",
+                "INSERT INTO lists (id) VALUES ('u')"
+            ),
+            Change(
+                "emptied, with the same name in another schema",
+                "CREATE DATABASE IF NOT EXISTS other_of_tests",
+                "CREATE TABLE IF NOT EXISTS other_of_tests.lists (id INT)",
+                "TRUNCATE lists",
+                "TRUNCATE other_of_tests.lists",
+                "INSERT INTO lists (id) VALUES ('v')"
+            ),
+            Change(
+                "another key",
+                "ALTER TABLE lists DROP PRIMARY KEY, ADD PRIMARY KEY (id, number)",
+                "DELETE FROM lists WHERE id = 'b'"
+            ),
+            Change(
+                "no key",
+                "ALTER TABLE lists DROP PRIMARY KEY",
+                "UPDATE lists SET name = 'other' WHERE id = 'a'",
+                "DELETE FROM lists WHERE id = 'b'"
+            ),
+            Change("rewritten as it is", "OPTIMIZE TABLE lists", "ALTER TABLE lists ENGINE = InnoDB"),
+            Change(
+                "indexes and comments",
+                "ALTER TABLE lists ADD INDEX (name), COMMENT 'DROP TABLE lists'",
+                "ANALYZE TABLE lists"
+            ),
+            Change(
+                "a new table",
+                "CREATE TABLE part_1 (id VARCHAR(10) PRIMARY KEY)",
+                "INSERT INTO part_1 VALUES ('p')"
+            ),
+            Change("a new table without rows", "CREATE TABLE part_1 (id VARCHAR(10) PRIMARY KEY)"),
+            Change("a new table of rows", "CREATE TABLE part_1 (PRIMARY KEY (id)) SELECT id, name FROM lists"),
+            Change(
+                "a new table that is gone again",
+                "CREATE TABLE part_1 (id VARCHAR(10) PRIMARY KEY)",
+                "INSERT INTO part_1 VALUES ('p')",
+                "TRUNCATE part_1",
+                "DROP TABLE part_1"
+            ),
+            Change(
+                "a generated column",
+                "ALTER TABLE lists ADD size INT AS (CHAR_LENGTH(name)) STORED",
+                "UPDATE lists SET name = 'longer' WHERE id = 'a'"
+            ),
+            Change(
+                "partitions",
+                "ALTER TABLE lists PARTITION BY KEY () PARTITIONS 3",
+                "INSERT INTO lists (id) VALUES ('p'), ('q'), ('r')",
+                "ALTER TABLE lists TRUNCATE PARTITION p1",
+                "ALTER TABLE lists REMOVE PARTITIONING"
+            ),
+            Change(
+                "a partition exchanged",
+                "CREATE TABLE x LIKE lists",
+                "INSERT INTO x (id, number) VALUES ('x', 7)",
+                "ALTER TABLE lists DROP PRIMARY KEY, MODIFY number INT NOT NULL, ADD PRIMARY KEY (id, number)",
+                "ALTER TABLE x DROP PRIMARY KEY, MODIFY number INT NOT NULL, ADD PRIMARY KEY (id, number)",
+                "ALTER TABLE lists PARTITION BY RANGE (number) (PARTITION low VALUES LESS THAN (10), PARTITION rest VALUES LESS THAN MAXVALUE)",
+                "ALTER TABLE lists EXCHANGE PARTITION low WITH TABLE x"
+            ),
+            Change(
+                "as gh-ost does it",
+                "CREATE TABLE _lists_gho LIKE lists",
+                "ALTER TABLE _lists_gho ADD color TEXT",
+                "INSERT INTO _lists_gho (id, owner, name, number) SELECT * FROM lists",
+                "RENAME TABLE lists TO _lists_del, _lists_gho TO lists",
+                "DROP TABLE _lists_del"
+            ),
+            Change(
+                "a name in a statement of another schema",
+                "CREATE DATABASE IF NOT EXISTS other_of_tests",
+                "CREATE TABLE IF NOT EXISTS other_of_tests.lists (id INT)",
+                "TRUNCATE other_of_tests.lists"
+            ),
+            Change(
+                "a schema of a dump",
+                "/*!40000 ALTER TABLE lists DISABLE KEYS */",
+                "INSERT INTO lists (id) VALUES ('d1'), ('d2')",
+                "/*!40000 ALTER TABLE lists ENABLE KEYS */"
+            ),
+        ]
+    }
+
+    private func scenario(as account: TestAccount? = nil) async throws -> MySQLScenario {
+        let scenario = try await MySQLScenario(
+            [
+                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, owner VARCHAR(100), name VARCHAR(100), number INT)",
+                "INSERT INTO lists VALUES ('a', 'o', 'one', 1), ('b', 'p', 'two', 2)",
+                "CREATE TABLE spare (id VARCHAR(36) PRIMARY KEY, owner VARCHAR(100), name VARCHAR(100), number INT)",
+                "INSERT INTO spare VALUES ('s', 'o', 'spare', 3)",
+            ],
+            config: Self.config,
+            connection: { if let account { $0 = account.settings(database: $0.database) } }
+        )
+        try await account?.grantReplication(of: scenario.database)
+        return scenario
+    }
+
+    @Test(arguments: Change.all)
+    func whileTheyAreReplicated(_ change: Change) async throws {
+        let scenario = try await scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            for sql in change.sql { try await scenario.database.run(sql) }
+            try await scenario.caughtUp()
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test(arguments: Change.all)
+    func whileTheyAreReplicatedWithChangesBeforeAndAfter(_ change: Change) async throws {
+        let scenario = try await scenario()
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run("UPDATE lists SET name = CONCAT('before ', id)")
+            try await scenario.database.run("INSERT INTO lists VALUES ('c', 'o', 'before', 4)")
+            for sql in change.sql { try await scenario.database.run(sql) }
+            // Of those that are still there and like that.
+            _ = try? await scenario.database.run("INSERT INTO lists (id) VALUES ('f')")
+            _ = try? await scenario.database.run("UPDATE lists SET name = 'after' WHERE id = 'a'")
+            try await scenario.caughtUp()
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test(arguments: Change.all)
+    func whileTheyAreNotReplicated(_ change: Change) async throws {
+        var scenario = try await scenario()
+        try await scenario.replicate()
+        scenario = try scenario.reopened()
+        try await scenario.database.run("UPDATE lists SET name = CONCAT('before ', id)")
+        try await scenario.database.run("INSERT INTO lists VALUES ('c', 'o', 'before', 4)")
+        for sql in change.sql { try await scenario.database.run(sql) }
+        _ = try? await scenario.database.run("UPDATE lists SET name = 'after' WHERE id = 'a'")
+        try await scenario.replicate()
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    /// Without the privilege `PROCESS`, the catalogue does not tell that rows were written anew.
+    @Test(arguments: Change.all)
+    func whileTheyAreReplicatedWithoutPROCESS(_ change: Change) async throws {
+        let scenario = try await scenario(as: TestAccount(password: "p"))
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run("INSERT INTO lists VALUES ('c', 'o', 'before', 4)")
+            for sql in change.sql { try await scenario.database.run(sql) }
+            try await scenario.caughtUp()
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    @Test(arguments: Change.all)
+    func whileTheyAreNotReplicatedWithoutPROCESS(_ change: Change) async throws {
+        var scenario = try await scenario(as: TestAccount(password: "p"))
+        try await scenario.replicate()
+        scenario = try scenario.reopened()
+        try await scenario.database.run("INSERT INTO lists VALUES ('c', 'o', 'before', 4)")
+        for sql in change.sql { try await scenario.database.run(sql) }
+        try await scenario.replicate()
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    // MARK: What costs nothing
+
+    static let narrow = """
+        config:
+          edition: 3
+        streams:
+          all:
+            query: SELECT id, name FROM lists
+        """
+
+    @Test(arguments: [
+        ["ALTER TABLE lists ADD unread INT DEFAULT 7"], ["ALTER TABLE lists ADD unread INT FIRST"],
+        ["ALTER TABLE lists DROP owner"],
+        ["ALTER TABLE lists ADD INDEX (name)", "ALTER TABLE lists COMMENT 'x'", "ANALYZE TABLE lists"],
+        ["ALTER TABLE lists DROP owner", "ALTER TABLE lists ADD owner TEXT"],
+        ["ALTER TABLE lists RENAME COLUMN owner TO holder", "ALTER TABLE lists ADD unread TEXT AFTER id"],
+    ])
+    func columnsThatNoStreamReadsCostNothing(_ sql: [String]) async throws {
+        let scenario = try await MySQLScenario(
+            [
+                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, owner VARCHAR(100), name VARCHAR(100), number INT)",
+                "INSERT INTO lists VALUES ('a', 'o', 'one', 1), ('b', 'p', 'two', 2)",
+            ],
+            config: Self.narrow
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            for statement in sql {
+                try await scenario.database.run(statement)
+                try await scenario.caughtUp()
+                try await scenario.database.run("UPDATE lists SET name = CONCAT(name, '!') WHERE id = 'a'")
+                try await scenario.database.run("INSERT INTO lists (id, name) VALUES (UUID(), 'new')")
+                try await scenario.caughtUp()
+            }
+        }
+        #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
+        #expect(!scenario.log.lines.contains { $0.contains("A table of the source is copied again") })
+        try await scenario.expectSameRowsAsAFreshCopy(of: "lists")
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+import PowerSync
+import Testing
+
+/// Entries of the upload queue have values of the kinds that the schema declares.
+@Suite struct ColumnKindTests {
+    private static let columns: [Column] = [
+        .boolean("done"), .json("tags"), .date("due"), .decimal("price"), .uuid("owner"), .text("title"),
+    ]
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let column: String
+        let stored: String
+        let entry: JsonValue
+        var testDescription: String { "\(column) \(stored)" }
+    }
+
+    static let cases = [
+        Case(column: "done", stored: "1", entry: .bool(true)), Case(column: "done", stored: "0", entry: .bool(false)),
+        Case(column: "done", stored: "2", entry: .int(2)), Case(column: "done", stored: "'yes'", entry: .string("yes")),
+        Case(
+            column: "tags",
+            stored: #"'["a",{"b":1.5}]'"#,
+            entry: .array([.string("a"), .object(["b": .double(1.5)])])
+        ),
+        Case(column: "tags", stored: "'null'", entry: .null), Case(column: "tags", stored: "'{'", entry: .string("{")),
+        Case(column: "due", stored: "'2026-11-22 18:44:46'", entry: .string("2026-11-22T18:44:46.000000Z")),
+        Case(column: "due", stored: "'2026-11-22T18:44:46.12+02:00'", entry: .string("2026-11-22T16:44:46.120000Z")),
+        Case(column: "due", stored: "'2026-11-22T18:44:46Z'", entry: .string("2026-11-22T18:44:46Z")),
+        Case(column: "due", stored: "'2026-11-22'", entry: .string("2026-11-22")),
+        Case(column: "due", stored: "'some day, or never'", entry: .string("some day, or never")),
+        Case(column: "price", stored: "'12.50'", entry: .string("12.50")),
+        Case(column: "price", stored: "12", entry: .string("12")),
+        Case(column: "price", stored: "1.5", entry: .string("1.5")),
+        Case(
+            column: "owner",
+            stored: "'6BA7B810-9DAD-11D1-80B4-00C04FD430C8'",
+            entry: .string("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+        ),
+        Case(column: "owner", stored: "'Ada'", entry: .string("Ada")),
+        Case(column: "title", stored: "1", entry: .int(1)),
+    ]
+
+    @Test(arguments: cases) func entriesAreTyped(_ example: Case) async throws {
+        let schema = Schema(Table(name: "todos", columns: Self.columns, trackPreviousValues: .init()))
+        try await withMemoryDatabase(schema) { database in
+            try await database.execute("INSERT INTO todos (id, \(example.column)) VALUES ('1', \(example.stored))")
+            let batch = try #require(try await database.getCrudBatch())
+            let data = try #require(batch.crud.first?.opDataTyped)
+            #expect(data == [example.column: example.entry])
+            #expect(try await database.getNextCrudTransaction()?.crud.first?.opDataTyped == data)
+            try await database.execute("DELETE FROM todos")
+            let deletion = try #require(try await database.getCrudBatch()?.crud.last)
+            #expect(deletion.previousValuesTyped?["title"] != nil)
+        }
+    }
+
+    @Test func previousValuesAreTypedAndTheSchemaOfTheMomentCounts() async throws {
+        let table = Table(name: "todos", columns: Self.columns, trackPreviousValues: .init(columnFilter: ["done"]))
+        try await withMemoryDatabase(Schema(table)) { database in
+            try await database.execute("INSERT INTO todos (id, done) VALUES ('1', 1)")
+            try await database.execute("UPDATE todos SET done = 0")
+            func last() async throws -> CrudEntry? { try await database.getCrudBatch()?.crud.last }
+            #expect(try await last()?.opDataTyped == ["done": .bool(false)])
+            #expect(try await last()?.previousValuesTyped == ["done": .bool(true)])
+            #expect(try await last()?.opData == ["done": "false"])
+            try await database.updateSchema(schema: Schema(Table(name: "todos", columns: [.integer("done")])))
+            #expect(try await last()?.opDataTyped == ["done": .int(0)])
+        }
+    }
+
+    @Test func kindsAreNoPartOfTheJSON() throws {
+        let encoder = JSONEncoder()
+        #expect(try encoder.encode(Column.boolean("a")).count == encoder.encode(Column.integer("a")).count)
+        #expect(Column.boolean("a").type == .integer)
+        #expect(Column.json("a").type == .text)
+        #expect(Column.boolean("a") != Column.integer("a"))
+    }
+}

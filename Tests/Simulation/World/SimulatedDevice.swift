@@ -1,0 +1,334 @@
+import Foundation
+import PowerSync
+import PowerSyncHTTP
+import TestSupport
+
+/// A device with the app: one process at a time over the same files, which another user may take over.
+///
+/// `@unchecked`: the simulation has one thread.
+final class SimulatedDevice: @unchecked Sendable {
+    let name: String
+    let link: SimulatedLink
+    /// Whether the app runs.
+    private(set) var isRunning = false
+    /// The user; `nil` while nobody is signed in.
+    private(set) var user: String?
+    /// All that was written on the device, in order.
+    private(set) var writes: [DeviceWrite] = []
+    /// What ``look()`` has found last; `nil` while it looks.
+    private(set) var report: Report?
+
+    /// What a device has when everything is at rest.
+    struct Report {
+        /// The rows of each table, as text, in the order of their ids.
+        var rows: [String: [String]]
+        /// How many writes wait for their upload.
+        var waiting: Int
+        var status: String
+        var isConnected: Bool
+        var user: String?
+    }
+
+    private let world: World
+    private let folder: String
+    private var launches = 0
+    private var database: (any PowerSyncDatabaseProtocol)?
+    private var view = DeviceView()
+    /// Writes that the view may not have from the source yet.
+    private var ownWrites: [SourceHistory.Key: [DeviceWrite]] = [:]
+    /// Another one after each sign-out: what was read before does not count.
+    private var epoch = 0
+    private var lastTransaction = 0
+    private var lastTag = 0
+    /// The user that the device is being given to; a process that dies meanwhile does it again.
+    private var nextUser: String?
+
+    init(_ name: String, user: String, folder: String, in world: World) {
+        self.name = name
+        self.user = user
+        self.folder = folder
+        self.world = world
+        link = SimulatedLink(process: world.runtime.makeProcess(name))
+    }
+
+    // MARK: Processes
+
+    /// Starts the app.
+    func launch() {
+        guard !isRunning else { return }
+        isRunning = true
+        let earlier = "\(folder)/\(launches)"
+        launches += 1
+        let place = "\(folder)/\(launches)"
+        do {
+            try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+            // Other files for SQLite, which takes locks of this real process for its own.
+            for file in ["app.db", "app.db-wal"] where FileManager.default.fileExists(atPath: "\(earlier)/\(file)") {
+                try FileManager.default.copyItem(atPath: "\(earlier)/\(file)", toPath: "\(place)/\(file)")
+            }
+        } catch {
+            world.fail("\(name) cannot copy its files: \(error)")
+        }
+        let process = world.runtime.makeProcess("\(name).\(launches)")
+        link.process = process
+        world.timeline.add(name, "starts")
+        _ = world.runtime.whenDead(process) { [self] in
+            isRunning = false
+            link.cut()
+            world.timeline.add(name, "has died")
+            world.runtime.after(.seconds(1 + launches * 37 % 200)) { [self] in launch() }
+        }
+        world.runtime.run(as: process) {
+            let database = SyncedDatabase(
+                schema: WorldSchema.client,
+                dbFilename: "\(place)/app.db",
+                logger: ClientLog(name: name, timeline: world.timeline),
+                environment: SyncEnvironment(
+                    transport: SimulatedTransport(network: world.network, link: link, service: world.service)
+                )
+            )
+            self.database = database
+            _ = Task { await self.watch(database) }
+            if let nextUser { giveTo(nextUser, soft: false) } else { connect() }
+        }
+    }
+
+    /// Ends the app in the middle of whatever it does.
+    func kill() { world.runtime.kill(link.process) }
+
+    /// Ends the app when it has changed its files a number of times.
+    func kill(afterFileChanges count: Int) { world.runtime.kill(link.process, afterFileChanges: count) }
+
+    /// Does something as the app.
+    private func run(_ body: @escaping @Sendable (any PowerSyncDatabaseProtocol) async throws -> Void) {
+        guard isRunning, let database else { return }
+        let name = name
+        world.runtime.run(as: link.process) {
+            _ = Task { [world] in
+                do { try await body(database) } catch { world.timeline.add(name, "fails: \(error)") }
+            }
+        }
+    }
+
+    // MARK: What apps do
+
+    /// Connects as the user, if one is signed in.
+    func connect() {
+        guard let user else { return }
+        run { [self] database in
+            try await database.connect(connector: makeConnector(of: user), options: options)
+        }
+    }
+
+    /// Disconnects.
+    func disconnect() {
+        run { try await $0.disconnect() }
+    }
+
+    private var options: ConnectOptions {
+        var options = ConnectOptions(crudThrottle: 1, retryDelay: 5)
+        options.uploadRejectionPolicy = .skip
+        return options
+    }
+
+    private func makeConnector(of user: String) throws -> HTTPBackendConnector {
+        var options = HTTPBackendOptions()
+        options.httpClient = PowerSyncHTTPClient(SimulatedExchange(world.network, over: link, to: world.backend))
+        return try HTTPBackendConnector(uploadURL: "https://backend.invalid/upload", options: options) {
+            [world, link] in
+            let token = try await world.network.call(over: link, to: { world.backend.process }) {
+                try world.backend.token(for: user)
+            }
+            return PowerSyncCredentials(endpoint: "https://service.invalid", token: token)
+        }
+    }
+
+    /// Signs out, with everything that the device has, and in as another user.
+    func changeUser(to next: String, soft: Bool) {
+        guard isRunning, nextUser == nil else { return }
+        giveTo(next, soft: soft)
+    }
+
+    private func giveTo(_ next: String, soft: Bool) {
+        (nextUser, user) = (next, nil)
+        epoch += 1
+        forgetWaitingWrites()
+        run { [self] database in
+            try await database.disconnectAndClear(clearLocal: true, soft: soft)
+            // What was written at the last moment, too.
+            forgetWaitingWrites()
+            for write in ownWrites.values.joined() { write.isCleared = true }
+            epoch += 1
+            (view, user, nextUser) = (DeviceView(), next, nil)
+            try await database.connect(connector: makeConnector(of: next), options: options)
+        }
+    }
+
+    /// Signing out may remove writes that were not uploaded.
+    private func forgetWaitingWrites() {
+        for write in writes where write.commit(in: world.history) == nil { write.outcome = .unknown }
+    }
+
+    /// Writes something: a few rows in one transaction.
+    func write(_ random: SeededGenerator) {
+        guard let user else { return }
+        run { [self] database in
+            lastTransaction += 1
+            let transaction = lastTransaction
+            let first = writes.count
+            do {
+                try await database.writeTransaction { [self] context in
+                    var random = random
+                    for _ in 0..<(random.number(below: 5) == 0 ? 2 + random.number(below: 5) : 1) {
+                        try writeOne(user, transaction, &random, context)
+                    }
+                }
+                for write in writes[first...] where write.transaction == transaction { write.outcome = .committed }
+            } catch {
+                for write in writes[first...] where write.transaction == transaction { write.outcome = .failed }
+                throw error
+            }
+        }
+    }
+
+    /// Runs on the writer, in the order in which transactions are committed.
+    private func writeOne(
+        _ user: String,
+        _ transaction: Int,
+        _ random: inout SeededGenerator,
+        _ context: any ConnectionContext
+    ) throws {
+        let table = ["todos", "todos", "todos", "notes", "lists"][random.number(below: 5)]
+        let ids = try context.getAll(sql: "SELECT id FROM \(table) ORDER BY id", parameters: nil) {
+            try $0.getString(index: 0)
+        }
+        lastTag += 1
+        let tag = "\(name)#\(lastTag)"
+        let choice = random.number(below: 10)
+        if choice < 5 || ids.isEmpty {
+            let spaces = try context.getAll(sql: "SELECT id FROM spaces ORDER BY id", parameters: nil) {
+                try $0.getString(index: 0)
+            }
+            guard table == "notes" || !spaces.isEmpty else { return }
+            let id = "\(name)-\(lastTag)"
+            note(.insert, table, id, tag, transaction)
+            switch table {
+            case "notes":
+                try context.execute(
+                    sql: "INSERT INTO notes(id, owner_id, body, tag) VALUES (?, ?, ?, ?)",
+                    parameters: [id, user, "text \(tag)", tag]
+                )
+            case "lists":
+                try context.execute(
+                    sql: "INSERT INTO lists(id, space_id, name, tag) VALUES (?, ?, ?, ?)",
+                    parameters: [id, spaces[random.number(below: spaces.count)], "list \(tag)", tag]
+                )
+            default:
+                try context.execute(
+                    sql: "INSERT INTO todos(id, space_id, list_id, title, tag) VALUES (?, ?, ?, ?, ?)",
+                    parameters: [id, spaces[random.number(below: spaces.count)], "none", "todo \(tag)", tag]
+                )
+            }
+        } else if choice < 8 {
+            let id = ids[random.number(below: ids.count)]
+            note(.update, table, id, tag, transaction)
+            try context.execute(sql: "UPDATE \(table) SET tag = ? WHERE id = ?", parameters: [tag, id])
+        } else {
+            let id = ids[random.number(below: ids.count)]
+            note(.delete, table, id, nil, transaction)
+            try context.execute(sql: "DELETE FROM \(table) WHERE id = ?", parameters: [id])
+        }
+    }
+
+    private func note(_ kind: DeviceWrite.Kind, _ table: String, _ id: String, _ tag: String?, _ transaction: Int) {
+        let write = DeviceWrite(kind, SourceHistory.Key(table: table, id: id), tag: tag, transaction: transaction)
+        writes.append(write)
+        ownWrites[write.key, default: []].append(write)
+        world.timeline.add(name, "\(kind) \(table)/\(id) \(tag ?? "")")
+    }
+
+    // MARK: What the device shows
+
+    /// Looks at all rows whenever they have changed, as watch queries do.
+    private func watch(_ database: any PowerSyncDatabaseProtocol) async {
+        let tables = Set(WorldSchema.tables.map(\.name))
+        while true {
+            do {
+                for try await _ in database.onChange(tables: tables, throttle: 0.05, triggerImmediately: true) {
+                    try await check(database)
+                }
+            } catch let violation as Violation {
+                return world.fail("\(name) shows what it must not: \(violation)")
+            } catch {
+                world.timeline.add(name, "cannot watch: \(error)")
+            }
+            guard (try? await Task.sleep(for: .seconds(10))) != nil else { return }
+        }
+    }
+
+    private func check(_ database: any PowerSyncDatabaseProtocol) async throws {
+        let epoch = epoch
+        guard let user else { return }
+        let before = certainWrites
+        let rows = try await database.readTransaction { context in
+            var rows: [SourceHistory.Key: String] = [:]
+            for (table, _) in WorldSchema.tables {
+                let pairs = try context.getAll(sql: "SELECT id, tag FROM \(table)", parameters: nil) { cursor in
+                    (try cursor.getString(index: 0), cursor.getStringOptional(index: 1) ?? "NULL")
+                }
+                for (id, tag) in pairs { rows[SourceHistory.Key(table: table, id: id)] = tag }
+            }
+            return rows
+        }
+        guard epoch == self.epoch else { return }
+        world.checks += 1
+        let still = certainWrites
+        let shown = before.filter { still[$0.key] === $0.value }
+        try view.show(rows, to: user, world.history, DeviceView.Writes(own: ownWrites, shown: shown))
+    }
+
+    /// The last write of each row, if it was committed here, and is shown until the source has it.
+    private var certainWrites: [SourceHistory.Key: DeviceWrite] {
+        ownWrites.compactMapValues { writes in
+            guard let last = writes.last, last.outcome == .committed, !last.isCleared else { return nil }
+            // One of a row that was not there any more changes nothing, and nothing says when the device knows.
+            if world.backend.seen.contains(last.name), last.commit(in: world.history) == nil { return nil }
+            return writes.contains(where: isRejected) ? nil : last
+        }
+    }
+
+    /// Whether the backend has rejected a write, or another one of its transaction.
+    private func isRejected(_ write: DeviceWrite) -> Bool {
+        !world.backend.rejected.isEmpty
+            && writes.contains { $0.transaction == write.transaction && world.backend.rejected.contains($0.name) }
+    }
+
+    /// Looks at everything, for ``report``.
+    func look() {
+        report = nil
+        run { [self] database in
+            var rows: [String: [String]] = [:]
+            for (table, _) in WorldSchema.tables {
+                rows[table] = try await database.getAll(sql: "SELECT * FROM \(table) ORDER BY id", parameters: nil) {
+                    cursor in
+                    cursor.columnNames.map { "\($0.key)=\(cursor.getStringOptional(index: $0.value) ?? "NULL")" }
+                        .sorted()
+                        .joined(separator: " ")
+                }
+            }
+            let waiting = try await database.get(sql: "SELECT count(*) FROM ps_crud", parameters: nil) {
+                try $0.getInt(index: 0)
+            }
+            report = Report(
+                rows: rows,
+                waiting: waiting,
+                status: "\(database.currentStatus)",
+                isConnected: database.currentStatus.connected,
+                user: user
+            )
+        }
+    }
+
+    /// Everything is at rest: the view begins anew with what the source has.
+    func settle() { ownWrites = [:] }
+}

@@ -1,0 +1,32 @@
+import Logging
+import PowerSync
+
+/// What a client logs, for the timeline.
+struct ClientLog: LoggerProtocol {
+    let name: String
+    let timeline: Timeline
+
+    func info(_ message: String, tag: String?) { timeline.log(name, message) }
+    func error(_ message: String, tag: String?) { timeline.log(name, "error: \(message)") }
+    func debug(_ message: String, tag: String?) {}
+    func warning(_ message: String, tag: String?) { timeline.log(name, "warning: \(message)") }
+    func fault(_ message: String, tag: String?) { timeline.log(name, "fault: \(message)") }
+}
+
+/// What the service logs, for the timeline.
+struct ServiceLog: LogHandler {
+    let name: String
+    let timeline: Timeline
+    var metadata: Logger.Metadata = [:]
+    var logLevel = Logger.Level.notice
+
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+        get { metadata[key] }
+        set { metadata[key] = newValue }
+    }
+
+    func log(event: LogEvent) {
+        let values = metadata.merging(event.metadata ?? [:]) { $1 }.sorted { $0.key < $1.key }
+        timeline.log(name, "\(event.level): \(event.message)\(values.map { " \($0.key)=\($0.value)" }.joined())")
+    }
+}

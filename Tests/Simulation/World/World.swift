@@ -1,0 +1,392 @@
+import Foundation
+import PowerSyncServiceCore
+import TestSupport
+
+/// Users with devices, a service and a backend, and what happens to them during some virtual hours.
+///
+/// `@unchecked`: the simulation has one thread.
+package final class World: @unchecked Sendable {
+    /// What a run is made of.
+    package struct Options {
+        /// Decides everything.
+        package var seed: UInt64
+        package var hours = 12.0
+        package var devices = 10
+        /// The numbers of steps that are left out.
+        package var without: Set<Int> = []
+        /// Whether the timeline is printed while it runs.
+        package var isPrinted = false
+        /// Whether it has what the programs log.
+        package var hasLogs = false
+        /// Where files are.
+        package var folder: String
+
+        package init(seed: UInt64, folder: String) { (self.seed, self.folder) = (seed, folder) }
+    }
+
+    /// How long after all faults everything is in sync.
+    private static let patience = 900.0
+    /// How long faults go on until everything has to be in sync again.
+    private static let period = 7200.0
+
+    package let runtime: SimulatedRuntime
+    package let timeline: Timeline
+    /// What must not have happened.
+    package private(set) var violations: [String] = []
+    /// How many times the rows of a device were compared.
+    var checks = 0
+    /// How much has happened.
+    package var summary: String { "steps=\(steps) commits=\(history.lastCommit) views=\(checks) jobs=\(runtime.steps)" }
+
+    /// How many steps there were.
+    private var steps = 0
+
+    let network: SimulatedNetwork
+    let history: SourceHistory
+    let backend: SimulatedBackend
+    let service: SimulatedService
+    private(set) var devices: [SimulatedDevice] = []
+
+    private static let users = ["ann", "ben", "cat", "dan"]
+    private let options: Options
+    private var plan: SeededGenerator
+    private var config = 0
+    private var lastAdministration = 0
+    private var isDone = false
+
+    /// Makes a world; call it once in a process, after ``SimulatedRuntime/begin(seed:)``.
+    package init(_ options: Options, runtime: SimulatedRuntime) throws {
+        self.options = options
+        self.runtime = runtime
+        timeline = Timeline(runtime)
+        timeline.isPrinted = options.isPrinted
+        timeline.hasLogs = options.hasLogs
+        plan = SeededGenerator(seed: options.seed &* 7 &+ 5)
+        network = SimulatedNetwork(runtime, seed: options.seed &* 7 &+ 6)
+        history = SourceHistory(users: Self.users)
+        let folder = options.folder
+        for name in ["source", "service"] {
+            try FileManager.default.createDirectory(atPath: "\(folder)/\(name)", withIntermediateDirectories: true)
+        }
+        let secret = Array(repeating: UInt8(7), count: 32)
+        let sourcePath = "\(folder)/source/source.db"
+        let process = runtime.makeProcess("backend")
+        backend = try runtime.run(as: process) { [history] in
+            try SimulatedBackend(runtime, path: sourcePath, process: process, history: history, secret: secret)
+        }
+        service = SimulatedService(
+            runtime,
+            timeline: timeline,
+            sourcePath: sourcePath,
+            folder: "\(folder)/service",
+            secret: secret
+        )
+        for number in 0..<options.devices {
+            let user = Self.users[number % Self.users.count]
+            let name = "\(user)\(number / Self.users.count + 1)"
+            devices.append(SimulatedDevice(name, user: user, folder: "\(folder)/\(name)", in: self))
+        }
+    }
+
+    /// Notes that something has happened that must not.
+    func fail(_ text: String) {
+        violations.append(text)
+        timeline.add("check", "VIOLATION: \(text)")
+    }
+
+    /// Runs everything.
+    ///
+    /// - Returns: Whether nothing has happened that must not.
+    package func run() -> Bool {
+        _ = Task { await self.live() }
+        if !runtime.run(until: { isDone || !violations.isEmpty }) { fail("nothing goes on") }
+        return violations.isEmpty
+    }
+
+    private func live() async {
+        defer { isDone = true }
+        do {
+            superviseService()
+            try await administer(count: 40)
+            for device in devices { device.launch() }
+            var begin = 0.0
+            while begin < options.hours * 3600 {
+                let end = min(begin + Self.period, options.hours * 3600)
+                try await pass(from: begin, until: end)
+                try await settle()
+                // Whether it took long or not, so that the plan does not depend on what has happened.
+                begin = end + Self.patience + 60
+                try await sleep(until: UInt64(begin * 1e9))
+            }
+        } catch let violation as Violation {
+            fail("\(violation)")
+        } catch {
+            fail("the world has an error: \(error)")
+        }
+    }
+
+    /// Lets steps happen.
+    private func pass(from begin: Double, until end: Double) async throws {
+        let planned = Step.plan(
+            &plan,
+            devices: devices.count,
+            from: UInt64(begin * 1000),
+            until: UInt64(end * 1000),
+            firstNumber: steps
+        )
+        steps += planned.count
+        for step in planned {
+            try await sleep(until: step.time * 1_000_000)
+            guard !options.without.contains(step.number) else { continue }
+            try await make(step)
+        }
+        try await sleep(until: UInt64(end * 1e9))
+    }
+
+    private func sleep(until time: UInt64) async throws {
+        guard time > runtime.now else { return }
+        try await Task.sleep(for: .nanoseconds(Int64(time - runtime.now)))
+    }
+
+    // MARK: Steps
+
+    private func make(_ step: Step) async throws {
+        let device = devices[step.device]
+        var random = SeededGenerator(seed: step.seed)
+        switch step.action {
+        case .write: device.write(random)
+        case .administer: try await administer(count: 1 + random.number(below: 8), &random)
+        case .changeMembers: try await changeMembers(&random)
+        default:
+            timeline.add("step", "\(step.number): \(device.name) \(step.action)")
+            try await disturb(device, step.action, &random)
+        }
+    }
+
+    private func disturb(_ device: SimulatedDevice, _ action: Step.Action, _ random: inout SeededGenerator) async throws
+    {
+        func after(_ seconds: Int, _ body: @escaping () -> Void) { runtime.after(.seconds(seconds), body) }
+        let link = device.link
+        switch action {
+        case .write, .administer, .changeMembers: break
+        case .disconnect: device.disconnect()
+        case .connect: device.connect()
+        case .changeUser(let soft):
+            device.changeUser(to: Self.users[random.number(below: Self.users.count)], soft: soft)
+        case .kill(let count): device.kill(afterFileChanges: count)
+        case .killNow: device.kill()
+        case .launch: device.launch()
+        case .linkDown(let seconds): link.goDown(until: runtime.now + UInt64(seconds) * 1_000_000_000)
+        case .linkSilent(let seconds): link.silentUntil = runtime.now + UInt64(seconds) * 1_000_000_000
+        case .linkCut: link.cut()
+        case .linkSlow: link.latency = 500...8000
+        case .linkLossy: link.lostAnswers = 30
+        case .linkRepeats: link.repeatedRequests = 50
+        case .clock(let seconds): runtime.setClock(of: link.process, ahead: .seconds(seconds))
+        case .fullDisk(let seconds):
+            let process = link.process
+            runtime.setDisk(of: process, isFull: true)
+            after(seconds) { [runtime] in runtime.setDisk(of: process, isFull: false) }
+        case .backendBusy(let seconds):
+            backend.mood = .isBusy
+            after(seconds) { [backend] in backend.mood = .works }
+        case .backendRejects(let seconds):
+            backend.mood = .rejects(30)
+            after(seconds) { [backend] in backend.mood = .works }
+        case .shortTokens:
+            backend.tokenLifetime = .seconds(90)
+            after(1800) { [backend] in backend.tokenLifetime = .seconds(3600) }
+        case .deploy: deploy()
+        case .killService(let count): service.kill(afterFileChanges: count)
+        }
+    }
+
+    private func deploy() {
+        config = (config + 1) % WorldSchema.configs.count
+        guard let node = service.node else { return }
+        let text = WorldSchema.configs[config]
+        runtime.run(as: node.process) {
+            _ = Task { [timeline] in
+                do {
+                    let outcome = try await node.deployer.deploy(text).outcome
+                    timeline.add("deploy", "\(outcome)")
+                } catch {
+                    timeline.add("deploy", "fails: \(error)")
+                }
+            }
+        }
+    }
+
+    /// Starts the service whenever it does not run, now and every few seconds.
+    private func superviseService() {
+        do {
+            try service.start(WorldSchema.configs[config])
+        } catch {
+            fail("the service cannot be started: \(error)")
+        }
+        runtime.after(.seconds(10)) { [self] in superviseService() }
+    }
+
+    // MARK: The source
+
+    /// Makes spaces, members and some rows.
+    private func administer(count: Int) async throws {
+        for number in 0..<6 { try await change("INSERT INTO spaces VALUES (?, 'a space', ?)", ["s\(number)", tag()]) }
+        for (index, user) in Self.users.enumerated() {
+            for space in [index, (index + 1) % 6, 5] {
+                let id = "\(user)-s\(space)"
+                try await change("INSERT INTO members VALUES (?, ?, ?, ?)", [id, "s\(space)", user, tag()])
+            }
+        }
+        var random = SeededGenerator(seed: plan.next())
+        for _ in 0..<count { try await administer(count: 1, &random) }
+    }
+
+    private func tag() -> String {
+        lastAdministration += 1
+        return "admin#\(lastAdministration)"
+    }
+
+    private func change(_ sql: String, _ arguments: [String]) async throws {
+        try await backend.change([(sql, arguments)])
+    }
+
+    /// Other programs change rows of the source, in one transaction.
+    private func administer(count: Int, _ random: inout SeededGenerator) async throws {
+        var statements: [(sql: String, arguments: [String])] = []
+        for _ in 0..<count {
+            let table = ["todos", "todos", "lists", "notes"][random.number(below: 4)]
+            let (tag, ids) = (tag(), history.all(table))
+            let space = "s\(random.number(below: 6))"
+            let choice = random.number(below: 10)
+            if ids.isEmpty || (choice < 5 && ids.count < 120) {
+                switch table {
+                case "notes":
+                    let owner = Self.users[random.number(below: Self.users.count)]
+                    statements.append(("INSERT INTO notes VALUES (?, ?, 'a note', ?)", [tag, owner, tag]))
+                case "lists": statements.append(("INSERT INTO lists VALUES (?, ?, 'a list', ?)", [tag, space, tag]))
+                default: statements.append(("INSERT INTO todos VALUES (?, ?, 'none', 'a todo', ?)", [tag, space, tag]))
+                }
+                continue
+            }
+            let id = ids[random.number(below: ids.count)]
+            switch choice {
+            case 0..<7: statements.append(("UPDATE \(table) SET tag = ? WHERE id = ?", [tag, id]))
+            case 7 where table != "notes":
+                statements.append(("UPDATE \(table) SET tag = ?, space_id = ? WHERE id = ?", [tag, space, id]))
+            default: statements.append(("DELETE FROM \(table) WHERE id = ?", [id]))
+            }
+        }
+        timeline.add("admin", "changes \(count) rows")
+        try await backend.change(statements)
+    }
+
+    private func changeMembers(_ random: inout SeededGenerator) async throws {
+        let user = Self.users[random.number(below: Self.users.count)]
+        let space = "s\(random.number(below: 6))"
+        let id = "\(user)-\(space)"
+        let isMember = history.has(SourceHistory.Key(table: "members", id: id))
+        timeline.add("admin", isMember ? "\(user) leaves \(space)" : "\(user) enters \(space)")
+        if isMember {
+            try await change("DELETE FROM members WHERE id = ?", [id])
+        } else {
+            try await change("INSERT INTO members VALUES (?, ?, ?, ?)", [id, space, user, tag()])
+        }
+    }
+
+    // MARK: Rest
+
+    /// Ends all faults, waits until everything is in sync, and compares.
+    private func settle() async throws {
+        timeline.add("check", "all faults end")
+        backend.mood = .works
+        backend.tokenLifetime = .seconds(3600)
+        for device in devices {
+            device.link.heal()
+            runtime.setDisk(of: device.link.process, isFull: false)
+            runtime.setClock(of: device.link.process, ahead: .zero)
+            device.launch()
+            device.connect()
+        }
+        let deadline = runtime.now + UInt64(Self.patience * 1e9)
+        var difference: String?
+        repeat {
+            for device in devices {
+                // It may have died meanwhile, at a change of its files.
+                device.launch()
+                device.look()
+            }
+            try await Task.sleep(for: .seconds(5))
+            difference = try await firstDifference()
+        } while difference != nil && runtime.now < deadline
+        if let difference { throw Violation("not in sync \(Int(Self.patience)) s after all faults: \(difference)") }
+        for device in devices {
+            try checkWrites(of: device)
+            device.settle()
+        }
+        timeline.add("check", "everything is in sync, \(history.lastCommit) commits")
+    }
+
+    /// What a device has that plain SQL does not say, or the other way round.
+    private func firstDifference() async throws -> String? {
+        for device in devices {
+            guard let report = device.report else { return "\(device.name) does not answer" }
+            guard let user = device.user, report.user == user else { return "\(device.name) has no user" }
+            if report.waiting > 0 { return "\(device.name) has \(report.waiting) writes to upload: \(report.status)" }
+            if !report.isConnected { return "\(device.name) is not connected: \(report.status)" }
+            for (table, _) in WorldSchema.tables {
+                let (expected, shown) = (try await backend.rows(of: table, for: user), report.rows[table] ?? [])
+                if expected == shown { continue }
+                if let missing = expected.first(where: { !shown.contains($0) }) {
+                    return "\(device.name) lacks of \(table): \(missing); \(report.status)"
+                }
+                if let surplus = shown.first(where: { !expected.contains($0) }) {
+                    return "\(device.name) has too much of \(table): \(surplus); \(report.status)"
+                }
+            }
+        }
+        return nil
+    }
+
+    /// Each write that was committed is in the source once, in order, unless it was rejected or its row was not there any more.
+    private func checkWrites(of device: SimulatedDevice) throws {
+        let rejected = Set(device.writes.filter { backend.rejected.contains($0.name) }.map(\.transaction))
+        var last = -1
+        for write in device.writes {
+            guard let tag = write.tag else {
+                if write.outcome == .committed, history.has(write.key), !isOfRejected(write.key, device),
+                    !rejected.contains(write.transaction)
+                {
+                    throw Violation("the deletion of \(write.key.table)/\(write.key.id) by \(device.name) is lost")
+                }
+                continue
+            }
+            let count = history.commitsOfTags[tag]?.count ?? 0
+            if count > 1 { throw Violation("the write \(tag) of \(device.name) was applied \(count) times") }
+            if count == 1, write.outcome == .failed {
+                throw Violation("the write \(tag) of \(device.name) was rolled back, and is in the source")
+            }
+            if count == 1, rejected.contains(write.transaction) {
+                throw Violation("the write \(tag) of \(device.name) was rejected, and is in the source")
+            }
+            if let order = history.orderOfTags[tag] {
+                if order < last {
+                    throw Violation("the write \(tag) of \(device.name) was applied before an earlier one")
+                }
+                last = order
+            }
+            if count == 0, write.outcome == .committed, write.kind == .insert, !rejected.contains(write.transaction) {
+                throw Violation("the write \(tag) of \(device.name) is lost")
+            }
+            if count == 0, write.outcome == .committed, write.kind == .update, !rejected.contains(write.transaction),
+                history.has(write.key), history.deletions[write.key] == nil, !isOfRejected(write.key, device)
+            {
+                throw Violation("the write \(tag) of \(device.name) is lost")
+            }
+        }
+    }
+
+    private func isOfRejected(_ key: SourceHistory.Key, _ device: SimulatedDevice) -> Bool {
+        device.writes.contains { $0.key == key && backend.rejected.contains($0.name) }
+    }
+}
