@@ -165,12 +165,12 @@ package struct Replicator: Service {
                 logger: logger,
                 now: now,
                 clock: clock,
-                didCommit: { report(.written, id) },
-                didActivate: {
-                    streamsChanged.advance()
-                    // The wait for the first checkpoint looks again after each touch.
+                didCommit: {
+                    report(.written, id)
+                    // Who waits for a checkpoint looks again after each touch, and an idle source has no other one.
                     touch()
                 },
+                didActivate: { streamsChanged.advance() },
                 didLeaveOut: { report(.leftOut($0), id) },
                 touch: touch
             )
