@@ -14,6 +14,8 @@ import ServiceLifecycle
 struct ServeScenario: Codable {
     /// The rows of `bulk`.
     var bulkRows: Int
+    /// The rows of `news` when the service starts.
+    var newsRows = 0
     /// The folder of the service's files.
     var folder: String
 
@@ -44,14 +46,16 @@ struct ServeScenario: Codable {
 
     /// The sync config.
     ///
-    /// - Parameter condition: What rows of `bulk` have to be like.
+    /// - Parameters:
+    ///   - condition: What rows of `bulk` have to be like.
+    ///   - news: The query of `news`.
     /// - Returns: YAML.
-    static func syncConfig(bulk condition: String = "TRUE") -> String {
+    static func syncConfig(bulk condition: String = "TRUE", news: String = "SELECT * FROM news") -> String {
         """
         config: {edition: 3}
         streams:
           mine: {auto_subscribe: true, query: SELECT * FROM mine WHERE owner = auth.user_id()}
-          news: {auto_subscribe: true, query: SELECT * FROM news}
+          news: {auto_subscribe: true, query: "\(news)"}
           bulk: {query: "SELECT * FROM bulk WHERE \(condition)"}
         """
     }
@@ -70,9 +74,11 @@ struct ServeScenario: Codable {
         let source = try DatabaseQueue(path: sourcePath)
         try await source.write { db in
             for sql in Self.statements { try db.execute(sql: sql) }
-            for row in Workload(rows: bulkRows, buckets: 1).rows {
-                try db.cachedStatement(sql: "INSERT INTO bulk(id, owner, title) VALUES (?, 'bulk', ?)")
-                    .execute(arguments: [row.id, row.data])
+            for (table, count) in [("bulk", bulkRows), ("news", newsRows)] {
+                for row in Workload(rows: count, buckets: 1).rows {
+                    try db.cachedStatement(sql: "INSERT INTO \(table)(id, owner, title) VALUES (?, 'bulk', ?)")
+                        .execute(arguments: [row.id, row.data])
+                }
             }
         }
         try source.close()
