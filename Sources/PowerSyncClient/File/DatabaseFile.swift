@@ -22,6 +22,8 @@ package final class DatabaseFile: Sendable {
         var lastHandle = 0
         /// The schema that the tables of the file have; `nil` before it is opened.
         var schema: ClientSchema?
+        /// The kinds of the columns of the schema.
+        var kinds: ColumnKinds?
         /// The schema of the first handle.
         var firstSchema: ClientSchema?
         var parts: [ObjectIdentifier: any AnyObject & Sendable] = [:]
@@ -128,8 +130,14 @@ package final class DatabaseFile: Sendable {
     /// The schema that the tables of the file have; `nil` before it is opened.
     var schema: ClientSchema? {
         get { state.withLockedValue { $0.schema } }
-        set { state.withLockedValue { $0.schema = newValue } }
+        set {
+            let kinds = ColumnKinds(newValue)
+            state.withLockedValue { ($0.schema, $0.kinds) = (newValue, kinds) }
+        }
     }
+
+    /// The kinds of the columns of the schema that the tables of the file have; `nil` before it is opened.
+    var kinds: ColumnKinds? { state.withLockedValue { $0.kinds } }
 
     /// The schema that a handle finds, which is that of the first one while the file is not open.
     var expectedSchema: ClientSchema? {

@@ -10,8 +10,8 @@ struct DatabaseSeed: Sendable {
     /// Writes the rows, and takes them out of the upload queue.
     ///
     /// - Throws: What the app throws; then nothing is written.
-    func write(_ db: Database, logger: any LoggerProtocol) throws {
-        try LocalConnection.use(db, logger: logger) { connection in
+    func write(_ db: Database, logger: any LoggerProtocol, kinds: ColumnKinds) throws {
+        try LocalConnection.use(db, logger: logger, kinds: kinds) { connection in
             try TransactionContext.write(on: connection) { transaction in
                 try body(transaction)
                 // They are what the service would have sent, and nothing to wait for.

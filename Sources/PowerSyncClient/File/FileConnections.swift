@@ -183,7 +183,7 @@ final class FileConnections: Sendable {
                 }
             }
             // Before there is a listener that takes it for a change.
-            try self.seed?.write(db, logger: self.logger)
+            try self.seed?.write(db, logger: self.logger, kinds: ColumnKinds(schema))
             self.changes.observe(db)
             db.add(transactionObserver: syncState, extent: .databaseLifetime)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"

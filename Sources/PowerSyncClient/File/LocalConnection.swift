@@ -4,6 +4,8 @@ import GRDB
 struct LocalConnection: ConnectionContext {
     private let database: Lent<Database>
     private let logger: any LoggerProtocol
+    /// The kinds of the columns of the file's schema.
+    let kinds: ColumnKinds
 
     /// Runs a callback with a context that ends with it.
     ///
@@ -11,9 +13,10 @@ struct LocalConnection: ConnectionContext {
     static func use<R>(
         _ db: Database,
         logger: any LoggerProtocol,
+        kinds: ColumnKinds,
         _ callback: (any ConnectionContext) throws -> R
     ) throws -> R {
-        let connection = LocalConnection(database: Lent(db), logger: logger)
+        let connection = LocalConnection(database: Lent(db), logger: logger, kinds: kinds)
         defer {
             connection.database.end()
             if db.isInsideTransaction {

@@ -83,11 +83,11 @@ extension LocalDatabase {
         return try await AppCall.whileWorking {
             if case .pool(let pool, _) = connections.source {
                 return try await pool.writeUnlessCancelled { [logger] lease in
-                    Transfer(try self.using { try LeasedConnection.use(lease, logger: logger, callback) })
+                    Transfer(try self.using { try LeasedConnection.use(lease, logger: logger, kinds: self.kinds, callback) })
                 }.value
             }
             return try await writer.uncancelledWriteWithoutTransaction { [logger] db in
-                Transfer(try self.using { try LocalConnection.use(db, logger: logger, callback) })
+                Transfer(try self.using { try LocalConnection.use(db, logger: logger, kinds: self.kinds, callback) })
             }.value
         }
     }
@@ -98,7 +98,7 @@ extension LocalDatabase {
             _ = try await writer()
             return try await AppCall.whileWorking {
                 try await pool.read { [logger] lease in
-                    Transfer(try self.using { try LeasedConnection.use(lease, logger: logger, callback) })
+                    Transfer(try self.using { try LeasedConnection.use(lease, logger: logger, kinds: self.kinds, callback) })
                 }.value
             }
         }
@@ -111,7 +111,9 @@ extension LocalDatabase {
         // A connection that cannot be opened is an error of ours, and what the callback throws stays as it is.
         return try await wrappingErrors {
             try await writer.uncancelledReadWithoutTransaction { [logger] db in
-                Transfer(Result { try self.using { try LocalConnection.use(db, logger: logger, callback) } })
+                Transfer(
+                    Result { try self.using { try LocalConnection.use(db, logger: logger, kinds: self.kinds, callback) } }
+                )
             }
         }.value.get()
     }

@@ -97,6 +97,11 @@ final class LocalDatabase: Sendable {
         file.schema ?? (try? ownSchema.get())
     }
 
+    /// The kinds of the columns of the schema in use.
+    var kinds: ColumnKinds {
+        file.kinds ?? ColumnKinds(try? ownSchema.get())
+    }
+
     /// What this handle does not have in common with the file; empty for the first handle.
     var differences: Differences {
         var differences: Differences = []

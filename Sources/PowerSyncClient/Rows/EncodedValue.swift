@@ -108,22 +108,30 @@ extension EncodedValue {
 
     static func date(_ date: Date, _ format: RowFormat) throws -> ExactJSON {
         let seconds = date.timeIntervalSince1970
-        let mismatch = StoredValue.Mismatch(
+        switch format.dates.value {
+        case .iso8601: return .string(try text(of: date))
+        case .unixSeconds:
+            guard seconds.isFinite else { throw mismatch(date) }
+            return Int64(exactly: seconds).map(ExactJSON.integer) ?? .double(seconds)
+        case .unixMilliseconds:
+            guard let milliseconds = Int64(exactly: (seconds * 1_000).rounded()) else { throw mismatch(date) }
+            return .integer(milliseconds)
+        }
+    }
+
+    /// A date in ISO 8601.
+    static func text(of date: Date) throws(StoredValue.Mismatch) -> String {
+        guard let text = ISO8601Text.text(date) else { throw mismatch(date) }
+        return text
+    }
+
+    private static func mismatch(_ date: Date) -> StoredValue.Mismatch {
+        let seconds = date.timeIntervalSince1970
+        return StoredValue.Mismatch(
             code: .outOfRange,
             message: "the date \(seconds) s from 1970 cannot be stored",
             value: "\(seconds)",
             type: "Date"
         )
-        switch format.dates.value {
-        case .iso8601:
-            guard let text = ISO8601Text.text(date) else { throw mismatch }
-            return .string(text)
-        case .unixSeconds:
-            guard seconds.isFinite else { throw mismatch }
-            return Int64(exactly: seconds).map(ExactJSON.integer) ?? .double(seconds)
-        case .unixMilliseconds:
-            guard let milliseconds = Int64(exactly: (seconds * 1_000).rounded()) else { throw mismatch }
-            return .integer(milliseconds)
-        }
     }
 }

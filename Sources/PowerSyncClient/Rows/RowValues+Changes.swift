@@ -25,7 +25,7 @@ extension RowValues.Column {
             return true
         }
         // The conformance is looked for here, since one of an actor holds on that actor only.
-        guard let type = type as? any Codable.Type, let rewritten = try? row.rewritten(type, at: index) else {
+        guard let type = type as? any Codable.Type, let rewritten = try? row.rewritten(type, at: index, dates) else {
             return false
         }
         return rewritten.isSame(as: value)
@@ -34,8 +34,19 @@ extension RowValues.Column {
 
 extension RowDecoder {
     /// What a column is written as after it was read as a type.
-    fileprivate func rewritten<T: Codable>(_ type: T.Type, at index: Int) throws -> StoredValue {
-        StoredValue(try ValueEncoder.column(of: try decode(type, at: index), format))
+    ///
+    /// - Parameters:
+    ///   - type: The type.
+    ///   - index: The place of the column.
+    ///   - dates: How a date is written.
+    /// - Returns: The value.
+    fileprivate func rewritten<T: Codable>(
+        _ type: T.Type,
+        at index: Int,
+        _ dates: RowFormat.Dates
+    ) throws -> StoredValue {
+        let format = RowFormat(keys: format.keys, dates: dates)
+        return StoredValue(try ValueEncoder.column(of: try decode(type, at: index), format))
     }
 }
 

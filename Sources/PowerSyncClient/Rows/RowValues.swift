@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCore
 import PowerSyncProtocol
 
 /// The columns of a value that is to be written.
@@ -6,17 +7,21 @@ package struct RowValues: Sendable {
     /// A column of the value; `nil` is NULL.
     package struct Column: Sendable {
         package let name: String
-        package let value: PowerSyncDataType?
+        package fileprivate(set) var value: PowerSyncDataType?
         /// The type of what was encoded; `nil` of NULL, and of a container in the row itself.
         let type: Any.Type?
         /// Whether the value is JSON text.
         let isJSON: Bool
+        /// The date that was encoded; `nil` of other types, and of a date with a conversion of the app.
+        let date: Date?
+        /// How a date is written.
+        fileprivate(set) var dates: RowFormat.Dates
     }
 
     let table: String
     let format: RowFormat
     /// The columns, in the order in which the value encodes them.
-    package let columns: [Column]
+    package private(set) var columns: [Column]
 
     /// Takes a value apart.
     ///
@@ -57,6 +62,24 @@ package struct RowValues: Sendable {
         return value
     }
 
+    /// The row with values as the kinds of its columns say: dates in ISO 8601, whatever the format says, and decimal numbers as texts.
+    ///
+    /// - Throws: ``TypedRowError`` for a date that ISO 8601 does not have.
+    func typed(by kinds: ColumnKinds.Columns) throws -> RowValues {
+        guard !kinds.isEmpty else { return self }
+        var row = self
+        for index in columns.indices {
+            let column = columns[index]
+            guard let kind = kinds[column.name] else { continue }
+            do {
+                row.columns[index] = try column.typed(kind)
+            } catch {
+                throw self.error(error.code, error.message, column: column.name)
+            }
+        }
+        return row
+    }
+
     /// The error of a row as a whole.
     func error(_ code: TypedRowError.Code, _ message: String, column: String) -> TypedRowError {
         var error = TypedRowError(code, message)
@@ -80,5 +103,27 @@ package struct RowValues: Sendable {
         typed.type = "\(type(of: value))"
         typed.underlyingError = mismatch == nil ? context.underlyingError : nil
         return typed
+    }
+}
+
+extension RowValues.Column {
+    /// The column with its value as a kind says.
+    fileprivate func typed(_ kind: ClientColumn.Kind) throws(StoredValue.Mismatch) -> RowValues.Column {
+        var column = self
+        switch (kind, value) {
+        case (.date, _?):
+            guard let date else { break }
+            column.dates = .iso8601
+            column.value = .string(try EncodedValue.text(of: date))
+        case (.decimal, .int64(let number)?):
+            column.value = .string(String(number))
+        case (.decimal, .int32(let number)?):
+            column.value = .string(String(number))
+        case (.decimal, .double(let number)?) where number.isFinite:
+            column.value = .string(JSONText.number(number))
+        case (.boolean, _), (.json, _), (.date, _), (.decimal, _), (.uuid, _):
+            break
+        }
+        return column
     }
 }

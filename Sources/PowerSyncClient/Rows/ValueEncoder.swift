@@ -27,6 +27,8 @@ final class ValueEncoder: Encoder {
     private var content = Content.object(names: [], parts: [:])
     /// The types of a row's columns, where they are known.
     private var types: [String: Any.Type] = [:]
+    /// The dates in a row's columns.
+    private var dates: [String: Date] = [:]
 
     /// Creates the encoder of a row.
     ///
@@ -58,7 +60,9 @@ final class ValueEncoder: Encoder {
                 name: name,
                 value: value?.column,
                 type: types[name],
-                isJSON: value?.isJSON == true
+                isJSON: value?.isJSON == true,
+                date: dates[name],
+                dates: format.dates
             )
         }
     }
@@ -134,8 +138,8 @@ final class ValueEncoder: Encoder {
         return .encoder(encoder)
     }
 
-    private func set(_ name: String, _ part: Part, type: Any.Type? = nil) {
-        if isRow { types[name] = type }
+    private func set(_ name: String, _ part: Part, type: Any.Type? = nil, date: Date? = nil) {
+        if isRow { (types[name], dates[name]) = (type, date) }
         var (names, parts) = members
         // The array and the dictionary are not shared, so that they are changed in place.
         content = .array([])
@@ -150,7 +154,10 @@ final class ValueEncoder: Encoder {
     fileprivate func encode(_ value: some Encodable, forKey codingKey: some CodingKey) throws {
         let key = key(codingKey)
         guard wanted == nil || wanted == key.stringValue else { return }
-        set(key.stringValue, try part(value, key), type: type(of: value))
+        let type = type(of: value)
+        // The app's own conversion of a date stays.
+        let isDate = type == Date.self && !(type is any PowerSyncDataTypeConvertible.Type)
+        set(key.stringValue, try part(value, key), type: type, date: isDate ? value as? Date : nil)
     }
 
     fileprivate func encodeNil(forKey codingKey: some CodingKey) {

@@ -9,8 +9,9 @@ import PowerSyncCore
 /// )
 /// ```
 ///
-/// Entries of the upload queue have values of the kind, so that a backend needs no table of columns beside the schema. A value that does not
-/// fit stays as it is stored. What is stored, and what views read, does not depend on the kind.
+/// Entries of the upload queue have values of the kind, so that a backend needs no table of columns beside the schema. A value that does
+/// not fit stays as it is. Typed rows are written as the kind says: dates in ISO 8601, decimal numbers as texts. What statements store,
+/// and what views read, does not depend on the kind.
 public enum ColumnKind: Sendable, Hashable, CaseIterable {
     /// An integer, 0 or 1. In an entry `false` or `true`.
     case boolean

@@ -69,6 +69,70 @@ import Testing
         }
     }
 
+    struct Event: Codable {
+        var id = "1"
+        var due: Date?
+        var price: Double
+        var title: Date
+    }
+
+    /// A date in a column of the kind is ISO 8601, whatever the format says; other columns are as the format says.
+    @Test(arguments: [false, true]) func typedRowsAreWrittenAsTheKindSays(_ isDirect: Bool) async throws {
+        let schema = Schema(
+            Table(name: "todos", columns: Self.columns, viewNameOverride: isDirect ? nil : "Tasks", direct: isDirect)
+        )
+        let view = isDirect ? "Todos" : "tasks"
+        try await withMemoryDatabase(schema) { database in
+            let event = Event(
+                due: Date(timeIntervalSince1970: 1_800_000_000.25),
+                price: 1.5,
+                title: Date(timeIntervalSince1970: 1_800_000_000)
+            )
+            let format = RowFormat(dates: .unixMilliseconds)
+            func stored() async throws -> String {
+                try await database.get("SELECT json_object('due', due, 'price', price, 'title', title) FROM \(view)") {
+                    try $0.getString(index: 0)
+                }
+            }
+            let text = #"{"due":"2027-01-15T08:00:00.250000Z","price":"1.5","title":"1800000000000"}"#
+            try await database.insert(event, into: view, format: format)
+            #expect(try await stored() == text)
+            let entry = try #require(try await database.getCrudBatch()?.crud.first)
+            #expect(entry.opData?["due"] == "2027-01-15T08:00:00.250000Z")
+            try await database.writeTransaction { transaction in
+                try transaction.delete(event, from: view)
+                try transaction.insert(event, into: view, format: format)
+                try transaction.upsert(Event(due: nil, price: 2, title: event.title), into: view, format: format)
+                try transaction.upsert(event, into: view, format: format)
+            }
+            #expect(try await stored() == text)
+            await #expect(throws: TypedRowError.self) {
+                var event = event
+                event.due = Date(timeIntervalSince1970: 1e15)
+                try await database.update(event, in: view, format: format)
+            }
+        }
+    }
+
+    /// What PostgreSQL has sent is the same date, and no change.
+    @Test func aDateThatIsTheSameIsNoChange() async throws {
+        struct Due: Codable {
+            var id: String
+            var due: Date
+        }
+        try await withMemoryDatabase(Schema(Table(name: "todos", columns: Self.columns))) { database in
+            try await database.execute("INSERT INTO todos (id, due) VALUES ('1', '2026-11-22 18:44:46+00')")
+            let format = RowFormat(dates: .unixSeconds)
+            let due = try await database.get("SELECT id, due FROM todos", as: Due.self, format: format)
+            try await database.update(due, in: "todos", format: format)
+            #expect(try await database.getCrudBatch()?.crud.last?.opDataTyped == [:])
+            #expect(
+                try await database.get("SELECT due FROM todos") { try $0.getString(index: 0) }
+                    == "2026-11-22 18:44:46+00"
+            )
+        }
+    }
+
     @Test func kindsAreNoPartOfTheJSON() throws {
         let encoder = JSONEncoder()
         #expect(try encoder.encode(Column.boolean("a")).count == encoder.encode(Column.integer("a")).count)

@@ -3,6 +3,8 @@ import GRDBSQLite
 /// The connection of an app's pool that a callback of the app works with.
 struct LeasedConnection: ConnectionContext {
     private let lease: Lent<any SQLiteConnectionLease>
+    /// The kinds of the columns of the file's schema.
+    let kinds: ColumnKinds
 
     /// Runs a callback with a context that ends with it.
     ///
@@ -10,9 +12,10 @@ struct LeasedConnection: ConnectionContext {
     static func use<R>(
         _ lease: any SQLiteConnectionLease,
         logger: any LoggerProtocol,
+        kinds: ColumnKinds,
         _ callback: (any ConnectionContext) throws -> R
     ) throws -> R {
-        let connection = LeasedConnection(lease: Lent(lease))
+        let connection = LeasedConnection(lease: Lent(lease), kinds: kinds)
         defer {
             connection.lease.end()
             if unsafe sqlite3_get_autocommit(lease.pointer) == 0 {

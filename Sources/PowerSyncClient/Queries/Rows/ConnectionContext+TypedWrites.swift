@@ -84,6 +84,7 @@ extension ConnectionContext {
 
 extension ConnectionContext {
     func insert(_ row: RowValues) throws {
+        let row = try typed(row)
         let names = row.columns.map { SQLText.identifier($0.name) }.joined(separator: ", ")
         let marks = row.columns.map { _ in "?" }.joined(separator: ", ")
         try execute(
@@ -93,6 +94,7 @@ extension ConnectionContext {
     }
 
     func update(_ row: RowValues, key: String) throws {
+        let row = try typed(row)
         let value = try row.key(key)
         // What a statement on a view has changed, SQLite does not count.
         guard let changed = try changedColumns(of: row, key, value) else {
@@ -102,6 +104,7 @@ extension ConnectionContext {
     }
 
     func upsert(_ row: RowValues, key: String) throws {
+        let row = try typed(row)
         let value = try row.key(key)
         guard let changed = try changedColumns(of: row, key, value) else { return try insert(row) }
         try set(changed, of: row, key, value)
@@ -115,6 +118,11 @@ extension ConnectionContext {
             parameters: [value]
         )
         return true
+    }
+
+    /// The row with values of the kinds of its columns.
+    private func typed(_ row: RowValues) throws -> RowValues {
+        try row.typed(by: kinds.columns(ofView: row.table))
     }
 
     private func contains(_ row: RowValues, _ key: String, _ value: PowerSyncDataType) throws -> Bool {
@@ -164,6 +172,18 @@ extension ConnectionContext {
             sql: "UPDATE \(table) SET \(changes.joined(separator: ", ")) WHERE \(SQLText.identifier(key)) = ?",
             parameters: changed.map(\.value) + [value]
         )
+    }
+}
+
+extension ConnectionContext {
+    /// The kinds of the columns of the file's schema; none on a connection that is not ours.
+    fileprivate var kinds: ColumnKinds {
+        switch self {
+        case let connection as LocalConnection: connection.kinds
+        case let connection as LeasedConnection: connection.kinds
+        case let transaction as TransactionContext: transaction.connection.kinds
+        default: ColumnKinds(nil)
+        }
     }
 }
 

@@ -38,7 +38,7 @@ public struct CrudEntry: Sendable {
 
 extension CrudEntry {
     /// Takes a write out of the queue, with values of the kinds of their columns.
-    init(_ write: QueuedWrite, _ kinds: EntryKinds) {
+    init(_ write: QueuedWrite, _ kinds: ColumnKinds) {
         self.init(
             id: write.rowID,
             clientId: write.id,

@@ -42,7 +42,7 @@ public struct CrudTransactionsIterator: AsyncIteratorProtocol {
             try UploadQueue.nextTransaction(db, after: lastID)
         }
         guard let last = writes.last else { return nil }
-        let kinds = EntryKinds(of: database)
+        let kinds = ColumnKinds(of: database)
         lastID = last.id
         return CrudTransaction(
             transactionId: last.transactionID,

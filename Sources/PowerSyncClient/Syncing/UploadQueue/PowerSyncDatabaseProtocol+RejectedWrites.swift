@@ -8,7 +8,7 @@ extension PowerSyncDatabaseProtocol {
     /// - Throws: ``PowerSyncError``.
     /// - Complexity: O(number of rejected writes).
     public func rejectedWrites() async throws -> [RejectedWrite] {
-        let kinds = EntryKinds(of: self)
+        let kinds = ColumnKinds(of: self)
         return try await readFromEngine { db in try RejectedWrites.all(db).map { RejectedWrite($0, kinds) } }
     }
 

@@ -21,7 +21,7 @@ extension PowerSyncDatabaseProtocol {
             try UploadQueue.batch(db, limit: Int(limit))
         }
         guard let batch, let last = batch.writes.last else { return nil }
-        let kinds = EntryKinds(of: self)
+        let kinds = ColumnKinds(of: self)
         return CrudBatch(
             hasMore: batch.hasMore,
             crud: batch.writes.map { CrudEntry($0, kinds) },

@@ -54,7 +54,7 @@ public struct RejectedWrite: Sendable, Identifiable {
 }
 
 extension RejectedWrite {
-    init(_ entry: RejectedWrites.Entry, _ kinds: EntryKinds) {
+    init(_ entry: RejectedWrites.Entry, _ kinds: ColumnKinds) {
         self.init(
             entry: CrudEntry(entry.write, kinds),
             kind: Kind(entry.kind),

@@ -1,28 +1,18 @@
 import Foundation
 import PowerSyncCore
 import PowerSyncProtocol
-import PowerSyncSQLite
 
-/// The kinds of columns by which entries of the upload queue are typed: those of the schema at the moment of reading.
-struct EntryKinds: Sendable {
-    private var kinds: [ExactText: [String: ClientColumn.Kind]] = [:]
-
-    /// Takes the kinds of a schema; none without one.
-    init(_ schema: ClientSchema?) {
-        for table in schema?.tables ?? [] {
-            let columns = table.columns.compactMap { column in column.kind.map { (column.name, $0) } }
-            if !columns.isEmpty { kinds[ExactText(table.name)] = Dictionary(columns) { $1 } }
-        }
-    }
-
+// Entries of the upload queue are typed by the kinds of the schema at the moment of reading.
+extension ColumnKinds {
     /// Takes the kinds of the schema of a database; none for a database of the app that is not ours.
     init(of database: any PowerSyncDatabaseProtocol) {
-        self.init(SyncedDatabase.behind(database)?.local.currentSchema)
+        self = SyncedDatabase.behind(database)?.local.kinds ?? ColumnKinds(nil)
     }
 
     /// Values with the kinds of their columns.
     func typed(_ values: JsonParam, table: String) -> JsonParam {
-        guard let kinds = kinds[ExactText(table)] else { return values }
+        let kinds = columns(ofTable: table)
+        guard !kinds.isEmpty else { return values }
         return values.reduce(into: values) { values, member in
             guard let kind = kinds[member.key], let typed = Self.value(of: member.value, kind) else { return }
             values[member.key] = typed

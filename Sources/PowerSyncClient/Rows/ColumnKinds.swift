@@ -1,0 +1,34 @@
+import PowerSyncCore
+import PowerSyncSQLite
+
+/// The kinds of the columns of a schema, for what reads its upload queue and writes its rows.
+struct ColumnKinds: Sendable {
+    /// The kinds of a table by the names of its columns, without those that have none.
+    typealias Columns = [String: ClientColumn.Kind]
+
+    private var byTable: [ExactText: Columns] = [:]
+    private var byView: [ExactText: Columns] = [:]
+
+    /// Takes the kinds of a schema; none without one.
+    init(_ schema: ClientSchema?) {
+        for table in schema?.tables ?? [] {
+            let kinds = table.columns.compactMap { column in column.kind.map { (column.name, $0) } }
+            guard !kinds.isEmpty else { continue }
+            let columns = Dictionary(kinds) { $1 }
+            byTable[ExactText(table.name)] = columns
+            byView[ExactText(ignoringCaseOf: table.viewName)] = columns
+        }
+    }
+
+    /// The kinds of a table.
+    ///
+    /// - Parameter name: The name in the upload queue.
+    func columns(ofTable name: String) -> Columns { byTable[ExactText(name)] ?? [:] }
+
+    /// The kinds of a view or a direct table.
+    ///
+    /// - Parameter name: The name in SQL, in any case.
+    func columns(ofView name: String) -> Columns {
+        byView.isEmpty ? [:] : byView[ExactText(ignoringCaseOf: name)] ?? [:]
+    }
+}
