@@ -4,9 +4,12 @@ extension ClientSchema {
     /// The engine's form of an app's schema.
     ///
     /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` for an index over an unknown column, or a table of
-    ///   another type.
+    ///   another type; in a debug build, ``TypedRowError`` for a type of rows that does not fit its table.
     init(_ schema: any SchemaProtocol) throws {
         try (schema as? Schema)?.checkTypes()
+        #if DEBUG
+        try (schema as? Schema)?.checkRowTypes()
+        #endif
         self.init(
             tables: try schema.tables.map(ClientTable.init),
             rawTables: schema.rawTables.map(ClientRawTable.init)

@@ -25,6 +25,8 @@ public struct Schema: SchemaProtocol {
     public let rawTables: [RawTable]
     /// What is wrong with an argument that is no table of the SDK.
     private var problem: String?
+    /// The types of rows that are checked against tables.
+    var rowChecks: [RowCheck] = []
 
     /// Creates a schema of lists of tables.
     ///
@@ -85,7 +87,7 @@ public struct Schema: SchemaProtocol {
     /// A ``RawTable`` takes part with the name of its local table, if it has a ``RawTable/schema``.
     ///
     /// - Throws: ``SchemaError`` or ``TableError`` with the first problem found; ``PowerSyncError`` for an argument that is no
-    ///   table of the SDK.
+    ///   table of the SDK; ``TypedRowError`` for a type of ``checkingRows(of:as:format:samples:)`` that does not fit its table.
     public func validate() throws {
         try checkTypes()
         var names: Set<ExactText> = []
@@ -104,5 +106,6 @@ public struct Schema: SchemaProtocol {
             }
             try options.validate(tableName: table.name)
         }
+        try checkRowTypes()
     }
 }

@@ -10,6 +10,14 @@ enum TypedRowsPage {
         var tags: [String]
     }
 
+    static func checked() -> Schema {
+        let schema = Schema(
+            Table(name: "todos", columns: [.text("title"), .boolean("done"), .date("due"), .json("tags")])
+        )
+        .checkingRows(of: "todos", as: Todo.self)
+        return schema
+    }
+
     static func read(_ database: any PowerSyncDatabaseProtocol) async throws -> ([Todo], Int) {
         let todos = try await database.getAll("SELECT * FROM todos ORDER BY title", as: Todo.self)
         let open = try await database.get("SELECT count(*) FROM todos WHERE done = 0", as: Int.self)
