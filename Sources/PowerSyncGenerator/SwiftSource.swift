@@ -86,12 +86,22 @@ struct SwiftSource {
                 lines.append("        columns: []")
             } else {
                 lines.append("        columns: [")
-                lines += table.columns.map { "            .\($0.type.column)(\($0.name.swiftLiteral))," }
+                lines += table.columns.map { "            .\(column($0.type))(\($0.name.swiftLiteral))," }
                 lines.append("        ]")
             }
             lines.append("    ),")
         }
         return lines + ["])"]
+    }
+
+    /// The function that declares a column of a type: its kind, if it has one, so that uploads have values of the type, too.
+    private func column(_ type: DeclaredType) -> String {
+        switch type {
+        case .boolean: "boolean"
+        case .decimal: "decimal"
+        case .date: options.usesDates ? "date" : type.column
+        case .text, .integer, .real, .bytes: type.column
+        }
     }
 
     private func row(_ table: ClientModel.Table, _ names: Names.Table) -> [String] {

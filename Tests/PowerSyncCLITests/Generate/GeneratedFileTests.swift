@@ -53,7 +53,13 @@ import Testing
         try await database.insert(todo, into: Synced.TodosRow.tableName)
         #expect(try await database.getAll("SELECT * FROM lists", as: Synced.ListsRow.self) == [list])
         #expect(try await database.getAll("SELECT * FROM todos WHERE done", as: Synced.TodosRow.self) == [todo])
-        try Synced.schema.validate()
+        try Synced.schema.checkingRows(of: "lists", as: Synced.ListsRow.self)
+            .checkingRows(of: "todos", as: Synced.TodosRow.self).validate()
+        let uploads = try #require(try await database.getCrudBatch()).crud.compactMap(\.opDataTyped)
+        #expect(uploads.map { $0["archived"] } == [.bool(false), nil])
+        #expect(uploads.map { $0["created_at"] } == [.string("2023-11-14T22:13:20.000000Z"), nil])
+        #expect(uploads.map { $0["done"] } == [nil, .bool(true)])
+        #expect(uploads.map { $0["price"] } == [nil, .string("12345678901234567890.12")])
     }
 
     @Test func subscriptionsHaveTheParametersThatAreGiven() {

@@ -16,8 +16,8 @@ enum Synced {
             columns: [
                 .text("owner_id"),
                 .text("name"),
-                .text("created_at"),
-                .integer("archived"),
+                .date("created_at"),
+                .boolean("archived"),
             ]
         ),
         Table(
@@ -36,8 +36,8 @@ enum Synced {
                 .text("default"),
                 .integer("position"),
                 .real("estimate"),
-                .text("price"),
-                .integer("done"),
+                .decimal("price"),
+                .boolean("done"),
             ]
         ),
     ])
