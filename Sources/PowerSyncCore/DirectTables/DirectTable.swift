@@ -26,7 +26,9 @@ struct DirectTable {
             let type = column.type.rawValue.uppercased()
             return ([SQLText.identifier(column.name), type] + column.constraints).joined(separator: " ")
         }
-        if table.tracksMetadata { parts.append("\(SQLText.identifier(ClientTable.metadataColumns[0])) TEXT") }
+        if table.tracksMetadata {
+            parts += zip(ClientTable.metadataColumns, ["TEXT", "INTEGER"]).map { "\(SQLText.identifier($0)) \($1)" }
+        }
         parts += table.constraints
         let mark = table.isLocalOnly ? StoredDirectTable.localMark : StoredDirectTable.mark
         return "CREATE TABLE \(SQLText.identifier(name))(\(mark) \(parts.joined(separator: ", "))) STRICT"
@@ -46,11 +48,14 @@ struct DirectTable {
     func triggers(_ db: Database) throws -> [(name: String, sql: String)] {
         guard !table.isLocalOnly else { return [] }
         let rawTable = ClientRawTable(name: name, structure: table.rawStructure)
-        return try [RawTableTrigger.Write.insert, .update, .delete].flatMap { write in
+        let triggers = try [RawTableTrigger.Write.insert, .update, .delete].flatMap { write in
             let name = "\(StoredDirectTable.namePrefix)\(write.rawValue.lowercased())_\(self.name)"
             let trigger = try RawTableTrigger(db, name: name, write: write, of: rawTable)
             return [(name, trigger.sql)] + (trigger.sqlBeforeWrite.map { [(trigger.nameBeforeWrite, $0)] } ?? [])
         }
+        guard table.tracksMetadata, !table.isInsertOnly else { return triggers }
+        let name = "\(StoredDirectTable.namePrefix)delete2_\(self.name)"
+        return triggers + [(name, try RawTableTrigger.deletionByUpdate(db, name: name, of: rawTable))]
     }
 }
 

@@ -7,7 +7,7 @@ struct RawTableStructure {
     let tableName: String
     /// The synced columns besides `id`, in the order of the table.
     ///
-    /// Generated and hidden columns are not among them, nor is the column of a direct table that takes metadata.
+    /// Generated and hidden columns are not among them, nor are the columns of a direct table that take metadata and deletions.
     let columns: [String]
     /// Those whose values may be something that JSON cannot hold: in a direct table, they have the types that are declared.
     let uncheckedColumns: [String]
@@ -39,7 +39,7 @@ struct RawTableStructure {
         let takesMetadata = structure.direct != nil && structure.options.tracksMetadata
         let written = table.filter { row in
             let name = ExactText(row["name"] as String)
-            if takesMetadata, name == ExactText(ClientTable.metadataColumns[0]) { return false }
+            if takesMetadata, ClientTable.metadataColumns.contains(where: { ExactText($0) == name }) { return false }
             return name != id && synced?.contains(name) ?? true
         }
         columns = written.map { $0["name"] }

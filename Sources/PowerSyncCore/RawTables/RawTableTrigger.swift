@@ -26,8 +26,8 @@ import PowerSyncSQLite
 ///
 /// Its condition is false in other implementations, which would take the notes for deletions.
 ///
-/// The trigger of a direct table with metadata takes the value out of `_metadata` again, which therefore reads NULL; that of an
-/// insert-only direct table deletes the row.
+/// The triggers of a direct table with metadata take the values out of `_metadata` and `_deleted` again, which therefore read NULL; a
+/// third one deletes the row that an update marks as deleted. The trigger of an insert-only direct table deletes the row.
 struct RawTableTrigger {
     /// The kind of write that a trigger records.
     enum Write: String {
@@ -78,6 +78,28 @@ struct RawTableTrigger {
             ON \(SQLText.identifier(structure.tableName)) FOR EACH ROW WHEN NOT powersync_in_sync_operation() \
             AND powersync_rs_version() GLOB '*\(SystemTables.formatLevel.drop { $0 != "/" })' BEGIN
             \(notes.joined())END
+            """
+    }
+
+    /// The `CREATE TRIGGER` statement by which `UPDATE … SET _deleted = TRUE, _metadata = …` deletes a row of a direct table.
+    static func deletionByUpdate(_ db: Database, name: String, of table: ClientRawTable) throws -> String {
+        let options = try table.requireStructure().options
+        let structure = try RawTableStructure(db, table)
+        let queue = QueueStatement(
+            type: table.name,
+            columns: structure.columns,
+            values: RawTableRowValues(columns: structure.columns),
+            options: options,
+            hasMetadata: true
+        )
+        let tableName = SQLText.identifier(structure.tableName)
+        return """
+            CREATE TRIGGER \(SQLText.identifier(name)) AFTER UPDATE ON \(tableName) FOR EACH ROW \
+            WHEN NOT powersync_in_sync_operation() AND
+            NEW.\(deletionColumn) IS TRUE BEGIN
+            \(QueueStatement.idIsUnchanged(orElse: .abort))\(queue.deleteWithMetadata())\
+            DELETE FROM \(tableName) WHERE id = OLD.id;
+            END
             """
     }
 
@@ -157,10 +179,16 @@ struct RawTableTrigger {
         case .insert:
             return ""
         case .update:
-            // Otherwise it is the trigger that takes the metadata out.
-            return takesMetadata(table)
-                ? " AND\nOLD.\(metadataColumn) IS NULL" : try changeCondition(table, structure)
+            guard takesMetadata(table) else { return try changeCondition(table, structure) }
+            if isInsertOnly(known.options) { return "" }
+            // Otherwise it is a trigger that takes the metadata out, or an update that deletes the row.
+            return """
+                 AND
+                OLD.\(metadataColumn) IS NULL AND OLD.\(deletionColumn) IS NULL AND NEW.\(deletionColumn) IS NOT TRUE
+                """
         case .delete:
+            // Otherwise it is the trigger that deletes the row of an update.
+            if takesMetadata(table), !isInsertOnly(known.options) { return " AND\nOLD.\(deletionColumn) IS NULL" }
             guard known.direct != nil, isInsertOnly(known.options) else { return "" }
             // Otherwise it is the trigger that does not keep the row.
             return """
@@ -171,6 +199,7 @@ struct RawTableTrigger {
     }
 
     private static let metadataColumn = SQLText.identifier(ClientTable.metadataColumns[0])
+    private static let deletionColumn = SQLText.identifier(ClientTable.metadataColumns[1])
 
     /// Changes of other columns than the id and the synced ones are not recorded.
     ///
@@ -210,8 +239,8 @@ struct RawTableTrigger {
     private static func forgetMetadata(_ table: ClientRawTable) -> String {
         guard takesMetadata(table) else { return "" }
         return """
-            UPDATE \(SQLText.identifier(table.name)) SET \(metadataColumn) = NULL \
-            WHERE id = NEW.id AND NEW.\(metadataColumn) IS NOT NULL;
+            UPDATE \(SQLText.identifier(table.name)) SET \(metadataColumn) = NULL, \(deletionColumn) = NULL \
+            WHERE id = NEW.id AND (NEW.\(metadataColumn) IS NOT NULL OR NEW.\(deletionColumn) IS NOT NULL);
 
             """
     }

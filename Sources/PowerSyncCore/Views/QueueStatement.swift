@@ -124,7 +124,12 @@ struct QueueStatement {
     func delete(if condition: String? = nil) -> String { Self.insert(deleteMembers, if: condition) }
 
     /// Queues the deletion of a row by an update that carries metadata.
-    func deleteWithMetadata(if condition: String) -> String { Self.insert(deleteMembers + metadata, if: condition) }
+    ///
+    /// - Parameter condition: Under which it is queued; always without one.
+    /// - Returns: The statement.
+    func deleteWithMetadata(if condition: String? = nil) -> String {
+        Self.insert(deleteMembers + metadata, if: condition)
+    }
 
     // MARK: - Parts
 

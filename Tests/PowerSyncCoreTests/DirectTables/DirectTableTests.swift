@@ -33,14 +33,15 @@ import Testing
                     """
                     CREATE TABLE "todos"(/* powersync-direct */ "id" TEXT NOT NULL PRIMARY KEY, "title" TEXT NOT NULL DEFAULT (''), \
                     "a ""b'" INTEGER, "km" REAL, "key" TEXT GENERATED ALWAYS AS (lower(title)), "_metadata" TEXT, \
-                    UNIQUE ("title", "km")) STRICT
+                    "_deleted" INTEGER, UNIQUE ("title", "km")) STRICT
                     """,
                     #"CREATE INDEX "powersync_todos__by_km" ON "todos"("km" DESC, "key")"#,
                 ]
         )
         #expect(
             try database.texts("SELECT name FROM sqlite_master WHERE type = 'trigger' ORDER BY name") == [
-                "powersync_delete_todos", "powersync_insert_todos", "powersync_insert_todos__replaced",
+                "powersync_delete2_todos", "powersync_delete_todos", "powersync_insert_todos",
+                "powersync_insert_todos__replaced",
                 "powersync_update_todos", "powersync_update_todos__replaced",
             ]
         )
@@ -333,7 +334,81 @@ import Testing
                 entry("PATCH", #","data":{"c":"c"}"#), entry("PATCH", #","data":{},"metadata":"m3""#),
             ]
         )
-        #expect(try database.rows("SELECT * FROM items") == ["1|c|"])
+        #expect(try database.rows("SELECT * FROM items") == ["1|c||"])
+    }
+
+    @Test func deletionsCarryMetadataAsInViews() throws {
+        let entries = try [true, false].map { isDirect in
+            var table = ClientTable.direct(
+                [.text("c")],
+                .init(tracksMetadata: true, trackPreviousValues: PreviousValues())
+            )
+            table.isDirect = isDirect
+            let database = try LocalTestDatabase(table)
+            try database.write(
+                "INSERT INTO items (id, c, _deleted) VALUES ('1', 'a', 1), ('2', 'b', NULL), ('3', 'c', 0)"
+            )
+            try database.write("UPDATE items SET c = 'x', _deleted = TRUE, _metadata = 'why' WHERE id = '1'")
+            try database.write("UPDATE items SET c = 'y', _deleted = FALSE, _metadata = 'm' WHERE id = '2'")
+            try database.write("UPDATE items SET _deleted = 2")
+            #expect(try database.rows("SELECT * FROM items").isEmpty)
+            try database.write("INSERT INTO items (id) VALUES ('1'); DELETE FROM items")
+            return try database.entries()
+        }
+        #expect(entries[0] == entries[1])
+        #expect(entries[0].count == 9)
+        #expect(entries[0][3] == entry("DELETE", #","old":{"c":"a"},"metadata":"why""#))
+    }
+
+    @Test func aDeletionWithMetadataCascades() throws {
+        let child = ClientTable(
+            name: "a_child",
+            columns: [.init(name: "item", type: .text, constraints: ["REFERENCES items(id) ON DELETE CASCADE"])],
+            options: .init(tracksMetadata: true),
+            isDirect: true
+        )
+        let database = try LocalTestDatabase(.direct([], .init(tracksMetadata: true)), child)
+        try database.run("PRAGMA foreign_keys = ON")
+        try database.write("INSERT INTO items (id) VALUES ('1'); INSERT INTO a_child (id, item) VALUES ('c', '1')")
+        try database.write("DELETE FROM ps_crud")
+        try database.write("UPDATE items SET _deleted = TRUE, _metadata = 'why'")
+        #expect(try database.integer("SELECT count(*) FROM a_child") == 0)
+        #expect(
+            try Set(database.rows("SELECT data ->> 'op', data ->> 'id', data ->> 'metadata' FROM ps_crud"))
+                == ["DELETE|1|why", "DELETE|c|"]
+        )
+        try database.write("INSERT INTO items (id) VALUES ('1')")
+        #expect(throws: DatabaseError.self) { try database.write("UPDATE items SET id = '2', _deleted = TRUE") }
+        #expect(try database.rows("SELECT id FROM items") == ["1"])
+    }
+
+    /// The key of the new row is not among the values that are written.
+    @Test(arguments: [
+        ["UNIQUE"], [], ["UNIQUE COLLATE NOCASE"],
+    ])
+    func replacingByAGeneratedKeyIsQueued(_ unique: [String]) throws {
+        for storage in ["VIRTUAL", "STORED"] {
+            let key = ClientColumn(
+                name: "key",
+                type: .text,
+                constraints: ["GENERATED ALWAYS AS (lower(trim(title))) \(storage)"] + unique
+            )
+            let database = try LocalTestDatabase(.direct([.text("title"), key]))
+            if unique.isEmpty { try database.run("CREATE UNIQUE INDEX mine ON items (key)") }
+            try database.apply(.direct([.text("title"), key]))
+            try database.write("INSERT INTO items (id, title) VALUES ('1', 'Milk'), ('2', 'Salt'), ('3', NULL)")
+            #expect(throws: DatabaseError.self) {
+                try database.write("INSERT INTO items (id, title) VALUES ('4', ' MILK ')")
+            }
+            try database.write("DELETE FROM ps_crud")
+            try database.write("INSERT OR REPLACE INTO items (id, title) VALUES ('4', ' MILK '), ('5', NULL)")
+            try database.write("UPDATE OR REPLACE items SET title = 'SALT' WHERE id = '4'")
+            #expect(try database.rows("SELECT id, title FROM items ORDER BY id") == ["3|", "4|SALT", "5|"])
+            #expect(
+                try database.rows("SELECT data ->> 'op', data ->> 'id', data ->> '$.data.key' FROM ps_crud ORDER BY id")
+                    == ["DELETE|1|", "PUT|4|", "PUT|5|", "DELETE|2|", "PATCH|4|"]
+            )
+        }
     }
 
     @Test(arguments: [nil, true, false] as [Bool?])
