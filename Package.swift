@@ -518,7 +518,7 @@ package.targets += [
         ["PowerSync", "PowerSyncService", .grdb, .logging, .nioConcurrencyHelpers]
     ),
     // Uses a database file in a process of its own, which tests may kill.
-    testWorker("LocalDatabaseWorker", ["PowerSync"]),
+    testWorker("LocalDatabaseWorker", ["PowerSync", "PowerSyncClient"]),
 ]
 
 // MARK: - The simulation

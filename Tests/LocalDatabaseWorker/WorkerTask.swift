@@ -18,6 +18,8 @@ package struct WorkerTask: Codable, Sendable {
         case attachments
         /// Uploads the file ``path`` in parts; see ``WorkerParts``.
         case uploadParts
+        /// Changes the key of the file ``path``; see ``keyChange``.
+        case changeKey
     }
 
     /// What the worker says before it says numbers.
@@ -61,6 +63,8 @@ package struct WorkerTask: Codable, Sendable {
     package var parts: WorkerParts?
     /// The size of a part.
     package var partSize: Int64 = 100_000
+    /// How the key of a file is changed, for ``Kind/changeKey``.
+    package var keyChange: WorkerKeyChange?
     /// Where the worker kills itself; `nil` for nowhere.
     package var death: AttachmentDeath?
 

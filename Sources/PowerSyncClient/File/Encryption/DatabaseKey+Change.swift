@@ -28,11 +28,27 @@ extension DatabaseKey {
     /// - Throws: ``PowerSyncError``: ``PowerSyncErrorCode/fileInUse`` while this process has the file open, SQLite's error while another one
     ///   has, ``MissingCipherError`` and ``DatabaseKeyError`` below it for a library or a key that does not do.
     public static func change(ofFile dbFilename: String, from old: DatabaseKey?, to new: DatabaseKey?) async throws {
+        try await change(ofFile: dbFilename, from: old, to: new) { _ in }
+    }
+
+    /// Changes the key of a database file as ``change(ofFile:from:to:)`` does, and tells of its steps.
+    ///
+    /// - Parameters:
+    ///   - dbFilename: The file.
+    ///   - old: The key that it has.
+    ///   - new: The key that it gets.
+    ///   - reached: Called on the thread that does the work, after each step; a process that ends there leaves the files as they are.
+    package static func change(
+        ofFile dbFilename: String,
+        from old: DatabaseKey?,
+        to new: DatabaseKey?,
+        reached: @escaping @Sendable (KeyChangeStep) -> Void
+    ) async throws {
         let location = try DatabaseLocation.resolve(dbFilename)
         guard case .file(let path) = location, FileManager.default.fileExists(atPath: path) else {
             throw PowerSyncError.cannotChangeKey(ofMissing: dbFilename)
         }
-        let change = KeyChange(path: path, old: old, new: new)
+        let change = KeyChange(path: path, old: old, new: new, reached: reached)
         let isDone = try await DatabaseFile.whileUnused(location) {
             try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
                 DispatchQueue.global().async { continuation.resume(with: Result { try change.run() }) }
@@ -50,11 +66,28 @@ extension DatabaseKey {
     }
 }
 
+/// The steps of a change of the key of a file, in order.
+///
+/// A library without an export, which changes the pages in a transaction, has the first one only.
+package enum KeyChangeStep: String, Codable, Sendable, CaseIterable {
+    /// No other connection can use the file, and its log is written into it.
+    case fileTaken
+    /// There is an empty file beside it.
+    case copyBegun
+    /// The file beside it has everything, in a transaction that is committed.
+    case copied
+    /// The copy is closed, with the permissions of the file.
+    case copyClosed
+    /// The copy has the place of the file.
+    case replaced
+}
+
 /// A change of the key of a file.
 private struct KeyChange {
     let path: String
     let old: DatabaseKey?
     let new: DatabaseKey?
+    let reached: @Sendable (KeyChangeStep) -> Void
 
     func run() throws {
         do {
@@ -62,6 +95,7 @@ private struct KeyChange {
             defer { try? queue.close() }
             try queue.writeWithoutTransaction { db in
                 try takeAlone(db)
+                reached(.fileTaken)
                 let library = try CipherLibrary.of(db)
                 guard let export = library.names.export else { return try changeInPlace(db) }
                 try copy(db, with: export, library)
@@ -113,6 +147,7 @@ private struct KeyChange {
         // The mode of the file stays: SQLite would make one for everybody.
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
         PrivateFiles.createFile(at: copy)
+        reached(.copyBegun)
         do {
             // Without a key, the file would have that of the connection.
             let key = SQLText.literal(new?.key.text ?? "")
@@ -132,10 +167,13 @@ private struct KeyChange {
                     message: "the copy does not have all tables and indexes"
                 )
             }
+            reached(.copied)
             try db.execute(sql: "DETACH DATABASE changed")
             if let mode { try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: copy) }
+            reached(.copyClosed)
             // SQLite has synchronised the copy. A loss of power leaves one file or the other.
             guard unsafe rename(copy, path) == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+            reached(.replaced)
         } catch {
             try? DatabaseLocation.file(path: copy).deleteFiles()
             throw error
