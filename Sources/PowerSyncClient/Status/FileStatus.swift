@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PowerSyncCore
+import PowerSyncProtocol
 
 /// The sync status of a database file: one value, which all handles of the file show.
 ///
@@ -15,6 +16,8 @@ final class FileStatus: Sendable {
     private let value = LatestValue(SyncStatusSnapshot())
     /// Tells the connection that leads that synced data was cleared; `nil` while none leads.
     private let leader = NIOLockedValueBox<(@Sendable () -> Bool)?>(nil)
+    /// The engine of the iteration that runs, after its last step: what it has of each bucket is worked out only for who asks.
+    private let engine = NIOLockedValueBox<SyncEngine?>(nil)
 
     /// Creates the status of a file that was not opened.
     init() {}
@@ -24,6 +27,12 @@ final class FileStatus: Sendable {
 
     /// Subscribers that can be ended apart from others: those of one handle.
     typealias Audience = LatestValue<SyncStatusSnapshot>.Audience
+
+    /// What the checkpoint says of each bucket that is being downloaded, or was last; `nil` while no stream is open.
+    var trackedBuckets: [BucketName: SyncEngine.TrackedBucket]? { engine.withLockedValue { $0 }?.trackedBuckets }
+
+    /// An iteration has made a step, or `nil` when it has ended.
+    func engineStepped(to engine: SyncEngine?) { self.engine.withLockedValue { $0 = engine } }
 
     /// Makes an audience without subscribers.
     func newAudience() -> Audience { value.newAudience() }

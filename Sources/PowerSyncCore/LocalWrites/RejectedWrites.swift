@@ -79,6 +79,12 @@ package enum RejectedWrites {
         )
     }
 
+    /// The number of writes that were rejected or are kept aside behind those.
+    package static func count(_ db: Database) throws -> Int {
+        guard try db.hasTable(table) else { return 0 }
+        return try Int.fetchOne(db, sql: "SELECT count(*) FROM \(table)") ?? 0
+    }
+
     /// The writes that were rejected or are kept aside behind those, in the order in which they were made.
     package static func all(_ db: Database) throws -> [Entry] {
         guard try db.hasTable(table) else { return [] }

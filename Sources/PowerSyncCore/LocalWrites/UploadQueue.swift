@@ -52,6 +52,11 @@ package enum UploadQueue {
         try Int.fetchOne(db.cachedStatement(sql: countSQL)) ?? 0
     }
 
+    /// The number of transactions that the entries are from.
+    package static func transactionCount(_ db: Database) throws -> Int {
+        try Int.fetchOne(db.cachedStatement(sql: "SELECT count(DISTINCT tx_id) FROM ps_crud")) ?? 0
+    }
+
     /// The span of the ids in the queue: the number of entries, unless some were taken out of the middle.
     ///
     /// - Complexity: O(1), unlike ``count(_:)``.

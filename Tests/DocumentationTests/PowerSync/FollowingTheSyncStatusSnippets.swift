@@ -31,6 +31,15 @@ func followTheActivity(_ database: any PowerSyncDatabaseProtocol) async {
     }
 }
 
+func lookAtEverything(_ database: any PowerSyncDatabaseProtocol) async throws {
+    let inspection = try await database.inspection()
+    if inspection.queue.writes > 0 { show("\(inspection.queue.writes) changes to upload") }
+    for bucket in inspection.buckets where !bucket.isComplete {
+        show("\(bucket.name): \(bucket.operationsOfDownload ?? 0) of \(bucket.operationsToDownload ?? 0)")
+    }
+    log("\(inspection)")
+}
+
 func syncOnce(
     _ database: any PowerSyncDatabaseProtocol,
     connector: any PowerSyncBackendConnectorProtocol

@@ -133,6 +133,11 @@ final class ConnectionProgress: Sendable {
 // MARK: - The download
 
 extension ConnectionProgress {
+    /// The engine has made a step, or `nil` when its iteration has ended.
+    func engineStepped(to engine: SyncEngine?) {
+        status.engineStepped(to: engine)
+    }
+
     /// The engine has a new download part.
     ///
     /// - Parameters:

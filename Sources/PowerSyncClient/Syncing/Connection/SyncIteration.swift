@@ -77,7 +77,10 @@ final class SyncIteration: Sendable {
     /// - Returns: Why it ended, if not by an error.
     /// - Throws: Why the iteration failed, or `CancellationError`.
     func run(engine: inout SyncEngine, pause: inout ReopeningPause) async throws -> Outcome {
-        defer { events.close() }
+        defer {
+            events.close()
+            context.progress.engineStepped(to: nil)
+        }
         let startedAt = context.clock.now
         let start = SyncStart(
             parameters: JSONObject(context.options.params),
@@ -90,6 +93,7 @@ final class SyncIteration: Sendable {
             var pending: ArraySlice<SyncEvent> = [.start(start)]
             while true {
                 let step = try await submit(pending, to: &engine)
+                context.progress.engineStepped(to: engine)
                 let handled = pending.prefix(step.handledEvents)
                 events.handled(bytes: handled.byteCount)
                 let shown = handled.count(where: \.isSubscriptionStored)
