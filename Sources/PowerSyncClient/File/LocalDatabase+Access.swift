@@ -83,7 +83,11 @@ extension LocalDatabase {
         return try await AppCall.whileWorking {
             if case .pool(let pool, _) = connections.source {
                 return try await pool.writeUnlessCancelled { [logger] lease in
-                    Transfer(try self.using { try LeasedConnection.use(lease, logger: logger, kinds: self.kinds, callback) })
+                    Transfer(
+                        try self.using {
+                            try LeasedConnection.use(lease, logger: logger, kinds: self.kinds, callback)
+                        }
+                    )
                 }.value
             }
             return try await writer.uncancelledWriteWithoutTransaction { [logger] db in
@@ -98,7 +102,11 @@ extension LocalDatabase {
             _ = try await writer()
             return try await AppCall.whileWorking {
                 try await pool.read { [logger] lease in
-                    Transfer(try self.using { try LeasedConnection.use(lease, logger: logger, kinds: self.kinds, callback) })
+                    Transfer(
+                        try self.using {
+                            try LeasedConnection.use(lease, logger: logger, kinds: self.kinds, callback)
+                        }
+                    )
                 }.value
             }
         }
@@ -112,7 +120,11 @@ extension LocalDatabase {
         return try await wrappingErrors {
             try await writer.uncancelledReadWithoutTransaction { [logger] db in
                 Transfer(
-                    Result { try self.using { try LocalConnection.use(db, logger: logger, kinds: self.kinds, callback) } }
+                    Result {
+                        try self.using {
+                            try LocalConnection.use(db, logger: logger, kinds: self.kinds, callback)
+                        }
+                    }
                 )
             }
         }.value.get()

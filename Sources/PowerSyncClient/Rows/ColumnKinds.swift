@@ -23,11 +23,13 @@ struct ColumnKinds: Sendable {
     /// The kinds of a table.
     ///
     /// - Parameter name: The name in the upload queue.
+    /// - Returns: The kinds; none for a table that the schema does not have.
     func columns(ofTable name: String) -> Columns { byTable[ExactText(name)] ?? [:] }
 
     /// The kinds of a view or a direct table.
     ///
     /// - Parameter name: The name in SQL, in any case.
+    /// - Returns: The kinds; none for a table of the app.
     func columns(ofView name: String) -> Columns {
         byView.isEmpty ? [:] : byView[ExactText(ignoringCaseOf: name)] ?? [:]
     }

@@ -40,6 +40,7 @@ extension RowDecoder {
     ///   - index: The place of the column.
     ///   - dates: How a date is written.
     /// - Returns: The value.
+    /// - Throws: Why it cannot be read or written.
     fileprivate func rewritten<T: Codable>(
         _ type: T.Type,
         at index: Int,

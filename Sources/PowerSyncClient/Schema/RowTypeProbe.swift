@@ -108,6 +108,7 @@ final class RowTypeProbe {
     /// - Parameters:
     ///   - type: What is asked for.
     ///   - column: The column that it is asked of; `nil` inside of JSON, and for a column that is not there.
+    /// - Returns: The value.
     /// - Throws: ``Unknown`` when there is none; ``Stop`` when a sample is not accepted.
     fileprivate func value<T: Decodable>(_ type: T.Type, of column: Column?) throws -> T {
         if let column, let sample = samples[column.name] { return try value(type, of: column, from: sample) }

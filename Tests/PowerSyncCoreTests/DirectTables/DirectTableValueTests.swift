@@ -54,7 +54,9 @@ import Testing
         #expect(try value(column, scenario.database) == stored)
     }
 
-    /// Nothing is written, and nothing is queued. SQLite itself refuses BLOBs.
+    /// Nothing is written, and nothing is queued.
+    ///
+    /// SQLite itself refuses BLOBs.
     @Test(arguments: ColumnValue.refused.filter { $0.testDescription != "Infinity for a text" })
     func whatJSONCannotHoldIsRefused(_ example: ColumnValue) throws {
         let database = try LocalTestDatabase(.direct(Self.columns, Self.options))

@@ -38,6 +38,7 @@ extension DatabaseKey {
     ///   - old: The key that it has.
     ///   - new: The key that it gets.
     ///   - reached: Called on the thread that does the work, after each step; a process that ends there leaves the files as they are.
+    /// - Throws: What that throws.
     package static func change(
         ofFile dbFilename: String,
         from old: DatabaseKey?,
