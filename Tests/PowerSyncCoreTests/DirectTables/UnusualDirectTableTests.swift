@@ -6,71 +6,12 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// The table of values of the documentation ("What Columns Can Hold"), and ids of any content, through direct tables.
-@Suite struct DirectTableValueTests {
+/// Direct tables with ids of any content, and those that the app has altered.
+///
+/// The table of values of the documentation goes through direct tables in `ValueTableTests`.
+@Suite struct UnusualDirectTableTests {
     private static let columns: [ClientColumn] = [.text("t"), .integer("i"), .real("r"), .integer("other")]
     private static let options = ClientTableOptions(trackPreviousValues: PreviousValues())
-
-    /// The value of a column with its type, byte for byte and bit for bit.
-    private func value(_ column: String, _ database: LocalTestDatabase, from: String = "FROM items") throws -> [String]
-    {
-        let expression = "typeof(\(column)) || ' ' || hex(CAST(\(column) AS BLOB)) || printf(' %!.17g', \(column))"
-        return try database.rows("SELECT ifnull(\(expression), 'null') \(from)")
-    }
-
-    /// Written, queued, read, and moved when the table is made anew.
-    @Test(arguments: ColumnValue.kept) func localWritesKeepValues(_ example: ColumnValue) throws {
-        let database = try LocalTestDatabase(.direct(Self.columns, Self.options))
-        let column = example.column
-        // A column with the type REAL keeps no sign of zero.
-        let json = try #require(example.json).replacing("-0.0", with: "0.0")
-        try database.write("INSERT INTO items (id, \(column)) VALUES ('x', \(example.sql))")
-        try database.write("UPDATE items SET other = 1")
-        let stored = try value(column, database)
-        #expect(try stored == value("v", database, from: "FROM (SELECT \(example.sql) AS v)"))
-        let entries = try database.entries().map { $0 ?? "" }
-        let data = json == "null" ? "" : "\"\(column)\":\(json)"
-        #expect(entries[0].utf8.elementsEqual(#"{"op":"PUT","id":"x","type":"items","data":{\#(data)}}"#.utf8))
-        #expect(entries[1].utf8.contains("\"\(column)\":\(json)".utf8))
-        try database.apply(.direct(Self.columns + [.text("later")], Self.options))
-        #expect(try value(column, database) == stored)
-        try database.apply(.items(Self.columns, isLocalOnly: false))
-        try database.apply(.direct(Self.columns, Self.options))
-        #expect(try value(column, database) == stored)
-    }
-
-    /// Downloaded, and moved when the table is made anew.
-    @Test(arguments: ColumnValue.kept) func downloadsKeepValues(_ example: ColumnValue) throws {
-        let (column, json) = (example.column, try #require(example.json))
-        let scenario = try SyncScenario.started(.oneByOne, .direct(Self.columns))
-        try scenario.receive(
-            .checkpoint(1, [.bucket("a")]),
-            .ops("a", .put(1, "x", data: "{\"\(column)\":\(json)}")),
-            .done
-        )
-        let stored = try value(column, scenario.database)
-        #expect(try stored == value("v", scenario.database, from: "FROM (SELECT \(example.sql) AS v)"))
-        try scenario.database.apply(.direct(Self.columns + [.text("later")]))
-        #expect(try value(column, scenario.database) == stored)
-    }
-
-    /// Nothing is written, and nothing is queued.
-    ///
-    /// SQLite itself refuses BLOBs.
-    @Test(arguments: ColumnValue.refused.filter { $0.testDescription != "Infinity for a text" })
-    func whatJSONCannotHoldIsRefused(_ example: ColumnValue) throws {
-        let database = try LocalTestDatabase(.direct(Self.columns, Self.options))
-        #expect(throws: DatabaseError.self) {
-            try database.write("INSERT INTO items (id, \(example.column)) VALUES ('x', \(example.sql))")
-        }
-        #expect(try database.integer("SELECT count(*) FROM items") == 0)
-        try database.write("INSERT INTO items (id) VALUES ('x')")
-        #expect(throws: DatabaseError.self) {
-            try database.write("UPDATE items SET \(example.column) = \(example.sql)")
-        }
-        #expect(try database.entries().count == 1)
-        #expect(try database.integer("SELECT count(*) FROM items WHERE \(example.column) IS NULL") == 1)
-    }
 
     /// The column takes the number as a text before anything else looks at it.
     @Test func infinityIsATextInATextColumn() throws {
