@@ -108,7 +108,11 @@ package struct RowValues: Sendable {
 
 extension RowValues.Column {
     /// The column with its value as a kind says.
-    fileprivate func typed(_ kind: ClientColumn.Kind) throws(StoredValue.Mismatch) -> RowValues.Column {
+    ///
+    /// - Parameter kind: The kind of the column of the schema.
+    /// - Returns: The column.
+    /// - Throws: Why a date cannot be stored.
+    func typed(_ kind: ClientColumn.Kind) throws(StoredValue.Mismatch) -> RowValues.Column {
         var column = self
         switch (kind, value) {
         case (.date, _?):
