@@ -19,9 +19,17 @@ import Testing
         )
     }
 
+    private func text(_ value: PowerSyncDataType?) -> String? {
+        switch value {
+        case .string(let text)?: text
+        case .int64(let number)?: "integer \(number)"
+        default: nil
+        }
+    }
+
     @Test func aDateIsISO8601WhateverTheFormatSays() throws {
         let typed = try column(Date(timeIntervalSince1970: 1_800_000_000.25)).typed(.date)
-        #expect(typed.value == .string("2027-01-15T08:00:00.250000Z"))
+        #expect(text(typed.value) == "2027-01-15T08:00:00.250000Z")
         #expect(typed.dates == .iso8601)
     }
 
@@ -29,12 +37,12 @@ import Testing
     func otherKindsDoNotChangeIt(_ kind: ClientColumn.Kind) throws {
         let typed = try column(Date(timeIntervalSince1970: 1_800_000_000.25)).typed(kind)
         #expect(typed.dates == .unixMilliseconds)
-        #expect(typed.value == (kind == .decimal ? .string("1800000000250") : .int64(1_800_000_000_250)))
+        #expect(text(typed.value) == (kind == .decimal ? "1800000000250" : "integer 1800000000250"))
     }
 
     @Test func theAppsOwnConversionStays() throws {
         let typed = try column(nil).typed(.date)
-        #expect(typed.value == .int64(1_800_000_000_250))
+        #expect(text(typed.value) == "integer 1800000000250")
     }
 
     @Test func aDateThatISO8601DoesNotHaveIsRefused() {

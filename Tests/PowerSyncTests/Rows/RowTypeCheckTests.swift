@@ -215,7 +215,7 @@ import Testing
             logger: logger
         )
         await #expect(throws: TypedRowError.self) { try await wrong.get("SELECT count(*) FROM tasks", as: Int.self) }
-        #expect(logger.messages(.warning).contains { $0.contains("column 'done'") })
+        #expect(logger.messages(.warning).contains { $0.contains("Column 'done'") })
         try await wrong.close()
     }
 }
