@@ -9,8 +9,8 @@ struct CheckpointCompletion {
     enum Outcome {
         /// Buckets with wrong checksums were deleted; nothing else happened.
         case invalid([ChecksumMismatch])
-        /// Valid, so that the next download continues from here; but local writes must not be overwritten. A complete
-        /// checkpoint with nothing but buckets of priority 0 was published as a partial one of that priority.
+        /// Valid, so that the next download continues from here; but local writes must not be overwritten. What a complete
+        /// checkpoint has of priority 0 was published as a partial one of that priority.
         case heldBack
         /// Nothing is published yet: an index was created, see ``OplogAccess/useIndexes(_:)``. Validation and the decision of
         /// the gate are for the next transaction to make again.
@@ -65,23 +65,35 @@ struct CheckpointCompletion {
         }
         // Priority 0 does not wait for local writes.
         let isGateOpen = try completion != .partial(.highest) && LocalWriteGate.isOpen(db)
-        guard let publishable = publishable(isGateOpen: isGateOpen) else { return .heldBack }
+        guard let publishable = publishable(isGateOpen: isGateOpen, file.buckets) else { return .heldBack }
 
         if publishable == .complete {
             guard try file.access.useIndexes(db) else { return .indexing }
         }
-        try publish(db, publishable, involved, isQueueEmpty: isGateOpen, file: &file)
+        try publish(
+            db,
+            publishable,
+            checkpoint.involved(in: publishable),
+            isQueueEmpty: isGateOpen,
+            file: &file
+        )
         return publishable == completion ? .applied : .heldBack
     }
 
     /// What the local write gate lets through.
     ///
-    /// For a checkpoint with nothing but priority 0, the service sends no partial completion.
-    private func publishable(isGateOpen: Bool) -> Completion? {
+    /// The service sends no partial completion for the last priority that it has data of. Where only priority 0 has changed, the
+    /// complete one is all that tells of it.
+    private func publishable(isGateOpen: Bool, _ buckets: BucketTable) -> Completion? {
         if isGateOpen || completion == .partial(.highest) { return completion }
-        let isOfHighestPriority =
-            !checkpoint.buckets.isEmpty && checkpoint.buckets.allSatisfy { $0.priority == .highest }
-        return completion == .complete && isOfHighestPriority ? .partial(.highest) : nil
+        guard completion == .complete else { return nil }
+        let urgent = checkpoint.involved(in: .partial(.highest))
+        guard !urgent.isEmpty else { return nil }
+        let isPublished = urgent.allSatisfy { bucket in
+            let row = buckets[bucket.slot]
+            return row.id == nil || row.lastAppliedOp == row.lastOp
+        }
+        return urgent.count < checkpoint.buckets.count && isPublished ? nil : .partial(.highest)
     }
 
     private static func mismatches(

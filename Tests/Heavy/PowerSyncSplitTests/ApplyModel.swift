@@ -69,6 +69,11 @@ struct ApplyModel {
         return !before.hasLocalWrites && (before.target ?? 0) <= seen
     }
 
+    /// Whether a bucket has not been published as it is at a position.
+    func isUnpublished(_ bucket: String, upTo opID: Int64, _ before: Snapshot) -> Bool {
+        before.positions[bucket] != nil && applied[bucket] ?? 0 != opID
+    }
+
     /// The rows after a completion that is published.
     ///
     /// - Parameters:

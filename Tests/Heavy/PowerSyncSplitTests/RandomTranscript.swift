@@ -197,7 +197,7 @@ struct RandomTranscript {
         }
     }
 
-    /// What is published of a checkpoint: one with nothing but priority 0 is a partial one while it is held back.
+    /// What is published of a checkpoint: what it has of priority 0 is a partial one while it is held back.
     private func publishedPart(
         of completion: Completion,
         _ event: SyncEvent,
@@ -206,11 +206,13 @@ struct RandomTranscript {
         _ isPublished: Bool
     ) -> Completion? {
         if isPublished { return completion }
-        guard isValid, completion == .complete, let tracked, !tracked.buckets.isEmpty,
-            tracked.buckets.allSatisfy({ $0.priority == .highest }),
+        guard isValid, completion == .complete, let tracked,
             !event.isUploadCompleted || before.isAnswered(by: tracked.writeCheckpoint?.rawValue)
         else { return nil }
-        return .partial(.highest)
+        let urgent = tracked.buckets.filter { $0.priority == .highest }
+        let isAll = !urgent.isEmpty && urgent.count == tracked.buckets.count
+        let isNew = urgent.contains { model.isUnpublished($0.name.rawValue, upTo: tracked.lastOpID.rawValue, before) }
+        return isAll || isNew ? .partial(.highest) : nil
     }
 
     private mutating func note(_ event: SyncEvent, _ actions: [SyncAction]) throws {

@@ -91,8 +91,9 @@ import Testing
         try scenario.send(lines.map { .line($0) })
 
         let isComplete = completion == nil
-        let isUrgent = priorities.allSatisfy { $0 == 0 } && isComplete || completion == 0
-        let covered = priorities.indices.filter { isComplete || priorities[$0] <= completion ?? 0 }
+        let isUrgent = priorities.contains(0) && isComplete || completion == 0
+        let limit = isComplete ? (gate == .open ? 3 : 0) : completion ?? 0
+        let covered = priorities.indices.filter { priorities[$0] <= limit }
         var rows: Set = [gate == .closedByQueue ? "old|mine" : "old|theirs"]
         if gate == .closedByWriteCheckpoint { rows.insert("local|mine") }
         if gate == .open || isUrgent {
@@ -151,6 +152,31 @@ import Testing
         #expect(scenario.status.lastApplied == WriteCheckpoint(7))
         #expect(try outcome(scenario).rows == ["new|theirs"])
         #expect(scenario.status.lastSyncedAt == scenario.now)
+    }
+
+    /// The service has data of priority 0 only, so it sends no partial completion.
+    @Test(arguments: Gate.allCases, Delivery.allCases)
+    func priority0IsShownWhenNothingElseHasChanged(_ gate: Gate, _ delivery: Delivery) throws {
+        let scenario = try started(gate, [3], delivery)
+        let mine = try outcome(scenario).rows
+        try scenario.receive(
+            .diff(2, [.bucket("urgent", priority: 0)]),
+            .ops("urgent", .put(2, "notice", data: Self.theirs)),
+            .done
+        )
+        #expect(try outcome(scenario).rows == (mine + ["notice|theirs"]).sorted())
+        #expect(scenario.engine.hasPendingCheckpoint == (gate != .open))
+        let published = scenario.status.priorities
+        // Once is enough: the next one has nothing new of it.
+        scenario.now = scenario.now.adding(seconds: 60)
+        try scenario.receive(.done)
+        if gate != .open { #expect(scenario.status.priorities == published) }
+        try scenario.receive(
+            .diff(3, [.bucket("urgent", priority: 0)]),
+            .ops("urgent", .put(3, "notice", data: #"{"col":"newer"}"#)),
+            .done
+        )
+        #expect(try outcome(scenario).rows == (mine + ["notice|newer"]).sorted())
     }
 
     @Test
