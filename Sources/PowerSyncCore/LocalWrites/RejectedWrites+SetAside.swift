@@ -1,4 +1,5 @@
 package import GRDB
+package import PowerSyncProtocol
 
 extension RejectedWrites {
     /// Which writes of the queue are rejected.
@@ -27,19 +28,22 @@ extension RejectedWrites {
 
     /// Takes rejected writes out of the queue, wherever they are in it, and keeps them.
     ///
-    /// The write gate stays as it is: closed until the service acknowledges what was uploaded before.
+    /// The write gate stays closed until the service acknowledges what was uploaded before.
     ///
     /// - Parameters:
     ///   - db: The writer, inside a transaction.
     ///   - rejection: Which writes are rejected.
     ///   - treatment: What happens to them.
+    ///   - writeCheckpoint: A write checkpoint that the application's own service made. It counts only when writes were taken out and the
+    ///     queue is empty afterwards.
     ///   - now: The time to record.
     /// - Returns: What was taken out; nothing when the writes have left the queue already.
-    /// - Throws: `DatabaseError` of SQLite.
+    /// - Throws: `DatabaseError` of SQLite, or ``LocalDatabaseError`` when the write checkpoint is negative.
     package static func setAside(
         _ db: Database,
         _ rejection: Rejection,
         _ treatment: Treatment,
+        writeCheckpoint: WriteCheckpoint? = nil,
         at now: SyncInstant
     ) throws -> SetAside {
         let writes =
@@ -54,17 +58,18 @@ extension RejectedWrites {
             case .writes(let reasons): try record(db, write.id, reason: reasons[write.id] ?? "", at: now)
             }
         }
-        let ids = writes.map(\.id)
+        var setAside = SetAside(rejected: writes)
         switch treatment {
         case .park:
-            return SetAside(rejected: writes, waiting: try ParkedWrites.park(db, writes))
+            setAside.waiting = try ParkedWrites.park(db, writes)
         case .skip:
             try db.execute(
                 sql: "DELETE FROM ps_crud WHERE id IN (SELECT value FROM json_each(?))",
-                arguments: [jsonArray(ids)]
+                arguments: [jsonArray(writes.map(\.id))]
             )
-            return SetAside(rejected: writes)
         }
+        if let writeCheckpoint { try UploadQueue.awaitIfEmpty(db, writeCheckpoint) }
+        return setAside
     }
 
     /// Puts all parked writes back, as ``restore(_:_:)`` does.

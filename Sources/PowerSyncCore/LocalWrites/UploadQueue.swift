@@ -148,11 +148,19 @@ package enum UploadQueue {
         guard db.changesCount > 0 else { return }
         // Without a target only insert-only writes were uploaded, which no checkpoint will ever acknowledge.
         guard try LocalWriteGate.target(db) != nil else { return }
-        if let writeCheckpoint, try firstID(db) == nil {
-            try LocalWriteGate.setTarget(db, writeCheckpoint)
-        } else {
-            try LocalWriteGate.setTarget(db, LocalWriteGate.pendingTarget)
-        }
+        try LocalWriteGate.setTarget(db, LocalWriteGate.pendingTarget)
+        if let writeCheckpoint { try awaitIfEmpty(db, writeCheckpoint) }
+    }
+
+    /// Makes a write checkpoint of the application's own service the target of the write gate, if everything has left the queue.
+    ///
+    /// - Parameters:
+    ///   - db: The writer, inside the transaction in which writes have left the queue.
+    ///   - writeCheckpoint: The write checkpoint.
+    /// - Throws: ``LocalDatabaseError`` when the write checkpoint is negative.
+    static func awaitIfEmpty(_ db: Database, _ writeCheckpoint: WriteCheckpoint) throws {
+        guard try LocalWriteGate.target(db) != nil, try firstID(db) == nil else { return }
+        try LocalWriteGate.setTarget(db, writeCheckpoint)
     }
 
     private static func writes(_ statement: Statement, _ arguments: StatementArguments) throws -> [QueuedWrite] {

@@ -112,6 +112,44 @@ import Testing
         }
     }
 
+    /// A number of the backend's own stands for everything that it was sent.
+    @Test(arguments: [RejectedWrites.Treatment.skip, .park])
+    func numberCountsWhenNothingIsLeftInTheQueue(_ treatment: RejectedWrites.Treatment) throws {
+        try addTransaction()
+        try addTransaction2()
+        func reject(_ ids: Int64...) throws -> WriteCheckpoint? {
+            try database.queue.write { db in
+                let reasons = Dictionary(uniqueKeysWithValues: ids.map { ($0, "no") })
+                let number = WriteCheckpoint(7)
+                _ = try RejectedWrites.setAside(
+                    db,
+                    .writes(reasons: reasons),
+                    treatment,
+                    writeCheckpoint: number,
+                    at: now
+                )
+                return try LocalWriteGate.target(db)
+            }
+        }
+        #expect(try reject(1, 3) == LocalWriteGate.pendingTarget)
+        #expect(try reject(2) == WriteCheckpoint(7))
+        // Of writes that have left the queue it says nothing.
+        try database.queue.write { try LocalWriteGate.setTarget($0, LocalWriteGate.pendingTarget) }
+        #expect(try reject(2) == LocalWriteGate.pendingTarget)
+    }
+
+    /// Nothing of these is awaited.
+    @Test func numberOfInsertOnlyWritesCountsNothing() throws {
+        let database = try LocalTestDatabase(.items(isInsertOnly: true))
+        try database.write("INSERT INTO items(id, col) VALUES ('a', '1')")
+        try database.queue.write { db in
+            let number = WriteCheckpoint(7)
+            _ = try RejectedWrites.setAside(db, .head(reason: "no"), .skip, writeCheckpoint: number, at: now)
+            #expect(try LocalWriteGate.target(db) == nil)
+            #expect(try UploadQueue.firstID(db) == nil)
+        }
+    }
+
     @Test func removingLeavesTheOthers() throws {
         try addTransaction()
         try reject(1)

@@ -249,13 +249,15 @@ import Testing
                     rejecting: [
                         EntryRejection(operationID: upload.entries[1].operationID, .transactionRejected, message: ""),
                         EntryRejection(operationID: upload.entries[2].operationID, .forbidden, message: "Not yours."),
-                    ]
+                    ],
+                    writeCheckpoint: "17"
                 )
             }
             let error = await #expect(throws: UploadRejectionError.self) {
                 try await connector.uploadData(database: backend.database)
             }
             #expect(error?.rejections.map(\.entry.id) == ["b", "c"])
+            #expect(error?.writeCheckpoint == "17")
             #expect(error?.rejections.map(\.reason) == ["transaction_rejected (424)", "Not yours."])
             #expect(try await backend.waiting() == ["b", "c", "d"])
         }

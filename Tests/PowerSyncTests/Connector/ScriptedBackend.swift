@@ -73,8 +73,12 @@ final class ScriptedBackend: Sendable {
     }
 
     /// An answer that says how far the upload was applied.
-    static func applied(_ through: Int64?, rejecting rejections: [EntryRejection] = []) -> LoopbackServer.Response {
-        body(UploadResponse(appliedThrough: through, rejections: rejections).json)
+    static func applied(
+        _ through: Int64?,
+        rejecting rejections: [EntryRejection] = [],
+        writeCheckpoint: String? = nil
+    ) -> LoopbackServer.Response {
+        body(UploadResponse(appliedThrough: through, rejections: rejections, writeCheckpoint: writeCheckpoint).json)
     }
 
     /// An answer with a body.

@@ -145,6 +145,38 @@ import Testing
         #expect(try await harness.database.rejectedWrites().map(\.reason) == ["no x", "no z"])
     }
 
+    /// The service has none to give: rows of the backend tell them.
+    @Test(arguments: [UploadRejectionPolicy.skip, .park])
+    func numberOfTheBackendIsAwaitedForWhatItRejects(policy: UploadRejectionPolicy) async throws {
+        harness.connector.onUpload { database, _ in
+            guard let transaction = try await database.getNextCrudTransaction() else { return }
+            throw UploadRejectionError(
+                transaction.crud.map { UploadRejection($0, reason: "no") },
+                writeCheckpoint: "7"
+            )
+        }
+        try await harness.insert("x", name: "bad")
+        let stream = try await harness.connectAndAccept(ConnectOptions(uploadRejectionPolicy: policy))
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 6), .put("a", 1...1), .done)
+        try await harness.waitForActivity { $0.upload?.reason.kind == .writeCheckpoint }
+        #expect(harness.database.currentStatus.uploadError is UploadRejectionError)
+        #expect(try await harness.lists() == ["x": "bad"])
+        stream.send(.diff(1, writeCheckpoint: 7), .done)
+        try await harness.wait { $0.hasSynced == true }
+        #expect(try await harness.lists() == (policy == .park ? ["a1": "remote", "x": "bad"] : ["a1": "remote"]))
+    }
+
+    @Test func numberOfARejectionThatIsNoneLeavesTheWritesInTheQueue() async throws {
+        harness.connector.onUpload { _, _ in throw UploadRejectionError(reason: "no", writeCheckpoint: "seven") }
+        try await harness.insert("x", name: "bad")
+        try await harness.connectAndAccept(ConnectOptions(uploadRejectionPolicy: .skip)).send(.checkpoint(1))
+        try await harness.clock.waitForTimer(of: .seconds(5))
+        #expect(harness.database.currentStatus.uploadError is UploadRejectionError)
+        #expect(harness.log.messages(.error).contains { $0.contains("'seven' is not a number") })
+        #expect(try await harness.database.getUploadQueueStats().count == 1)
+        #expect(try await harness.database.rejectedWrites().isEmpty)
+    }
+
     @Test(arguments: [UploadRejectionPolicy.retry, .skip, .park])
     func otherErrorsAreRetriedWithEveryPolicy(policy: UploadRejectionPolicy) async throws {
         harness.connector.onUpload { _, _ in throw ScriptedError() }

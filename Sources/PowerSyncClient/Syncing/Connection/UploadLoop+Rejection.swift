@@ -15,8 +15,15 @@ extension UploadLoop {
         else { return false }
         do {
             let now = SyncInstant(context.environment.now())
+            let writeCheckpoint = try rejection.writeCheckpoint.map { try UploadCompletion.number(of: $0) }
             let setAside = try await context.database.write { db in
-                try RejectedWrites.setAside(db, rejection.rejected, treatment, at: now)
+                try RejectedWrites.setAside(
+                    db,
+                    rejection.rejected,
+                    treatment,
+                    writeCheckpoint: writeCheckpoint,
+                    at: now
+                )
             }
             guard !setAside.rejected.isEmpty else { return false }
             context.log(.warning, UploadLoop.message(about: setAside, rejection, context.options.uploadRejectionPolicy))

@@ -25,12 +25,7 @@ struct UploadCompletion: Sendable {
         guard rejections.allSatisfy({ ids.contains($0.entry.clientId) }) else {
             throw PowerSyncError.rejectionOfOthers
         }
-        let writeCheckpoint = try text.map { text in
-            guard let checkpoint = WriteCheckpoint(decimal: text) else {
-                throw PowerSyncError.notWriteCheckpoint(text)
-            }
-            return checkpoint
-        }
+        let writeCheckpoint = try text.map { try Self.number(of: $0) }
         // The writes have been uploaded, so this happens even if the session is being stopped: otherwise they would be
         // uploaded again.
         let sync = SyncedDatabase.behind(database)?.sync
@@ -44,5 +39,13 @@ struct UploadCompletion: Sendable {
                 try UploadQueue.complete(db, through: lastID, writeCheckpoint: writeCheckpoint)
             }
         }
+    }
+
+    /// The number of a write checkpoint that an app gives as text.
+    ///
+    /// - Throws: ``PowerSyncError`` when it is none.
+    static func number(of text: String) throws -> WriteCheckpoint {
+        guard let checkpoint = WriteCheckpoint(decimal: text) else { throw PowerSyncError.notWriteCheckpoint(text) }
+        return checkpoint
     }
 }

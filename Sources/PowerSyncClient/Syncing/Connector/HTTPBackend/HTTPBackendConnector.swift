@@ -24,6 +24,8 @@ import PowerSyncUpload
 /// | answers 408, or not in time | tries again, with less: the network may be slow |
 /// | answers 429 or 503 with `Retry-After` | tries again, but not before |
 /// | answers anything else, or nothing | tries again: ``HTTPBackendError`` |
+///
+/// A `write_checkpoint` of the answer goes to the completion and to the rejection.
 public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
     private struct State {
         /// The value of `Authorization`; `nil` before the first upload.
@@ -202,7 +204,10 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
             let isWhole = outcome.completed == batch.transactions.count
             try await last.complete(writeCheckpoint: isWhole ? response.writeCheckpoint : nil)
         }
-        if !outcome.rejections.isEmpty { throw UploadRejectionError(outcome.rejections) }
+        if !outcome.rejections.isEmpty {
+            // It counts when nothing stays in the queue: then the answer was about all that was in it.
+            throw UploadRejectionError(outcome.rejections, writeCheckpoint: response.writeCheckpoint)
+        }
         if let later = outcome.later {
             throw HTTPBackendError(
                 .later,
