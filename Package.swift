@@ -603,8 +603,8 @@ package.targets += [
         "PowerSyncBackendTests",
         [
             "BackendTestSupport", "PowerSync", "PowerSyncAuth", "PowerSyncBackend", "PowerSyncBackendHummingbird",
-            "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncUpload", "TestSupport", .grdb, .httpTypes, .hummingbird,
-            .hummingbirdTesting, .nioConcurrencyHelpers, .nioCore,
+            "PowerSyncProtocol", "PowerSyncService", "PowerSyncSQLite", "PowerSyncUpload", "TestSupport", .grdb,
+            .httpTypes, .hummingbird, .hummingbirdTesting, .logging, .nioConcurrencyHelpers, .nioCore,
         ]
     ),
     // What every applier of uploads does, over servers and in files.

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PowerSync
 import PowerSyncBackend
 import PowerSyncUpload
 
@@ -24,11 +25,16 @@ struct QueuedUploads: UploadApplier {
         guard request.clientID != nil, let last = request.entries.last else {
             return UploadResponse(appliedThrough: nil, rejections: request.rejections)
         }
+        // What nobody can apply is refused at once. It is not queued, but the number is its number, too.
+        var queued = request
+        let refused = Set(request.rejections.map(\.operationID))
+        queued.entries.removeAll { refused.contains($0.operationID) }
+        let json = Data(queued.json)
         let number = try await database.write { db in
             // One that comes again, because its answer was lost, is queued again: the worker applies nothing twice.
             try db.execute(
                 sql: "INSERT INTO queued_uploads (user_id, request) VALUES (?, ?)",
-                arguments: [user.id, Data(request.json)]
+                arguments: [user.id, json]
             )
             return db.lastInsertedRowID
         }
@@ -82,4 +88,29 @@ func applyNext(of database: DatabasePool, with applier: any UploadApplier) async
         try db.execute(sql: "DELETE FROM queued_uploads WHERE number = ?", arguments: [next.number])
     }
     return true
+}
+
+/// A connector of an app's own, to a back end that gives numbers.
+struct NumberedConnector: PowerSyncBackendConnectorProtocol {
+    /// What the back end answers.
+    struct Answer {
+        var isRefused = false
+        var message = ""
+        var refusals: [(entry: CrudEntry, message: String)] = []
+        var writeCheckpoint: String?
+    }
+
+    let send: @Sendable ([CrudEntry]) async throws -> Answer
+
+    func fetchCredentials() async throws -> PowerSyncCredentials? { nil }
+
+    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+        guard let transaction = try await database.getNextCrudTransaction() else { return }
+        let answer = try await send(transaction.crud)
+        if answer.isRefused {
+            throw UploadRejectionError(reason: answer.message, writeCheckpoint: answer.writeCheckpoint)
+        }
+        let refused = answer.refusals.map { UploadRejection($0.entry, reason: $0.message) }
+        try await transaction.complete(rejecting: refused, writeCheckpoint: answer.writeCheckpoint)
+    }
 }

@@ -1,5 +1,12 @@
+import Foundation
 import GRDB
+import Hummingbird
+import HummingbirdTesting
+import Logging
+import PowerSync
 import PowerSyncBackend
+import PowerSyncBackendHummingbird
+import PowerSyncService
 import PowerSyncUpload
 import TestSupport
 import Testing
@@ -66,5 +73,100 @@ import Testing
         #expect(try await applyNext(of: scenario.database, with: scenario.applier) == false)
         // Numbers are never given twice, also when the queue is empty.
         #expect(try await queue.apply(request(UploadScenario.put(5, "e")), for: anna).writeCheckpoint == "4")
+    }
+
+    /// What another client has sent, whose row has half a character in its id.
+    @Test func whatNobodyCanApplyIsRefusedWithANumberAndNotQueued() async throws {
+        let scenario = try UploadScenario(schema: UploadScenario.schema + queueTables)
+        let queue = QueuedUploads(database: scenario.database)
+        let halved = #"{"op_id":1,"tx_id":1,"op":"PUT","type":"lists","id":"\ud83d","data":{"name":"n"}}"#
+        let whole = #"{"op_id":2,"tx_id":1,"op":"PUT","type":"lists","id":"a","data":{"name":"n"}}"#
+        for (writes, log) in [(halved, []), ("\(halved),\(whole)", ["+a"])] as [(String, [String])] {
+            let request = try UploadRequest(json: Array(#"{"client_id":"c1","data":[\#(writes)]}"#.utf8))
+            let answer = try await queue.apply(request, for: BackendUser(id: "anna"))
+            #expect(answer.rejections.map(\.operationID) == [1])
+            let number = try #require(answer.writeCheckpoint)
+            #expect(try await applyNext(of: scenario.database, with: scenario.applier))
+            #expect(try await checkpoints(scenario) == ["anna c1 \(number)"])
+            #expect(try await scenario.log() == log)
+        }
+    }
+
+    /// The whole way: the client's connector, the routes with the queue, the worker, and the sync service over the same file.
+    @Test func aClientShowsItsOwnWritesUntilTheWorkerHasAppliedThem() async throws {
+        let folder = try TemporaryFolder()
+        let rows = try DatabasePool(path: folder.path("app.db"), configuration: UploadScenario.configuration)
+        try await rows.write { db in
+            try db.execute(sql: "CREATE TABLE lists (id TEXT PRIMARY KEY NOT NULL, owner_id TEXT, name TEXT)")
+            try db.execute(sql: queueTables)
+        }
+        let applier = SQLiteUploadApplier(rows) { write, _ in
+            guard write.entry.id != "refused" else { return .reject("Not this one.") }
+            return .apply(["owner_id": .string(write.user.id), "name": .string("by the worker")])
+        }
+        let secret = Array("a secret for tests, 32 bytes or more".utf8)
+        let signer = SyncTokenSigner(key: try .hs256(secret: secret, id: "k"), audience: "sync")
+        let router = Router()
+        BackendRoutes<BasicRequestContext>(applier: QueuedUploads(database: rows), signer: signer).add(to: router)
+
+        var configuration = ServiceConfiguration(
+            source: .embedded(path: folder.path("app.db"), statements: []),
+            storage: .sqlite(path: folder.path("buckets.db")),
+            syncConfig: .content(
+                """
+                config: {edition: 3}
+                streams:
+                  lists: {auto_subscribe: true, query: SELECT * FROM lists WHERE owner_id = auth.user_id()}
+                event_definitions:
+                  write_checkpoints:
+                    payloads:
+                      - SELECT user_id, client_id, checkpoint FROM checkpoints
+                """
+            )
+        )
+        configuration.host = "127.0.0.1"
+        configuration.port = 0
+        configuration.authentication.keys = [.hs256(secret: secret, id: "k")]
+        configuration.authentication.audience = ["sync"]
+        let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        let database = PowerSyncDatabase(
+            schema: Schema(Table(name: "lists", columns: [.text("owner_id"), .text("name")])),
+            dbFilename: folder.path("client.db"),
+            logger: DefaultLogger(minSeverity: .fault)
+        )
+        func waitFor(_ expected: [String]) async throws {
+            let names = try database.watch("SELECT id || ' ' || name FROM lists ORDER BY id") {
+                try $0.getString(index: 0)
+            }
+            for try await names in names where names == expected { return }
+        }
+        try await Application(router: router).test(.live) { backend in
+            let port = try #require(backend.port)
+            try await SyncService.withService(configuration: configuration, logger: logger) { service in
+                let url = service.address.url
+                let connector = try HTTPBackendConnector(uploadURL: "http://localhost:\(port)/upload") {
+                    PowerSyncCredentials(endpoint: url, token: try signer.token(userID: "anna").text)
+                }
+                var options = ConnectOptions()
+                options.crudThrottle = 0
+                try await database.connect(connector: connector, options: options)
+                try await database.waitForFirstSync()
+                for id in ["a", "refused"] {
+                    try await database.execute("INSERT INTO lists (id, name) VALUES (?, 'mine')", [id])
+                }
+                let queued = try database.watch("SELECT count(*) FROM ps_crud") { try $0.getInt(index: 0) }
+                for try await count in queued where count == [0] { break }
+                #expect(try await rows.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM lists") } == 0)
+                try await waitFor(["a mine", "refused mine"])
+                while try await applyNext(of: rows, with: applier) {}
+                try await waitFor(["a by the worker"])
+                #expect(database.currentStatus.uploadError == nil)
+                try await database.close()
+            }
+        }
+        let refused = try await rows.read { db in
+            try String.fetchAll(db, sql: "SELECT row_id || ': ' || reason FROM refused_writes")
+        }
+        #expect(refused == ["refused: Not this one."])
     }
 }
