@@ -152,7 +152,10 @@ import Testing
                 try await database.connect(connector: connector, options: options)
                 try await database.waitForFirstSync()
                 for id in ["a", "refused"] {
-                    try await database.execute("INSERT INTO lists (id, name) VALUES (?, 'mine')", [id])
+                    try await database.execute(
+                        sql: "INSERT INTO lists (id, name) VALUES (?, 'mine')",
+                        parameters: [id]
+                    )
                 }
                 let queued = try database.watch("SELECT count(*) FROM ps_crud") { try $0.getInt(index: 0) }
                 for try await count in queued where count == [0] { break }

@@ -131,6 +131,15 @@ final class BackgroundTransfers: Sendable {
     }
 
     private let state = NIOLockedValueBox(State())
+    /// Called when a caller waits for a transfer.
+    private let didBeginToWait: @Sendable () -> Void
+
+    /// Creates a list without transfers.
+    ///
+    /// - Parameter didBeginToWait: Called whenever a caller has begun to wait for a transfer, for tests.
+    init(didBeginToWait: @escaping @Sendable () -> Void = {}) {
+        self.didBeginToWait = didBeginToWait
+    }
 
     /// What is known of a transfer.
     func condition(of transfer: BackgroundTransfer) -> Condition {
@@ -217,7 +226,7 @@ final class BackgroundTransfers: Sendable {
                     state.running[transfer]?.progress = progress
                     return nil
                 }
-                if let outcome { caller.resume(with: outcome) }
+                if let outcome { caller.resume(with: outcome) } else { didBeginToWait() }
             }
         } onCancel: {
             let caller = state.withLockedValue { state in

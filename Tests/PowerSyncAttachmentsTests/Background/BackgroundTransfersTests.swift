@@ -1,5 +1,6 @@
 import Foundation
 import NIOConcurrencyHelpers
+import PowerSyncTesting
 import Testing
 
 @testable import PowerSyncAttachments
@@ -7,32 +8,38 @@ import Testing
 
 /// What the delegate of a background session is told, and who waits for it; there is no such session on Linux.
 @Suite(.timeLimit(.minutes(1))) struct BackgroundTransfersTests {
-    private let transfers = BackgroundTransfers()
+    private let transfers: BackgroundTransfers
+    /// Fired when a caller has begun to wait.
+    private let waits = Signal()
     private let upload = BackgroundTransfer(.upload, Attachment(id: "1", filename: "1.jpg", state: .queuedUpload))
 
-    /// Begins a transfer, and returns when its task has begun.
+    init() {
+        transfers = BackgroundTransfers { [waits] in waits.fire() }
+    }
+
+    /// Begins a transfer, and returns when its task has begun and its caller waits.
     private func begin(
         _ task: Int,
         _ steps: NIOLockedValueBox<[Int64]> = NIOLockedValueBox([])
-    ) async -> Task<BackgroundOutcome, any Error> {
-        let (begun, beginning) = AsyncStream<Void>.makeStream()
+    ) async throws -> Task<BackgroundOutcome, any Error> {
         let transfer = Task {
             try await transfers.transfer(upload) { bytes, _ in
                 steps.withLockedValue { $0.append(bytes) }
             } begin: {
-                beginning.yield()
-                return task
+                task
             }
         }
-        for await _ in begun { break }
-        // Until its caller waits: a second one would be refused then.
-        while transfers.condition(of: upload) != .waitedFor { await Task.yield() }
+        try await waitForCaller()
         return transfer
+    }
+
+    private func waitForCaller() async throws {
+        try await waits.wait { transfers.condition(of: upload) == .waitedFor ? () : nil }
     }
 
     @Test func aCallerGetsProgressAndTheEnd() async throws {
         let steps = NIOLockedValueBox<[Int64]>([])
-        let transfer = await begin(7, steps)
+        let transfer = try await begin(7, steps)
         transfers.progressed(upload, bytes: 5, of: 9)
         // Of another task with the same file, which has been replaced.
         transfers.completed(6, upload, .answered(status: 200))
@@ -47,7 +54,7 @@ import Testing
     }
 
     @Test func aCancelledCallerLeavesTheTaskToTheSystem() async throws {
-        let transfer = await begin(1)
+        let transfer = try await begin(1)
         transfer.cancel()
         await #expect(throws: CancellationError.self) { try await transfer.value }
         #expect(transfers.condition(of: upload) == .running)
@@ -91,7 +98,7 @@ import Testing
                 return 4
             }
         }
-        while transfers.condition(of: upload) != .waitedFor { await Task.yield() }
+        try await waitForCaller()
         let error = await #expect(throws: AttachmentTransferError.self) {
             _ = try await transfers.transfer(upload) { _, _ in
             } begin: {
