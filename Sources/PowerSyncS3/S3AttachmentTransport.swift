@@ -16,9 +16,13 @@ import Foundation
 /// ```
 ///
 /// The key of an object is the prefix and the attachment's file name. Files are streamed in both directions, and interrupted
-/// downloads continued; see `HTTPAttachmentTransport`.
+/// downloads continued; see `HTTPAttachmentTransport`. Where the clock of this process is off, a refused signature is made once more
+/// with the storage's time.
 public struct S3AttachmentTransport: AttachmentTransportAdapter {
     private let transport: HTTPAttachmentTransport
+    private let signer: S3Signer
+    private let clock: S3Clock
+    private let http: AttachmentHTTPCall
 
     /// Creates a transport.
     ///
@@ -35,14 +39,20 @@ public struct S3AttachmentTransport: AttachmentTransportAdapter {
         usesChecksums: Bool = true
     ) {
         self.init(
-            signer: S3Signer(bucket: bucket, credentials: credentials),
+            bucket: bucket,
+            credentials: credentials,
             keyPrefix: keyPrefix,
-            usesChecksums: usesChecksums
+            usesChecksums: usesChecksums,
+            clock: .shared(for: bucket.endpoint)
         )
     }
 
-    /// Creates a transport.
-    init(signer: S3Signer, keyPrefix: String, usesChecksums: Bool) {
+    /// Creates a transport with a clock.
+    init(bucket: S3Bucket, credentials: S3Credentials, keyPrefix: String, usesChecksums: Bool, clock: S3Clock) {
+        let signer = S3Signer(bucket: bucket, credentials: credentials) { clock.date }
+        self.signer = signer
+        self.clock = clock
+        http = AttachmentHTTPCall(.standard)
         transport = HTTPAttachmentTransport(
             resolveUpload: { located in
                 var headers: [String: String] = [:]
@@ -73,7 +83,7 @@ public struct S3AttachmentTransport: AttachmentTransportAdapter {
         _ located: LocatedAttachment,
         progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
-        try await transport.upload(located, progress: progress)
+        try await withTimeOfStorage { try await transport.upload(located, progress: progress) }
     }
 
     /// Downloads to the path, or continues what an earlier attempt left there.
@@ -81,13 +91,39 @@ public struct S3AttachmentTransport: AttachmentTransportAdapter {
         _ located: LocatedAttachment,
         progress: @escaping @Sendable (Int64, Int64?) -> Void
     ) async throws {
-        try await transport.download(located, progress: progress)
+        try await withTimeOfStorage { try await transport.download(located, progress: progress) }
     }
 
     /// Deletes an object.
     ///
     /// It is no error when there is none.
     public func delete(_ attachment: Attachment) async throws {
-        try await transport.delete(attachment)
+        try await withTimeOfStorage { try await transport.delete(attachment) }
+    }
+
+    /// Does something, and does it once again when the storage has refused the signature and has another time.
+    private func withTimeOfStorage(_ body: () async throws -> Void) async throws {
+        do {
+            try await body()
+        } catch let error as AttachmentTransferError where error.httpStatus == 403 {
+            guard try await correctsClock() else { throw error }
+            try await body()
+        }
+    }
+
+    /// Asks the storage for its time.
+    ///
+    /// - Returns: Whether it is another one than signatures have had.
+    private func correctsClock() async throws -> Bool {
+        let request = AttachmentHTTPRequest(
+            url: try signer.url(key: ""),
+            headers: signer.signedHeaders(method: "HEAD", key: "", payloadSHA256: FileDigest.sha256(of: Data()))
+        )
+        do {
+            return clock.correct(by: try await http.send("HEAD", request).header("Date"))
+        } catch is AttachmentTransferError {
+            // What was refused before is what the app is told.
+            return false
+        }
     }
 }

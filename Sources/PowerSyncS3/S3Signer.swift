@@ -11,7 +11,10 @@ public import Foundation
 /// }
 /// ```
 ///
-/// Signatures are of version 4 (AWS4-HMAC-SHA256).
+/// Signatures are of version 4 (AWS4-HMAC-SHA256). A storage refuses those whose time is more than 15 minutes off. Where the clock of this
+/// process is, they carry the storage's time as soon as an ``S3PartsStorage`` or an ``S3AttachmentTransport`` of this process has asked
+/// something of the same endpoint and was refused: a backend that only signs asks once when it starts, for example with
+/// ``S3PartsStorage/abortUploads(olderThan:)``.
 public struct S3Signer: Sendable {
     /// How long a presigned URL is good: 15 minutes.
     public static let defaultValidity = Duration.seconds(900)
@@ -23,13 +26,23 @@ public struct S3Signer: Sendable {
     private let credentials: S3Credentials
     private let now: @Sendable () -> Date
 
+    /// Creates a signer whose signatures carry the time of this process, or of the storage where that is known to be another one.
+    ///
+    /// - Parameters:
+    ///   - bucket: The bucket.
+    ///   - credentials: Keys that may access it.
+    public init(bucket: S3Bucket, credentials: S3Credentials) {
+        let clock = S3Clock.shared(for: bucket.endpoint)
+        self.init(bucket: bucket, credentials: credentials) { clock.date }
+    }
+
     /// Creates a signer.
     ///
     /// - Parameters:
     ///   - bucket: The bucket.
     ///   - credentials: Keys that may access it.
     ///   - now: The time that signatures carry.
-    public init(bucket: S3Bucket, credentials: S3Credentials, now: @escaping @Sendable () -> Date = { Date() }) {
+    public init(bucket: S3Bucket, credentials: S3Credentials, now: @escaping @Sendable () -> Date) {
         self.bucket = bucket
         self.credentials = credentials
         self.now = now

@@ -15,6 +15,9 @@ final class ModelPartsStorage: AttachmentPartsStorage {
         var size: Int64
         var digest: Data
         var etag: String
+
+        /// Something else of the same size.
+        var another: Part { Part(size: size, digest: Data(digest.reversed()), etag: "another") }
     }
 
     struct State {
@@ -36,6 +39,8 @@ final class ModelPartsStorage: AttachmentPartsStorage {
         var url = ""
         /// Answers in place of the storage; `nil` for its own answer.
         var interception: (@Sendable (_ number: Int) -> StorageServer.Response?)?
+        /// The gates that the answers to parts wait for, by number: the storage has the part by then.
+        var gates: [Int: StorageServer.Gate] = [:]
         /// What lists of parts are made of.
         var listing: (@Sendable ([StoredAttachmentPart]) -> [StoredAttachmentPart])?
         /// Changes what the storage has before it completes an upload.
@@ -64,7 +69,9 @@ final class ModelPartsStorage: AttachmentPartsStorage {
             state.received += 1
             let part = Part(size: Int64(request.size), digest: request.digest, etag: "e\(state.received)")
             state.uploads[String(components[0])]?[number] = part
-            return .init(headers: ["ETag": "\"\(part.etag)\""])
+            let headers: HTTPHeaders = ["ETag": "\"\(part.etag)\""]
+            guard let gate = state.gates[number] else { return .init(headers: headers) }
+            return .init(headers: headers, body: .init(bytes: Data([1])), end: .held(after: 0, until: gate))
         }
     }
 

@@ -179,6 +179,46 @@ import Testing
     }
 
     @Test
+    func sendsAgainWhatTheServerHasLost() async throws {
+        try await run { harness async throws in
+            let model = harness.model
+            let isFirst = NIOLockedValueBox(true)
+            model.change {
+                $0.interception = { request in
+                    guard request.header("Upload-Offset") == "300000", isFirst.withLockedValue({ $0 }) else {
+                        return nil
+                    }
+                    isFirst.withLockedValue { $0 = false }
+                    model.change { state in
+                        guard let content = state.uploads[request.uri]?.content else { return }
+                        state.uploads[request.uri]?.content = content.prefix(100_000)
+                    }
+                    return nil
+                }
+            }
+            try await harness.upload()
+            #expect(model.current.created == 1 && model.current.received == 3 + 4)
+            try harness.expectFile()
+        }
+    }
+
+    @Test
+    func beginsAnewWhereTheServerHasMoreThanTheFile() async throws {
+        try await run { harness async throws in
+            try await harness.uploadParts(upTo: 3)
+            harness.model.change {
+                $0.interception = { request in
+                    guard request.method == .HEAD, request.uri == "/files/u1" else { return nil }
+                    return .init(headers: ["Upload-Offset": "450002", "Upload-Length": "450002"])
+                }
+            }
+            try await harness.upload()
+            #expect(harness.model.current.created == 2)
+            try harness.expectFile()
+        }
+    }
+
+    @Test
     func sendsADamagedPartAgainAndGivesUpAfterThree() async throws {
         try await run { harness async throws in
             let damaged = NIOLockedValueBox(2)
@@ -310,6 +350,7 @@ import Testing
             harness.endpoint = proxy.url + "/files"
             try await untilItIsThere { try await harness.upload() }
             #expect(proxy.remainingCuts == 0)
+            print("sent of \(size >> 20) MiB by tus, cut five times: \(proxy.sentBytes)")
             let requests = (size / harness.partSize + 20) * 600
             #expect(proxy.sentBytes < size + 5 * harness.partSize + requests, "\(proxy.sentBytes)")
             #expect(harness.model.current.created == 1)

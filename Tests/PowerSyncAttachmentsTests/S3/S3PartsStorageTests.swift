@@ -2,6 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import NIOHTTP1
 import PowerSync
+import PowerSyncAttachments
 import TestSupport
 import Testing
 
@@ -124,6 +125,26 @@ struct S3PartsStorageTests {
     }
 
     @Test
+    func makesAnObjectOfPartsThatCameOutOfOrder() async throws {
+        try await run { harness async throws in
+            let id = try await harness.storage.beginUpload(of: harness.attachment)
+            let upload = AttachmentPartsUpload(attachment: harness.attachment, id: id)
+            // The second one twice: what comes later counts.
+            for number in [3, 2, 1, 2] {
+                let bytes = Data(Self.content.dropFirst((number - 1) * (5 << 20)).prefix(5 << 20))
+                let part = AttachmentPart(number: number, size: Int64(bytes.count), sha256: bytes.sha256)
+                let target = try await harness.storage.request(for: part, of: upload)
+                let answer = try await AttachmentHTTPCall(.standard).send("PUT", target, body: bytes)
+                #expect(answer.status == 200)
+            }
+            let parts = try await harness.storage.parts(of: upload)
+            #expect(parts.map(\.number).sorted() == [1, 2, 3])
+            #expect(try await harness.storage.complete(upload, parts: parts.sorted { $0.number < $1.number }))
+            try await harness.expectFile()
+        }
+    }
+
+    @Test
     func beginsAnewWhenTheUploadIsGone() async throws {
         try await run { harness async throws in
             await #expect(throws: CocoaError.self) {
@@ -235,6 +256,83 @@ struct S3PartsStorageTests {
             let part = AttachmentPart(number: 1, size: 1, sha256: Data(repeating: 0, count: 32))
             let url = try await storage().request(for: part, of: upload).url.absoluteString
             #expect(url.contains("X-Amz-Date=20261124T0708"))
+        }
+    }
+
+    /// A signature in a URL is checked by the storage when the URL is used.
+    @Test
+    func signedURLsCarryTheStoragesTimeAfterARefusal() async throws {
+        let stored = NIOLockedValueBox<Data?>(nil)
+        try await StorageServer.run({ request in
+            let date = ["Date": "Tue, 24 Nov 2026 07:08:09 GMT"] as HTTPHeaders
+            guard request.uri.contains("X-Amz-Date=20261124T0708") else {
+                return .init(status: .forbidden, headers: date)
+            }
+            switch request.method {
+            case .PUT:
+                stored.withLockedValue { $0 = request.body }
+                return .init()
+            case .DELETE:
+                stored.withLockedValue { $0 = nil }
+                return .init(status: .noContent)
+            default:
+                let content = stored.withLockedValue { $0 }
+                return content.map { .init(body: .init(bytes: $0)) } ?? .init(status: .notFound)
+            }
+        }) { server in
+            let bucket = S3Bucket(name: "b", region: "us-east-1", endpoint: URL(string: server.url), addressing: .path)
+            func transport() -> S3AttachmentTransport {
+                S3AttachmentTransport(
+                    bucket: bucket,
+                    credentials: TestBucket.credentials,
+                    keyPrefix: "",
+                    usesChecksums: false,
+                    clock: S3Clock { S3ClockTests.date.addingTimeInterval(-3600) }
+                )
+            }
+            let attachment = Attachment(id: "1", filename: "1", state: .queuedUpload, size: 3)
+            try await AttachmentsFolder.run { folder async throws in
+                try folder.write(Data("abc".utf8), to: "a")
+                try await transport().upload(LocatedAttachment(attachment: attachment, localPath: folder("a"))) {
+                    _,
+                    _ in
+                }
+                // Refused, asked for the time, and done.
+                #expect(server.received.map(\.method) == [.PUT, .HEAD, .PUT])
+                #expect(stored.withLockedValue { $0 } == Data("abc".utf8))
+                let located = LocatedAttachment(attachment: attachment, localPath: folder("b"))
+                let downloading = transport()
+                try await downloading.download(located) { _, _ in }
+                #expect(try folder.read("b") == Data("abc".utf8))
+                try await downloading.delete(attachment)
+                // It knows the time by then.
+                #expect(server.received.dropFirst(3).map(\.method) == [.GET, .HEAD, .GET, .DELETE])
+                #expect(stored.withLockedValue { $0 } == nil)
+            }
+            // And so does a signer of the endpoint, when one of its storages has learned the time.
+            #expect(S3Clock.shared(for: bucket.endpoint).correct(by: "Tue, 24 Nov 2026 07:08:09 GMT"))
+            let url = try S3Signer(bucket: bucket, credentials: TestBucket.credentials)
+                .presignedURL(method: "PUT", key: "1")
+            #expect(url.absoluteString.contains("X-Amz-Date=20261124T0708"))
+        }
+    }
+
+    @Test
+    func aRefusalAtTheSameTimeIsAnErrorOfTheTransfer() async throws {
+        try await StorageServer.run({ _ in
+            .init(status: .forbidden, headers: ["Date": "Tue, 24 Nov 2026 07:08:30 GMT"])
+        }) { server in
+            let transport = S3AttachmentTransport(
+                bucket: S3Bucket(name: "b", region: "r", endpoint: URL(string: server.url), addressing: .path),
+                credentials: TestBucket.credentials,
+                keyPrefix: "",
+                usesChecksums: false,
+                clock: S3Clock { S3ClockTests.date }
+            )
+            let attachment = Attachment(id: "1", filename: "1", state: .queuedUpload, size: 3)
+            let error = await #expect(throws: AttachmentTransferError.self) { try await transport.delete(attachment) }
+            #expect(error?.httpStatus == 403)
+            #expect(server.received.map(\.method) == [.DELETE, .HEAD])
         }
     }
 

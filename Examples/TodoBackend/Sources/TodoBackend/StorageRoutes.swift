@@ -42,6 +42,8 @@ struct StorageRoutes {
     }
 
     /// Removes what apps have begun to upload a week ago and not finished.
+    ///
+    /// The storage says its time meanwhile, so that URLs are signed with it where the clock here is off.
     func removeOldUploads() async throws {
         try await S3PartsStorage(bucket: bucket, credentials: credentials)
             .abortUploads(olderThan: Date(timeIntervalSinceNow: -7 * 86_400))
