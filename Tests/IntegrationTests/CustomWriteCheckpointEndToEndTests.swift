@@ -183,7 +183,10 @@ struct CustomWriteCheckpointEndToEndTests {
             try await announce("6")
             try await waitForNews("6", client)
             #expect(try await name(client) == "mine again")
-            try await write("UPDATE checkpoints SET checkpoint = 2 WHERE user_id = 'anna' AND client_id = ?", [clientID])
+            try await write(
+                "UPDATE checkpoints SET checkpoint = 2 WHERE user_id = 'anna' AND client_id = ?",
+                [clientID]
+            )
             try await waitForName("the end", client)
             #expect(client.currentStatus.uploadError == nil)
             try await client.close()
