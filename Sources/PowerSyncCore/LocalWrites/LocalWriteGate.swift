@@ -126,6 +126,35 @@ package enum LocalWriteGate {
         return awaited
     }
 
+    /// Waits for a write checkpoint of the application's own service, if writes are waited for and everything has left the queue.
+    ///
+    /// - Parameters:
+    ///   - db: The writer, inside the transaction in which writes have left the queue.
+    ///   - checkpoint: What the application has given.
+    /// - Throws: ``LocalDatabaseError`` when the write checkpoint is negative.
+    static func awaitOwn(_ db: Database, _ checkpoint: WriteCheckpoint) throws {
+        guard try target(db) != nil else { return }
+        try KeyValueStore.set(db, .ownWriteCheckpoint, to: checkpoint.rawValue)
+        if try UploadQueue.firstID(db) == nil { try setTarget(db, checkpoint) }
+    }
+
+    /// Waits once more for the last write checkpoint that the application gave: nothing was uploaded since, so it stands for everything.
+    ///
+    /// Writes that were rejected, or are parked, need none of their own.
+    ///
+    /// - Parameters:
+    ///   - db: The writer, inside a transaction.
+    ///   - sequence: The queue's sequence from before the service was asked.
+    /// - Returns: What is waited for; `nil` when there is none, or something was written since.
+    /// - Throws: `DatabaseError` of SQLite.
+    package static func awaitLastOwn(_ db: Database, ifSequenceIs sequence: Int64) throws -> WriteCheckpoint? {
+        guard try sequenceAwaitingCheckpoint(db) == sequence,
+            let own = try KeyValueStore.integer(db, .ownWriteCheckpoint), own > 0
+        else { return nil }
+        try setTarget(db, WriteCheckpoint(own))
+        return WriteCheckpoint(own)
+    }
+
     /// Waits for another write checkpoint than the one that does not come, if the service has begun to count anew.
     ///
     /// A service whose storage was lost, or has lost its last moments, does not know the number that it returned.

@@ -68,7 +68,7 @@ extension RejectedWrites {
                 arguments: [jsonArray(writes.map(\.id))]
             )
         }
-        if let writeCheckpoint { try UploadQueue.awaitIfEmpty(db, writeCheckpoint) }
+        if let writeCheckpoint { try LocalWriteGate.awaitOwn(db, writeCheckpoint) }
         return setAside
     }
 

@@ -149,18 +149,11 @@ package enum UploadQueue {
         // Without a target only insert-only writes were uploaded, which no checkpoint will ever acknowledge.
         guard try LocalWriteGate.target(db) != nil else { return }
         try LocalWriteGate.setTarget(db, LocalWriteGate.pendingTarget)
-        if let writeCheckpoint { try awaitIfEmpty(db, writeCheckpoint) }
-    }
-
-    /// Makes a write checkpoint of the application's own service the target of the write gate, if everything has left the queue.
-    ///
-    /// - Parameters:
-    ///   - db: The writer, inside the transaction in which writes have left the queue.
-    ///   - writeCheckpoint: The write checkpoint.
-    /// - Throws: ``LocalDatabaseError`` when the write checkpoint is negative.
-    static func awaitIfEmpty(_ db: Database, _ writeCheckpoint: WriteCheckpoint) throws {
-        guard try LocalWriteGate.target(db) != nil, try firstID(db) == nil else { return }
-        try LocalWriteGate.setTarget(db, writeCheckpoint)
+        if let writeCheckpoint {
+            try LocalWriteGate.awaitOwn(db, writeCheckpoint)
+        } else {
+            try KeyValueStore.remove(db, .ownWriteCheckpoint)
+        }
     }
 
     private static func writes(_ statement: Statement, _ arguments: StatementArguments) throws -> [QueuedWrite] {

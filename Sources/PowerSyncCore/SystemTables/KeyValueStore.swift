@@ -30,6 +30,8 @@ package enum KeyValueStore {
         package static let lastRequestedCheckpoint = Key(rawValue: "last_requested_checkpoint_request_id")
         /// The target, if the service has returned it: apps may give their own.
         package static let serviceWriteCheckpoint = Key(rawValue: "swift_service_write_checkpoint")
+        /// The last write checkpoint that the app gave of its own, unless it has uploaded without one since.
+        package static let ownWriteCheckpoint = Key(rawValue: "swift_own_write_checkpoint")
         /// The highest op id that was published, when no row of `ps_buckets` says so any more; until the next complete checkpoint.
         package static let publishedOp = Key(rawValue: "swift_published_op")
         /// Set to `1` once oplog keys of old JavaScript clients were repaired; survives clearing.

@@ -166,6 +166,48 @@ import Testing
         #expect(try await harness.lists() == (policy == .park ? ["a1": "remote", "x": "bad"] : ["a1": "remote"]))
     }
 
+    /// Nothing was uploaded since the last number, so it stands for everything.
+    @Test func withoutANumberTheOneOfTheLastUploadIsAwaited() async throws {
+        harness.connector.onUpload { database, _ in
+            guard let transaction = try await database.getNextCrudTransaction() else { return }
+            if transaction.crud.contains(where: { $0.opData?["name"] == "bad" }) {
+                throw UploadRejectionError(reason: "no")
+            }
+            try await transaction.complete(writeCheckpoint: "7")
+        }
+        try await harness.insert("x", name: "good")
+        let stream = try await harness.connectAndAccept(ConnectOptions(uploadRejectionPolicy: .park))
+        try await harness.waitForActivity { $0.upload?.reason.kind == .writeCheckpoint }
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 7), .put("a", 1...1), .done)
+        try await harness.wait { $0.hasSynced == true }
+
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        harness.clock.advance(by: .seconds(1))
+        try await harness.insert("y", name: "bad")
+        try await harness.service.nextWriteCheckpoint().reject(status: 400)
+        try await harness.waitForActivity { $0.upload?.reason.kind == .writeCheckpoint }
+        #expect(harness.database.currentStatus.uploadError is UploadRejectionError)
+        // What others do is shown with the next checkpoint, which has the number.
+        stream.send(.diff(2, [.bucket("a", count: 2)], writeCheckpoint: 7), .put("a", 2...2), .done)
+        try await harness.waitForActivity { $0.upload == nil && $0.download == nil }
+        #expect(try await harness.lists() == ["a1": "remote", "a2": "remote", "y": "bad"])
+    }
+
+    @Test func withoutAnyNumberTheRefusalIsReported() async throws {
+        harness.connector.onUpload { database, number in
+            try await database.getNextCrudTransaction()?.complete(writeCheckpoint: number == 1 ? "7" : nil)
+        }
+        try await harness.insert("x")
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1, writeCheckpoint: 7), .done)
+        try await harness.wait { $0.hasSynced == true }
+        try await harness.clock.waitForTimer(of: .seconds(1))
+        harness.clock.advance(by: .seconds(1))
+        try await harness.insert("y")
+        try await harness.service.nextWriteCheckpoint().reject(status: 400)
+        try await harness.wait { ($0.lastUploadError as? SyncTransportError)?.httpStatus == 400 }
+    }
+
     @Test func numberOfARejectionThatIsNoneLeavesTheWritesInTheQueue() async throws {
         harness.connector.onUpload { _, _ in throw UploadRejectionError(reason: "no", writeCheckpoint: "seven") }
         try await harness.insert("x", name: "bad")

@@ -254,12 +254,27 @@ final class UploadLoop: Sendable {
             reportAwaited(checkpoint, since: completedSyncs)
         case .request(let sequence, let clientID):
             context.report { $0.requestingWriteCheckpoint(now: $1) }
-            let checkpoint =
-                if let requests = context.checkpointRequests {
-                    try await requests.request(seeding: !context.options.mode.downloads)
-                } else {
-                    try await requestWriteCheckpoint(clientID: clientID)
+            let checkpoint: WriteCheckpoint
+            do {
+                checkpoint =
+                    if let requests = context.checkpointRequests {
+                        try await requests.request(seeding: !context.options.mode.downloads)
+                    } else {
+                        try await requestWriteCheckpoint(clientID: clientID)
+                    }
+            } catch let error as SyncTransportError where error.httpStatus == 400 {
+                // The backend tells write checkpoints itself.
+                let own = try await context.database.write {
+                    try LocalWriteGate.awaitLastOwn($0, ifSequenceIs: sequence)
                 }
+                guard let own else { throw error }
+                context.log(
+                    .debug,
+                    "The service makes no write checkpoints: that of the last upload, \(own), is awaited."
+                )
+                reportAwaited(own, since: completedSyncs)
+                return
+            }
             let isStored = try await context.database.write { db in
                 try LocalWriteGate.acknowledge(db, checkpoint, ifSequenceIs: sequence)
             }
