@@ -34,7 +34,11 @@ package enum QueueOwner {
             return 0
         }
         let waiting = try UploadQueue.span(db)
-        if waiting == 0 { try KeyValueStore.set(db, .queueOwner, to: user) }
+        if waiting == 0 {
+            try KeyValueStore.set(db, .queueOwner, to: user)
+            // The number is of the other one's uploads.
+            try KeyValueStore.remove(db, .ownWriteCheckpoint)
+        }
         return waiting
     }
 }

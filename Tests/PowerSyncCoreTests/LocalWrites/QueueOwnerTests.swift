@@ -1,4 +1,5 @@
 import GRDB
+import PowerSyncProtocol
 import Testing
 
 @testable import PowerSyncCore
@@ -39,6 +40,25 @@ struct QueueOwnerTests {
         try database.queue.write { try $0.execute(sql: "DELETE FROM ps_crud") }
         #expect(try claim("b") == 0)
         #expect(try owner() == "b")
+    }
+
+    /// It is counted for each user.
+    @Test func theLastNumberOfTheBackendIsOfItsUserAlone() throws {
+        func awaited() throws -> WriteCheckpoint? {
+            try write()
+            return try database.queue.write { db in
+                try db.execute(sql: "DELETE FROM ps_crud")
+                let sequence = try #require(try UploadQueue.sequence(db))
+                return try LocalWriteGate.awaitLastOwn(db, ifSequenceIs: sequence)
+            }
+        }
+        #expect(try claim("a") == 0)
+        try write()
+        try database.queue.write { try UploadQueue.complete($0, through: 1, writeCheckpoint: WriteCheckpoint(7)) }
+        #expect(try claim("a") == 0)
+        #expect(try awaited() == WriteCheckpoint(7))
+        #expect(try claim("b") == 0)
+        #expect(try awaited() == nil)
     }
 
     @Test(arguments: [[], .soft, .localTables] as [ClearOptions]) func clearingForgetsTheOwner(
