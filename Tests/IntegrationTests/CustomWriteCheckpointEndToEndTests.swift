@@ -149,12 +149,12 @@ struct CustomWriteCheckpointEndToEndTests {
             try await announce("2")
             try await waitForNews("2", client)
             #expect(try await name(client) == "mine")
-            // Numbers of others, none, and one that its condition leaves out.
+            // Numbers of others, none, and one that the condition leaves out.
             try await announce(
                 "3",
                 with: """
                     INSERT INTO checkpoints VALUES
-                      ('anna', 'tablet', 9, 1), ('bert', ?1, 9, 1), (NULL, ?1, 9, 1), ('anna', ?1, 9, 0)
+                      ('anna', 'tablet', 9, 1), ('bert', ?1, 9, 1), ('carl', ?1, NULL, 1), ('anna', ?1, 9, 0)
                     """,
                 [clientID]
             )
