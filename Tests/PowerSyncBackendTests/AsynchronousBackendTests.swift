@@ -134,13 +134,13 @@ import Testing
             dbFilename: folder.path("client.db"),
             logger: DefaultLogger(minSeverity: .fault)
         )
-        func waitFor(_ expected: [String]) async throws {
+        @Sendable func waitFor(_ expected: [String]) async throws {
             let names = try database.watch("SELECT id || ' ' || name FROM lists ORDER BY id") {
                 try $0.getString(index: 0)
             }
             for try await names in names where names == expected { return }
         }
-        try await Application(router: router).test(.live) { backend in
+        try await Application(router: router).test(.live) { [configuration] backend in
             let port = try #require(backend.port)
             try await SyncService.withService(configuration: configuration, logger: logger) { service in
                 let url = service.address.url
