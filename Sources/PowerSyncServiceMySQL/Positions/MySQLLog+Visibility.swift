@@ -30,9 +30,16 @@ extension MySQLLog {
         let head = try await head()
         let waiting = Stopwatch(clock)
         var pause = Duration.milliseconds(5)
+        var asked: LSN?
         while true {
             let visible = try await visibleHead()
             guard visible.history == head.history, visible.lsn < head.lsn else { return }
+            // A snapshot of MariaDB is where the last commit ended, and the log goes on without one, too: with where the engines begin
+            // after a crash, some time after a file was begun.
+            if visible.lsn != asked, let start = LogPosition(visible.lsn), let end = LogPosition(head.lsn) {
+                asked = visible.lsn
+                guard try await hasGroup(from: start, to: end) else { return }
+            }
             guard waiting.elapsed < Self.visibilityLimit else {
                 throw ReplicationSourceError(
                     .unavailable,
