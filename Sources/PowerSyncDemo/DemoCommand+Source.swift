@@ -3,8 +3,6 @@ import PowerSyncOperations
 import PowerSyncProtocol
 import PowerSyncService
 import PowerSyncServiceCore
-import PowerSyncServiceMySQL
-import PowerSyncServicePostgres
 import PowerSyncTerminal
 
 /// The demo on a database of the user's.
@@ -25,14 +23,10 @@ extension DemoCommand {
         terminal: Terminal,
         _ makeDemo: (any DemoDeployment) async throws -> Demo
     ) async throws {
-        switch try Modules.all.source(named: address) {
-        case let module as PostgresSourceModule:
-            try await run(on: module.settings, key: key, terminal: terminal, makeDemo)
-        case let module as MySQLSourceModule:
-            try await run(on: module.settings, folder, key: key, terminal: terminal, makeDemo)
-        default:
+        guard let server = try Modules.all.source(named: address) as? any DemoServer else {
             throw DemoFailure("--source is the address of a server: \(Modules.all.serverForms)")
         }
+        try await server.run(self, folder, key: key, terminal: terminal, makeDemo)
     }
 
     /// Runs a demo between making something on a server and taking it away, whatever happens.
@@ -67,6 +61,9 @@ extension DemoCommand {
 extension Modules {
     /// How addresses of servers look, for help and messages.
     var serverForms: String { argumentForms.filter { !$0.schemes.isEmpty }.map(\.form).joined(separator: ", or ") }
+
+    /// What the demo needs on each kind of server, for help: a paragraph for each.
+    var demoNeeds: String { sources.compactMap { ($0 as? any DemoServer.Type)?.demoNeeds }.joined(separator: "\n\n") }
 
     /// Where passwords come from that are in no address.
     var passwordPlaces: String { argumentForms.compactMap(\.passwordPlaces).joined(separator: ", or ") }

@@ -37,14 +37,7 @@ package struct DemoCommand: AsyncParsableCommand {
             With --source, the rows are in a database of yours. The demo takes away again what it makes there, also after \
             Ctrl-C, and touches nothing else. What a killed run has left goes with the next one.
 
-            On PostgreSQL, the storage is there, too, and three nodes share the work: one replicates, two serve clients \
-            behind a balancer. The role needs REPLICATION, and CREATE on the database; the \
-            server needs wal_level = logical. The demo makes the schemas powersync_demo and powersync_demo_storage, the \
-            publication powersync_demo and a replication slot demo_powersync_….
-
-            On MySQL and MariaDB, one service has its buckets in a file. The account needs REPLICATION SLAVE, REPLICATION \
-            CLIENT (MariaDB: BINLOG MONITOR, SLAVE MONITOR) and PROCESS, and everything on the schema powersync_demo, \
-            which the demo makes.
+            \(Modules.all.demoNeeds)
             """
     )
 
@@ -141,20 +134,6 @@ package struct DemoCommand: AsyncParsableCommand {
             transport: transport,
             signer: try key.signer(),
             s3: try await photoBucket()
-        )
-    }
-
-    private func embedded(in folder: URL, _ key: DemoKey) throws -> EmbeddedDeployment {
-        let source = folder.appending(path: "source.db").path
-        return EmbeddedDeployment(
-            configuration: configuration(
-                source: .embedded(path: source, statements: DemoApp.sourceTables),
-                storage: .sqlite(path: folder.appending(path: "buckets.db").path),
-                syncConfig: DemoApp.syncConfig(),
-                key: key
-            ),
-            sourcePath: source,
-            signer: try key.signer()
         )
     }
 

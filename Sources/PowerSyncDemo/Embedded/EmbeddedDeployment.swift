@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import PowerSyncBackend
 import PowerSyncService
@@ -31,6 +32,29 @@ struct EmbeddedDeployment: DemoDeployment {
                 try EmbeddedDemoSource(path: sourcePath)
             )
         }
+    }
+}
+
+extension DemoCommand {
+    /// A service over a SQLite file, with its buckets in another one.
+    ///
+    /// - Parameters:
+    ///   - folder: For the files.
+    ///   - key: What tokens are signed with.
+    /// - Returns: The deployment.
+    /// - Throws: An error of making the key.
+    func embedded(in folder: URL, _ key: DemoKey) throws -> EmbeddedDeployment {
+        let source = folder.appending(path: "source.db").path
+        return EmbeddedDeployment(
+            configuration: configuration(
+                source: .embedded(path: source, statements: DemoApp.sourceTables),
+                storage: .sqlite(path: folder.appending(path: "buckets.db").path),
+                syncConfig: DemoApp.syncConfig(),
+                key: key
+            ),
+            sourcePath: source,
+            signer: try key.signer()
+        )
     }
 }
 

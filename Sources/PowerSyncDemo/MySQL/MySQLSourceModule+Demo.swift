@@ -3,24 +3,22 @@ import PowerSyncService
 import PowerSyncServiceMySQL
 import PowerSyncTerminal
 
-extension DemoCommand {
-    /// Runs the demo on a MySQL or MariaDB server, and takes away what it has made there, whatever happens.
-    ///
-    /// - Parameters:
-    ///   - settings: Where the server is.
-    ///   - folder: For the buckets.
-    ///   - key: What tokens are signed with.
-    ///   - terminal: For the output.
-    ///   - makeDemo: Makes the demo over a deployment.
-    /// - Throws: ``DemoFailure``, ``Interruption``, `UnwritableOutput`, or an error of the server.
+/// The demo on a MySQL or MariaDB server: one service, with its buckets in a file.
+extension MySQLSourceModule: DemoServer {
+    static let demoNeeds = """
+        On MySQL and MariaDB, one service has its buckets in a file. The account needs REPLICATION SLAVE, REPLICATION \
+        CLIENT (MariaDB: BINLOG MONITOR, SLAVE MONITOR) and PROCESS, and everything on the schema \(MySQLDemoPlace.schema), \
+        which the demo makes.
+        """
+
     func run(
-        on settings: MySQLSettings,
+        _ command: DemoCommand,
         _ folder: URL,
         key: DemoKey,
         terminal: Terminal,
         _ makeDemo: (any DemoDeployment) async throws -> Demo
     ) async throws {
-        let configuration = configuration(
+        let configuration = command.configuration(
             source: .mysql(settings),
             storage: .sqlite(path: folder.appending(path: "buckets.db").path),
             syncConfig: DemoApp.syncConfig(schema: MySQLDemoPlace.schema),
@@ -37,6 +35,11 @@ extension DemoCommand {
                 database: settings.description
             )
         )
-        try await run(demo, terminal, making: { try await place.make() }, removing: { try await place.remove() })
+        try await command.run(
+            demo,
+            terminal,
+            making: { try await place.make() },
+            removing: { try await place.remove() }
+        )
     }
 }

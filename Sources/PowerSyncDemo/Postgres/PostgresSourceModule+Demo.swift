@@ -1,17 +1,21 @@
+import Foundation
 import PowerSyncService
+import PowerSyncServicePostgres
 import PowerSyncTerminal
 
-extension DemoCommand {
-    /// Runs the demo on a PostgreSQL server, and takes away what it has made there, whatever happens.
-    ///
-    /// - Parameters:
-    ///   - settings: Where the server is.
-    ///   - key: What tokens are signed with.
-    ///   - terminal: For the output.
-    ///   - makeDemo: Makes the demo over a deployment.
-    /// - Throws: ``DemoFailure``, ``Interruption``, `UnwritableOutput`, or an error of the server.
+/// The demo on a PostgreSQL server: three nodes, with their buckets in the same database.
+extension PostgresSourceModule: DemoServer {
+    static let demoNeeds = """
+        On PostgreSQL, the storage is there, too, and three nodes share the work: one replicates, two serve clients \
+        behind a balancer. The role needs REPLICATION, and CREATE on the database; the \
+        server needs wal_level = logical. The demo makes the schemas \(PostgresDemoPlace.schema) and \
+        \(PostgresDemoPlace.storageSchema), the publication \(PostgresDemoPlace.publication) and a replication slot \
+        \(PostgresDemoPlace.slotPrefix)….
+        """
+
     func run(
-        on settings: PostgresSettings,
+        _ command: DemoCommand,
+        _ folder: URL,
         key: DemoKey,
         terminal: Terminal,
         _ makeDemo: (any DemoDeployment) async throws -> Demo
@@ -21,7 +25,7 @@ extension DemoCommand {
         settings.slotNamePrefix = PostgresDemoPlace.slotPrefix
         // Three nodes, and servers have few connections.
         settings.maximumPoolSize = 3
-        let configuration = configuration(
+        let configuration = command.configuration(
             source: .postgresql(settings),
             storage: .postgresql(settings, schema: PostgresDemoPlace.storageSchema),
             syncConfig: DemoApp.syncConfig(schema: PostgresDemoPlace.schema),
@@ -39,6 +43,11 @@ extension DemoCommand {
                 terminal: terminal
             )
         )
-        try await run(demo, terminal, making: { try await place.make() }, removing: { try await place.remove() })
+        try await command.run(
+            demo,
+            terminal,
+            making: { try await place.make() },
+            removing: { try await place.remove() }
+        )
     }
 }
