@@ -10,26 +10,14 @@ package enum ServerMessage {
         state.hasPrefix("22") ? replacing(in: message, from: "\"", to: "\"") : message
     }
 
-    /// A message of MySQL or MariaDB: errors about values quote them, such as `Incorrect integer value: '…' for column 'n' at row 1`.
+    /// Replaces what is between the first mark and the beginning of the last one.
     ///
     /// - Parameters:
-    ///   - message: The message.
-    ///   - number: The number of the error.
+    ///   - message: A message that quotes a value.
+    ///   - first: What is before the value; without it, the message stays as it is.
+    ///   - last: What is behind the value; without it, everything behind `first` is the value.
     /// - Returns: The message, with `…` for the value.
-    package static func ofMySQL(_ message: String, number: UInt16) -> String {
-        guard quotingErrors.contains(number) else { return message }
-        // What follows the value names a column or a key; a value may have quotation marks of its own.
-        for end in ["' for column ", "' for key ", "' for function "] where message.contains(end) {
-            return replacing(in: message, from: "'", to: end)
-        }
-        return replacing(in: message, from: "'", to: "'")
-    }
-
-    /// Duplicates, wrong values, dates, texts, and results of expressions.
-    private static let quotingErrors: Set<UInt16> = [1062, 1292, 1366, 1367, 1411, 1525, 1586, 1690]
-
-    /// Replaces what is between the first mark and the beginning of the last one.
-    private static func replacing(in message: String, from first: String, to last: String) -> String {
+    package static func replacing(in message: String, from first: String, to last: String) -> String {
         let bytes = Array(message.utf8)
         guard let start = firstIndex(of: Array(first.utf8), in: bytes) else { return message }
         let begin = start + first.utf8.count
