@@ -157,6 +157,8 @@ struct DDLReader {
             previous = token
             tokens.removeFirst()
         }
+        // The years of MySQL are numbers, whatever their digits.
+        if type.lowercased() == "year" || type.lowercased().hasPrefix("year(") { return "integer" }
         // The schema of a type says nothing about its values.
         return type.split(separator: ".").last.map { String($0) } ?? ""
     }

@@ -124,6 +124,7 @@ import Testing
               `list_id` varchar(36) CHARACTER SET ascii COLLATE ascii_bin DEFAULT NULL COMMENT 'it\'s; a list',
               `state` enum('open','done') NOT NULL DEFAULT 'open',
               `done` tinyint(1) DEFAULT '0',
+              `made_in` year(4) DEFAULT NULL,
               `at` datetime(6) DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6),
               PRIMARY KEY (`id`),
               UNIQUE KEY `one` (`list_id`,`state`),
@@ -140,7 +141,7 @@ import Testing
         )
         #expect(
             tables == [
-                "Todos(id int unsigned!, list_id varchar(36), state enum('','')!, done int!, made date, note text)"
+                "Todos(id int unsigned!, list_id varchar(36), state enum('','')!, done int!, made_in integer, made date, note text)"
             ]
         )
         #expect(skipped == 2)
