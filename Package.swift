@@ -686,10 +686,11 @@ package.targets += [
     tests(
         "PowerSyncServiceTests",
         [
-            "HTTPConnections", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncProtocol", "PowerSyncService",
-            "PowerSyncServiceCore", "PowerSyncServicePostgres", "PowerSyncServiceSQLite", "PowerSyncSyncConfig",
-            "PowerSyncTesting", "PowerSyncUpload", "RSocket", "RunningServiceTestSupport", "ServiceTestSupport",
-            "TestSupport", .asyncHTTPClient, .grdb, .httpTypes, .hummingbird, .hummingbirdCore, .hummingbirdTesting,
+            "HTTPConnections", "MySQLTestSupport", "PostgresTestSupport", "PowerSyncAuth", "PowerSyncMySQLConnection",
+            "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncServicePostgres",
+            "PowerSyncServiceSQLite", "PowerSyncSyncConfig", "PowerSyncTesting", "PowerSyncUpload", "RSocket",
+            "RunningServiceTestSupport", "ServiceTestSupport", "TestSupport", .asyncHTTPClient, .grdb, .httpTypes,
+            .hummingbird, .hummingbirdCore, .hummingbirdTesting,
             .logging, .metrics, .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioHTTP1, .nioHTTPCompression,
             .nioPosix, .nioSSL, .prometheus,
         ]

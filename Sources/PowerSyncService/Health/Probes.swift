@@ -31,6 +31,8 @@ final class Probes: Sendable {
         var problems: Set<Problem> = []
         /// What is said of each table that is left out, by the stream that leaves it out.
         var obstacles: [ReplicationStreamID: [TableObstacle]] = [:]
+        /// Since when the source cannot be read; `nil` while it can.
+        var sourceFailsSince: Date?
 
         var isReady: Bool { isStarted && problems.isEmpty }
     }
@@ -96,6 +98,14 @@ final class Probes: Sendable {
         state.withLockedValue { $0.obstacles[stream] = obstacles.isEmpty ? nil : obstacles }
     }
 
+    /// The source cannot be read, or it can again: the process is as ready as any other, as clients get what there is, and says so all
+    /// the same.
+    ///
+    /// - Parameter date: Since when it cannot be read; `nil` for one that can.
+    func sourceFails(since date: Date?) {
+        state.withLockedValue { $0.sourceFailsSince = date }
+    }
+
     /// What is said of the tables that are left out, each once.
     var leftOut: [String] { Self.leftOut(state.withLockedValue { $0 }) }
 
@@ -126,6 +136,7 @@ final class Probes: Sendable {
         if !state.problems.isEmpty {
             json["problems"] = .array(state.problems.map(\.rawValue).sorted().map { .string($0) })
         }
+        if let since = state.sourceFailsSince { json["source_fails_since"] = .string(since.formatted(format)) }
         let leftOut = Self.leftOut(state)
         if !leftOut.isEmpty { json["left_out"] = .array(leftOut.map { .string($0) }) }
         let copies = copies()

@@ -9,6 +9,8 @@ struct ReplicationFailures {
     private struct Failure {
         var stream: ReplicationStreamID?
         var shown: AdminRoutes.Failure
+        /// Since when the source is to blame, if it is for the last error.
+        var sourceFailsSince: Date?
         /// Whether the storage is to blame, if not for the last error, then for one before, and nothing has succeeded since.
         var includesStorage: Bool
         /// Whether another stream was written since the first of these errors.
@@ -23,6 +25,9 @@ struct ReplicationFailures {
 
     /// Whether the storage cannot be written, so that clients do not get what is new.
     var includeStorage: Bool { failures.contains(where: \.includesStorage) }
+
+    /// Since when a stream cannot be read from the source; `nil` while all can.
+    var sourceFailsSince: Date? { failures.compactMap(\.sourceFailsSince).min() }
 
     /// Takes what replication tells.
     ///
@@ -41,6 +46,7 @@ struct ReplicationFailures {
             Failure(
                 stream: stream,
                 shown: AdminRoutes.Failure(finding: Finding(.source, error), date: date),
+                sourceFailsSince: error is ReplicationSourceError ? last?.sourceFailsSince ?? date : nil,
                 includesStorage: !isOfStreamOnly && (Self.isOfStorage(error) || last?.includesStorage == true),
                 isOfStreamOnly: isOfStreamOnly
             )

@@ -46,6 +46,7 @@ struct SignsOfLife: Sendable {
         let isSolved = failures.withLockedValue { failures -> Bool in
             failures.record(report, of: stream, at: date)
             // In here, so that the last of several reports is the last to change this, too.
+            probes.sourceFails(since: failures.sourceFailsSince)
             if !failures.includeStorage { return probes.solved(.storage) }
             probes.found(.storage)
             return false

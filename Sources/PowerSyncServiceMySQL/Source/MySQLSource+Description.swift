@@ -49,7 +49,11 @@ extension MySQLSource: DescribedSource {
         }
         let errors = found.filter { $0.severity == .error && MySQLCheck.codesOfMissedChanges.contains($0.code) }
         guard errors.isEmpty else {
-            throw ReplicationSourceError(.configuration, errors.map(\.sentence).joined(separator: " "))
+            throw ReplicationSourceError(
+                .configuration,
+                errors.map(\.sentence).joined(separator: " "),
+                underlyingError: MySQLRefusal()
+            )
         }
         for finding in found {
             // Numbers change, such as those of rows.

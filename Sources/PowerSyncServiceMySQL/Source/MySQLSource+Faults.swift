@@ -116,6 +116,9 @@ extension MySQLSource {
                 "The server cannot read its log: \(error)",
                 underlyingError: MySQLFault(error, pause: .seconds(60))
             )
+        case .connection where error.code == .silence || error.code == .timeout:
+            // Who says nothing would be asked for a minute in vain; the next attempt begins with the question.
+            return Self.fault(error)
         case .connection:
             // It may be up again, and be another one.
             guard try await log.verify(position) else { return lost(position) }
@@ -166,9 +169,26 @@ struct MySQLFault: PausingError, CataloguedError {
     ///
     /// - Parameters:
     ///   - error: What the server says.
-    ///   - pause: How long to wait. A server that refuses a password may close the account to others who try again soon: 15 minutes.
+    ///   - pause: How long to wait, if not as the number of the error says.
     init(_ error: MySQLConnectionError, pause: Duration? = nil) {
         self.error = error
-        self.pause = pause ?? (error.serverCode == 1045 || error.serverCode == 1698 ? .seconds(900) : nil)
+        self.pause = pause ?? Self.pause(after: error.serverCode)
     }
+
+    private static func pause(after code: UInt16?) -> Duration? {
+        switch code {
+        // A server that refuses a password may close the account to others who try again soon.
+        case MySQLServerCode.accountDenied, 1698: .seconds(900)
+        case MySQLServerCode.privilegeMissing, MySQLServerCode.schemaDenied: MySQLRefusal.interval
+        default: nil
+        }
+    }
+}
+
+/// Something that an operator has to change at the server: asking it again soon is in vain.
+struct MySQLRefusal: PausingError {
+    /// How long to wait: a minute.
+    static let interval = Duration.seconds(60)
+
+    var pause: Duration? { Self.interval }
 }

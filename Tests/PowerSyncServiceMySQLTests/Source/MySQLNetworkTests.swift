@@ -36,6 +36,7 @@ struct MySQLNetworkTests {
             // A connection that is lost is replaced, and the one that replaces it is as silent.
             await proxy.accepted(count + 1)
             #expect(ContinuousClock.now - start < .seconds(40))
+            #expect(scenario.log.lines.contains { $0.contains("Nothing has come from the server for") })
             try await scenario.database.run("DO SLEEP(\(isSlow ? 120 : 2))")
             try await proxy.thaw()
             try await scenario.database.run("INSERT INTO lists VALUES ('c', 'u', 'after')")

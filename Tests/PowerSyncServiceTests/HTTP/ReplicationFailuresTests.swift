@@ -1,4 +1,6 @@
 import Foundation
+import Hummingbird
+import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSyncConfig
 import RunningServiceTestSupport
@@ -65,6 +67,33 @@ import Testing
         #expect(failures.includeStorage)
         failures.record(.ended, of: Self.first, at: now)
         #expect(!failures.includeStorage)
+    }
+
+    @Test func sinceWhenTheSourceFailsIsSaidAndTheProcessIsAsReady() {
+        let probes = Probes(Timing())
+        probes.didStart()
+        let time = NIOLockedValueBox(0.0)
+        let signs = SignsOfLife(
+            probes: probes,
+            replicates: true,
+            logger: CollectedLog().logger,
+            now: { Date(timeIntervalSince1970: time.withLockedValue(\.self)) }
+        )
+        func since(_ report: ReplicationReport, of stream: ReplicationStreamID, at seconds: Double) -> String? {
+            time.withLockedValue { $0 = seconds }
+            signs.report(report, of: stream)
+            #expect(probes.response(to: .readiness).status == .ok)
+            return probes.body.text("source_fails_since")
+        }
+        #expect(since(.written, of: Self.first, at: 0) == nil)
+        #expect(since(.failed(Self.sourceError), of: Self.first, at: 1) == "1970-01-01T00:00:01.000Z")
+        #expect(since(.failed(Self.sourceError), of: Self.second, at: 2) == "1970-01-01T00:00:01.000Z")
+        #expect(since(.failed(Self.sourceError), of: Self.first, at: 3) == "1970-01-01T00:00:01.000Z")
+        #expect(since(.written, of: Self.first, at: 4) == "1970-01-01T00:00:02.000Z")
+        // Another process replicates it.
+        #expect(since(.failed(BucketStorageError(.leaseLost, "")), of: Self.second, at: 5) == nil)
+        #expect(since(.failed(Self.sourceError), of: Self.second, at: 6) == "1970-01-01T00:00:06.000Z")
+        #expect(since(.ended, of: Self.second, at: 7) == nil)
     }
 
     @Test func oneOfTwoStreamsCannotBeWritten() {
