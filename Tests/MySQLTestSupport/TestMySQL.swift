@@ -64,6 +64,9 @@ package struct TestMySQL: Sendable {
     /// Whether it is MySQL, and not MariaDB.
     package static var isMySQL: Bool { (try? kind) == .mysql }
 
+    /// Whether a server can encrypt its log: it has something that keeps the keys.
+    package static var hasKeys: Bool { isMySQL || (try? environment("POWERSYNC_MYSQL_KEYS")) != nil }
+
     /// The authority of the servers' certificates, and the client's certificate.
     package static func tls(clientCertificate: Bool = false) throws -> MySQLConnectionSettings.TLS {
         let folder = try environment("POWERSYNC_MYSQL_FOLDER")

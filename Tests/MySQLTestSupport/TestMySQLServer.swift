@@ -29,20 +29,27 @@ package final class TestMySQLServer: Sendable {
 
     /// Makes a server and starts it.
     ///
-    /// - Parameter options: Of the server's program, such as `--binlog-do-db=app`; they win over `my.cnf`.
+    /// - Parameters:
+    ///   - options: Of the server's program, such as `--binlog-do-db=app`; they win over `my.cnf`.
+    ///   - comparesExactly: Whether names of tables in other case are other tables, as they are on Linux.
     /// - Throws: ``TestMySQL/Failure``
-    package init(_ options: String...) async throws {
+    package init(_ options: String..., comparingNamesExactly comparesExactly: Bool = true) async throws {
         program = try TestMySQL.environment("POWERSYNC_MYSQL_BIN")
         shared = try TestMySQL.environment("POWERSYNC_MYSQL_FOLDER")
         folder = "\(shared)/server-\(UUID().uuidString.prefix(8))"
         port = FreePort.take()
-        state = NIOLockedValueBox(State(options: options))
-        try Self.run(
-            """
-            mkdir '\(folder)' && cp -a '\(shared)/template' '\(folder)/data' && \
-            chown --reference='\(shared)/template' '\(folder)'
-            """
-        )
+        let names = "--lower-case-table-names=1"
+        state = NIOLockedValueBox(State(options: options + (comparesExactly ? [] : [names])))
+        try Self.run("mkdir '\(folder)' && chown --reference='\(shared)/template' '\(folder)'")
+        if !comparesExactly, TestMySQL.isMySQL {
+            // It is to be known when the data folder is made.
+            let arguments = "--defaults-file='\(shared)/my.cnf' --datadir='\(folder)/data' \(names)"
+            try Self.run(
+                "cd '\(folder)' && \(try asServer())'\(program)' \(arguments) --initialize-insecure --skip-log-bin >log 2>&1"
+            )
+        } else {
+            try Self.run("cp -a '\(shared)/template' '\(folder)/data'")
+        }
         try await start()
     }
 

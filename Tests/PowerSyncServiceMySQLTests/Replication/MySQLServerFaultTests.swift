@@ -1,5 +1,7 @@
 import Foundation
 import MySQLTestSupport
+import NIOConcurrencyHelpers
+import NIOCore
 import PowerSyncMySQLConnection
 import PowerSyncSyncConfig
 import ServiceTestSupport
@@ -86,6 +88,68 @@ import Testing
         }
         #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
         try await scenario.expectSameRowsAsAFreshCopy(of: "lists")
+    }
+
+    // MARK: A server that goes
+
+    @Test func aCopyGoesOnWhenItsServerIsThereAgain() async throws {
+        let server = try await TestMySQLServer("--innodb-flush-log-at-trx-commit=2")
+        var scenario = try await MySQLScenario(on: server)
+        try await Self.insert(20_000, into: scenario.database)
+        let held = HeldSource(scenario.source)
+        scenario.front = held
+        held.hold("lists", afterRows: 10_000)
+        let seen = held.waitCount
+        try await scenario.replicating { [scenario] in
+            try await held.copyWaits(after: seen)
+            server.crash()
+            held.release()
+            try await server.start()
+            try await scenario.database.run("DELETE FROM lists WHERE id < '10100'")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids().count == 19_900)
+        }
+        #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
+        try await scenario.expectSameRowsAsAFreshCopy(of: "lists")
+    }
+
+    /// Its connections end when a part of a transaction has come.
+    @Test func aTransactionThatIsCutIsShownWhole() async throws {
+        let (left, cutter) = (NIOLockedValueBox(0), NIOLockedValueBox<MySQLProxy?>(nil))
+        let proxy = try await MySQLProxy(to: try TestMySQL.shared().port) { bytes in
+            let isLast = left.withLockedValue { left in
+                defer { left -= bytes.readableBytes }
+                return left > 0 && left <= bytes.readableBytes
+            }
+            if isLast { cutter.withLockedValue(\.self)?.cut() }
+        }
+        cutter.withLockedValue { $0 = proxy }
+        let scenario = try await MySQLScenario(proxy: proxy)
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            let seen = proxy.accepted
+            left.withLockedValue { $0 = 1 << 20 }
+            // Three megabytes.
+            try await Self.insert(10_000, into: scenario.database)
+            await proxy.accepted(seen + 1)
+            let count = try await scenario.ids().count
+            #expect(count == 0 || count == 10_000)
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids().count == 10_000)
+        }
+        #expect(left.withLockedValue(\.self) <= 0)
+        #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
+        cutter.withLockedValue { $0 = nil }
+        try await proxy.stop()
+    }
+
+    /// Inserts rows of 300 bytes in one transaction.
+    private static func insert(_ count: Int, into database: TestMySQLDatabase) async throws {
+        let values = (0..<count).map { "('\(10_000 + $0)', 'u', '\(String(repeating: "x", count: 280))')" }
+        let statements = stride(from: 0, to: count, by: 1000).map { start in
+            "INSERT INTO lists VALUES \(values[start..<min(start + 1000, count)].joined(separator: ", "))"
+        }
+        try await database.run(["BEGIN"] + statements + ["COMMIT"])
     }
 
     // MARK: Files of the log

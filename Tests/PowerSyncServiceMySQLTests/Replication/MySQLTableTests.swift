@@ -130,6 +130,14 @@ import Testing
                 "DROP TABLE part_1"
             ),
             Change(
+                "names that match and names that do so no longer",
+                "RENAME TABLE spare TO part_2",
+                "INSERT INTO part_2 (id) VALUES ('q')",
+                "CREATE TABLE part_3 LIKE part_2",
+                "INSERT INTO part_3 (id) VALUES ('r')",
+                "RENAME TABLE part_3 TO elsewhere"
+            ),
+            Change(
                 "a generated column",
                 "ALTER TABLE lists ADD size INT AS (CHAR_LENGTH(name)) STORED",
                 "UPDATE lists SET name = 'longer' WHERE id = 'a'"
@@ -225,7 +233,36 @@ import Testing
         for sql in change.sql { try await scenario.database.run(sql) }
         _ = try? await scenario.database.run("UPDATE lists SET name = 'after' WHERE id = 'a'")
         try await scenario.replicate()
+        // Whatever was done, what is there at the start is copied once.
+        #expect(scenario.log.lines.count { $0.contains("has been copied") && $0.contains("lists") } <= 2)
         try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    /// A table that has taken the place of another one is not copied again when the service starts.
+    @Test func aTableInThePlaceOfAnotherIsCopiedOnce() async throws {
+        // The server's file names, by which its tables are told, have these characters in an encoding of their own.
+        let columns = "(id VARCHAR(36) PRIMARY KEY, name VARCHAR(100))"
+        var scenario = try await MySQLScenario(
+            [
+                "CREATE TABLE `Ünï-x.y` \(columns)", "INSERT INTO `Ünï-x.y` VALUES ('a', 'one')",
+                "CREATE TABLE spare \(columns)", "INSERT INTO spare VALUES ('b', 'two')",
+            ],
+            config: MySQLScenario.all(#""Ünï-x.y" AS lists"#)
+        )
+        func copies(_ scenario: MySQLScenario) -> Int { scenario.log.lines.count { $0.contains("has been copied") } }
+        try await scenario.replicating { [scenario] in
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["a"])
+            try await scenario.database.run("RENAME TABLE `Ünï-x.y` TO old, spare TO `Ünï-x.y`")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["b"])
+        }
+        #expect(copies(scenario) == 2)
+        scenario = try scenario.reopened()
+        try await scenario.database.run("INSERT INTO `Ünï-x.y` VALUES ('c', 'three')")
+        try await scenario.replicate()
+        #expect(try await scenario.ids() == ["b", "c"])
+        #expect(copies(scenario) == 2)
     }
 
     /// Without the privilege `PROCESS`, the catalogue does not tell that rows were written anew.

@@ -174,6 +174,26 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy(of: "lists")
     }
 
+    @Test func namesMayHaveAnySign() async throws {
+        let other = try await TestMySQLDatabase(
+            "CREATE TABLE `a``b-c.d ✨` (id INT PRIMARY KEY, `select` VARCHAR(10), `x``y.z-1 ✨` VARCHAR(10))",
+            "INSERT INTO `a``b-c.d ✨` VALUES (1, 's', 'copied')"
+        )
+        let scenario = try await MySQLScenario(
+            config: MySQLScenario.all(#""\#(other.name)"."a`b-c.d ✨" AS lists"#)
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            #expect(try await scenario.rows()["lists/1"]?.contains(#""x`y.z-1 ✨":"copied""#) == true)
+            try await other.run("UPDATE `a``b-c.d ✨` SET `x``y.z-1 ✨` = 'changed', `select` = 't' WHERE id = 1")
+            try await other.run("INSERT INTO `a``b-c.d ✨` VALUES (2, 's', 'new')")
+            try await scenario.caughtUp()
+            #expect(try await scenario.rows()["lists/1"]?.contains(#""select":"t","x`y.z-1 ✨":"changed""#) == true)
+            #expect(try await scenario.ids() == ["1", "2"])
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
     @Test func aFilterOfTheLogHidesNoTruncationFromWhoeverMaySeeNumbersOfTables() async throws {
         let server = try await TestMySQLServer()
         let database = try await TestMySQLDatabase(
@@ -218,6 +238,7 @@ import Testing
             try await blind.source.warn(about: stream)
         }
         #expect(refusal?.code == .configuration)
+        #expect(refusal?.pause == .seconds(60))
         #expect(refusal?.message.contains("[PSYNC_S1205]") == true)
         #expect(refusal?.message.contains("binlog-do-db") == true)
         try blind.source.close()
