@@ -23,13 +23,26 @@ struct Report {
 
     /// Prints the median of delays, what 95 % of them do not exceed, and the worst one.
     ///
+    /// - Parameters:
+    ///   - name: The case, without the figure.
+    ///   - delays: Those of the service.
+    ///   - floor: Those that it is compared with, in the same run.
     /// - Throws: ``ChildProcess/Failure`` when there are none.
-    static func delays(_ name: String, _ delays: [Duration]) throws {
-        let delays = delays.sorted()
-        guard !delays.isEmpty else { throw ChildProcess.Failure(description: "No change has arrived.") }
+    static func delays(
+        _ name: String,
+        _ delays: [Duration],
+        floor: (name: String, delays: [Duration])? = nil
+    ) throws {
+        let (delays, least) = (delays.sorted(), floor?.delays.sorted())
+        guard !delays.isEmpty, least?.isEmpty != true else {
+            throw ChildProcess.Failure(description: "No change has arrived.")
+        }
+        func delay(_ share: Double, of delays: [Duration]) -> Measurement {
+            Measurement(best: delays[min(delays.count - 1, Int(Double(delays.count) * share))])
+        }
         for (figure, share) in [("p50", 0.5), ("p95", 0.95), ("worst", 1)] {
-            let delay = delays[min(delays.count - 1, Int(Double(delays.count) * share))]
-            time("\(name).\(figure)", ours: Measurement(best: delay), floors: [])
+            let floors = least.map { [(floor?.name ?? "", delay(share, of: $0))] } ?? []
+            time("\(name).\(figure)", ours: delay(share, of: delays), floors: floors)
         }
     }
 

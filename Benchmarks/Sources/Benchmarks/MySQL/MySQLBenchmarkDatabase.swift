@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import NIOCore
 import PowerSyncMySQLConnection
 import PowerSyncServiceMySQL
 
@@ -137,5 +138,56 @@ final class MySQLBenchmarkDatabase: Sendable {
         let client = try await MySQLConnection.open(settings, logger: Self.logger)
         let request = BinlogRequest(file: begin.file, position: begin.offset, waits: false)
         try await client.withBinlog(request) { packets in while try await packets.next() != nil {} }
+    }
+
+    /// Has a client take the log while a body runs, and until everything that it has written has come.
+    ///
+    /// - Parameters:
+    ///   - note: Called with each event, from its header to its checksum.
+    ///   - body: Writes.
+    /// - Returns: The result of the body, and the time from its end until everything has come.
+    func readingLog<Result: Sendable>(
+        _ note: @escaping @Sendable (ByteBuffer) -> Void = { _ in },
+        while body: () async throws -> Result
+    ) async throws -> (result: Result, lag: Duration) {
+        let begin = try await logEnd()
+        // A table of this name is what is in the log behind everything else.
+        let mark = "end_\(String(UInt64.random(in: .min ... .max), radix: 36))"
+        async let arrival = readLog(from: begin, to: mark, note)
+        let result = try await body()
+        let end = ContinuousClock.now
+        try await run("CREATE TABLE \(mark) (id INT)")
+        return (result, try await arrival - end)
+    }
+
+    private func readLog(
+        from begin: (file: String, offset: UInt32),
+        to mark: String,
+        _ note: @Sendable (ByteBuffer) -> Void
+    ) async throws -> ContinuousClock.Instant {
+        let client = try await MySQLConnection.open(settings, logger: Self.logger)
+        defer { client.close() }
+        let request = BinlogRequest(
+            file: begin.file,
+            position: begin.offset,
+            serverID: .random(in: 4_000_000_000...4_100_000_000),
+            waits: true
+        )
+        let name = Array(mark.utf8)
+        try await client.withBinlog(request) { packets in
+            while let event = try await packets.next() {
+                note(event)
+                if Self.type(of: event) == 2, event.readableBytesView.firstRange(of: name) != nil { return }
+            }
+        }
+        return ContinuousClock.now
+    }
+
+    /// Whether an event has rows before and after an update.
+    static func isUpdate(_ event: ByteBuffer) -> Bool { [24, 31].contains(type(of: event)) }
+
+    /// The type of an event is behind its time, of four bytes.
+    private static func type(of event: ByteBuffer) -> UInt8? {
+        event.getInteger(at: event.readerIndex + 4, as: UInt8.self)
     }
 }

@@ -16,12 +16,13 @@ import PowerSyncSyncConfig
 /// | --- | --- |
 /// | `mysql.copy` | a table of rows of ten columns and about 300 bytes; the floor is a client that reads the same rows |
 /// | `mysql.backlog` | updates of one row, each a transaction; the floor is a client that takes the same log |
-/// | `mysql.transaction.memory` | what one transaction of a million rows takes besides; `rows` at a time |
+/// | `mysql.transaction.1m_rows` | one transaction of a million rows; the floor is a client that takes the same log |
+/// | `mysql.transaction.1m_rows.memory` | what it takes besides |
 /// | `mysql.live.4_clients.transactions` | what four clients write for a minute, a row in a transaction |
 /// | `mysql.live.4_clients.lag` | from their end to the checkpoint with the last change |
 /// | `mysql.live.commit_to_client` | from the statement that writes a row to the client that gets it, 50 times a second |
 ///
-/// Needs a server: `scripts/with-mysql` starts one.
+/// The floor of what is live is a client that takes the log in the place of the service. Needs a server: `scripts/with-mysql` starts one.
 enum MySQLBenchmarks {
     private static let config = """
         config: {edition: 3}
@@ -95,10 +96,16 @@ enum MySQLBenchmarks {
         let replication = try replication(database, folder)
         try await replication.replicate()
         let rows = 1_000_000
+        let begin = try await database.logEnd()
         try await database.insert(from: 1000, count: rows)
+        let floor = try await time { try await database.readLog(from: begin) }
         let baseline = PeakMemory.Baseline()
         let transaction = try await time { try await replication.replicate() }
-        Report.line("mysql.transaction.1m_rows", ours: rate(rows, transaction), floors: [])
+        Report.line(
+            "mysql.transaction.1m_rows",
+            ours: rate(rows, transaction),
+            floors: [("reading the log", rate(rows, floor))]
+        )
         if let peak = baseline?.peak { Report.memory("mysql.transaction.1m_rows.memory", ours: peak) }
         try replication.close()
     }
@@ -107,15 +114,26 @@ enum MySQLBenchmarks {
         let folder = try TemporaryFolder()
         let replication = try replication(database, folder)
         try await replication.replicate()
-        let seconds = 60
+        let (seconds, clients) = (60, 4)
+        let alone = try await database.readingLog {
+            try await database.updateFor(seconds: seconds, clients: clients)
+        }
         let count = NIOLockedValueBox(0)
         let lag = try await replication.replicate {
-            let written = try await database.updateFor(seconds: seconds, clients: 4)
+            let written = try await database.updateFor(seconds: seconds, clients: clients)
             count.withLockedValue { $0 = written }
         }
-        let rate = Double(count.withLockedValue(\.self)) / Double(seconds)
-        Report.line("mysql.live.4_clients.transactions", ours: rate, floors: [])
-        Report.time("mysql.live.4_clients.lag", ours: Measurement(best: lag), floors: [])
+        func rate(_ count: Int) -> Double { Double(count) / Double(seconds) }
+        Report.line(
+            "mysql.live.4_clients.transactions",
+            ours: rate(count.withLockedValue(\.self)),
+            floors: [("taking the log", rate(alone.result))]
+        )
+        Report.time(
+            "mysql.live.4_clients.lag",
+            ours: Measurement(best: lag),
+            floors: [("taking the log", Measurement(best: alone.lag))]
+        )
         try replication.close()
     }
 
@@ -152,15 +170,36 @@ enum MySQLBenchmarks {
             }
             try await clients.open(requests, port: running.address.port)
             _ = clients.takeDelays()
-            let start = ContinuousClock.now
-            for number in 0..<500 {
-                try await database.run("UPDATE notes SET title = '\(clients.stamp)' WHERE id = 'a-\(number % count)'")
-                try await Task.sleep(until: start + .milliseconds(20) * (number + 1), clock: .continuous)
-            }
+            try await update(database, clients, count)
             try await Task.sleep(for: .seconds(2))
             let delays = clients.takeDelays()
             await clients.close()
-            try Report.delays("mysql.live.commit_to_client", delays)
+            try Report.delays(
+                "mysql.live.commit_to_client",
+                delays,
+                floor: ("taking the log", try await commitToLog(database, count))
+            )
+        }
+    }
+
+    /// The time from the statement that writes a row until a client of the log has its event.
+    private static func commitToLog(_ database: MySQLBenchmarkDatabase, _ count: Int) async throws -> [Duration] {
+        let stamps = StreamClients()
+        _ = try await database.readingLog { event in
+            if MySQLBenchmarkDatabase.isUpdate(event) { stamps.noteLastStamp(in: event) }
+        } while: {
+            try await update(database, stamps, count)
+        }
+        return stamps.takeDelays()
+    }
+
+    /// Writes the time into one row after the other, 50 times a second.
+    private static func update(_ database: MySQLBenchmarkDatabase, _ clients: StreamClients, _ count: Int) async throws
+    {
+        let start = ContinuousClock.now
+        for number in 0..<500 {
+            try await database.run("UPDATE notes SET title = '\(clients.stamp)' WHERE id = 'a-\(number % count)'")
+            try await Task.sleep(until: start + .milliseconds(20) * (number + 1), clock: .continuous)
         }
     }
 

@@ -40,6 +40,13 @@ final class StreamClients: Sendable {
         }
     }
 
+    /// Notes the arrival of the last stamp in bytes that have come another way than over a stream.
+    func noteLastStamp(in bytes: ByteBuffer) {
+        let now = ContinuousClock.now
+        guard let stamp = Handler.stamps(in: bytes).last else { return }
+        state.withLockedValue { $0.delays.append(now - start - .nanoseconds(stamp)) }
+    }
+
     /// The body of a request for what everybody gets.
     static let emptyBody = #"{"raw_data":true,"buckets":[]}"#
 
@@ -195,7 +202,7 @@ final class StreamClients: Sendable {
             if bytes.readableBytesView.suffix(Self.lastChunk.count).elementsEqual(Self.lastChunk) { clients.ended() }
         }
 
-        private static func stamps(in bytes: ByteBuffer) -> [Int64] {
+        static func stamps(in bytes: ByteBuffer) -> [Int64] {
             let view = bytes.readableBytesView
             var stamps: [Int64] = []
             var rest = view[...]
