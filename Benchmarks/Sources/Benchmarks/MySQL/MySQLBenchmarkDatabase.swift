@@ -146,6 +146,7 @@ final class MySQLBenchmarkDatabase: Sendable {
     ///   - note: Called with each event, from its header to its checksum.
     ///   - body: Writes.
     /// - Returns: The result of the body, and the time from its end until everything has come.
+    /// - Throws: The error of the body, or one of the server.
     func readingLog<Result: Sendable>(
         _ note: @escaping @Sendable (ByteBuffer) -> Void = { _ in },
         while body: () async throws -> Result
