@@ -23,7 +23,10 @@ package struct WorkerKeyChange: Codable, Sendable {
     }
 
     /// Changes the key.
+    ///
+    /// A file that grows beyond the limit of the process ends it, whatever its parent does with the signal.
     func run(_ path: String) async throws {
+        signal(SIGXFSZ, SIG_DFL)
         let (old, new) = try (old.map { try DatabaseKey.bytes($0) }, new.map { try DatabaseKey.bytes($0) })
         try await DatabaseKey.change(ofFile: path, from: old, to: new) { [death] step in
             guard step == death else { return }
