@@ -177,8 +177,9 @@ import Testing
         }
         try await harness.insert("x", name: "good")
         let stream = try await harness.connectAndAccept(ConnectOptions(uploadRejectionPolicy: .park))
+        stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 6), .put("a", 1...1), .done)
         try await harness.waitForActivity { $0.upload?.reason.kind == .writeCheckpoint }
-        stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 7), .put("a", 1...1), .done)
+        stream.send(.diff(1, writeCheckpoint: 7), .done)
         try await harness.wait { $0.hasSynced == true }
 
         try await harness.clock.waitForTimer(of: .seconds(1))
