@@ -23,25 +23,13 @@ package struct WorkerKeyChange: Codable, Sendable {
     }
 
     /// Changes the key.
-    ///
-    /// From the first step on, a file that grows beyond the limit of the process ends it.
     func run(_ path: String) async throws {
         let (old, new) = try (old.map { try DatabaseKey.bytes($0) }, new.map { try DatabaseKey.bytes($0) })
         try await DatabaseKey.change(ofFile: path, from: old, to: new) { [death] step in
-            Self.letLimitEndTheProcess()
             guard step == death else { return }
             kill(getpid(), SIGKILL)
             // The signal may come to another thread first.
             while true { pause() }
         }
-    }
-
-    /// Threads of queues block signals: the write would fail instead.
-    private static func letLimitEndTheProcess() {
-        signal(SIGXFSZ, SIG_DFL)
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGXFSZ)
-        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
     }
 }

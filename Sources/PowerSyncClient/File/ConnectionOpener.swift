@@ -32,7 +32,7 @@ struct ConnectionOpener: Sendable {
     ///   `CancellationError`.
     func open() async throws -> any DatabaseWriter {
         try location.createFile()
-        if key != nil { location.removeUnfinishedChange() }
+        location.removeUnfinishedChange()
         var delay = ConnectionOpener.firstDelay
         var waited = Duration.zero
         while true {

@@ -101,9 +101,9 @@ import Testing
         }
     }
 
-    /// The system ends the process where the copy grows beyond a limit, in the middle of a page too.
-    @Test(arguments: Keys.all, [1, 2, 3, 5, 8].one(in: 2))
-    func whileTheCopyGrowsTheFileIsTheOldOne(_ keys: Keys, eighths: Int) async throws {
+    /// Where the copy grows beyond the largest size of a file, in the middle of a page too, the change fails.
+    @Test(arguments: Keys.all, [1, 2, 3])
+    func whereTheCopyCannotGrowTheFileIsTheOldOne(_ keys: Keys, eighths: Int) async throws {
         try await withTemporaryDirectory { directory in
             let path = directory.appending(path: "test.db").path
             try await fill(path, keys.old)
@@ -116,7 +116,7 @@ import Testing
             var task = WorkerTask(.changeKey, path: path)
             task.keyChange = WorkerKeyChange(from: keys.old, to: keys.new)
             let worker = try WorkerProcess(argument: try task.argument(), by: "ulimit -c 0; ulimit -f \(limit); exec")
-            #expect(await worker.waitForExit() == SIGXFSZ)
+            #expect(await worker.waitForExit() != 0)
             try await check(path, in: directory, keys, isChanged: false, before)
         }
     }

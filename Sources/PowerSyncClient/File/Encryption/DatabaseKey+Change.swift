@@ -194,7 +194,7 @@ extension DatabaseLocation {
     /// Where the copy of a file with another key is made.
     static func unfinishedChange(of path: String) -> String { "\(path)-rekey" }
 
-    /// Removes what a process has left behind that died while it changed the key: it may be readable.
+    /// Removes what a process has left behind that died while it changed the key: it may be readable, and takes room.
     ///
     /// Another process that changes it just now fails, and the file is as it was.
     func removeUnfinishedChange() {
