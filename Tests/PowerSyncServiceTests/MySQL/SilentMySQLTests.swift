@@ -39,7 +39,8 @@ import Testing
             report: { report, stream in
                 signs.report(report, of: stream)
                 reports.advance()
-            }
+            },
+            touch: { reports.advance() }
         )
         @Sendable func reported(_ isExpected: () -> Bool) async throws {
             while true {
@@ -51,7 +52,7 @@ import Testing
         let silent = try await replicator.whileRunning {
             try await scenario.database.run("INSERT INTO lists VALUES ('a', 'u', 'x')")
             try await scenario.caughtUp()
-            #expect(statistics.counts.lag != nil)
+            try await reported { statistics.counts.lag != nil }
             #expect(probes.body["source_fails_since"] == nil)
 
             proxy.freeze()
