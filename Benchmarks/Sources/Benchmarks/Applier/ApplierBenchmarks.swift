@@ -6,6 +6,7 @@ import PostgresNIO
 import PowerSyncBackend
 import PowerSyncBackendMySQL
 import PowerSyncBackendPostgres
+import PowerSyncCore
 import PowerSyncMySQLConnection
 
 /// Applying uploads to a table of an app: 20 requests of 1,000 entries in transactions of 10, on one connection.
@@ -64,7 +65,7 @@ enum ApplierBenchmarks {
 
     private static func runSQLite() async throws {
         func database() throws -> TemporaryDatabase {
-            let database = try TemporaryDatabase()
+            let database = try TemporaryDatabase(schema: ClientSchema(tables: []))
             try database.pool.write { db in
                 try db.execute(sql: "CREATE TABLE todos (id TEXT PRIMARY KEY, owner_id TEXT, title TEXT, done INTEGER)")
             }
