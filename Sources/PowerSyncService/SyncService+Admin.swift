@@ -31,7 +31,7 @@ extension SyncService {
             failure: failure,
             looks: snapshots,
             usage: { [timing] in
-                let encoded = try JSONEncoder().encode(try await snapshots.snapshot())
+                let encoded = try JSONEncoder.forAnswers.encode(try await snapshots.snapshot())
                 var usage = try JSONObject(parsing: String(decoding: encoded, as: UTF8.self))
                 if let validity = certificate?.current.validity {
                     usage["tls"] = .object(AdminRoutes.status(of: validity, at: timing.now()))

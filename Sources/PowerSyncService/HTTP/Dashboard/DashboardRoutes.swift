@@ -267,7 +267,7 @@ extension Response {
         self.init(
             status: .ok,
             headers: [.contentType: "application/json"],
-            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder().encode(Envelope(data: data))))
+            body: ResponseBody(byteBuffer: ByteBuffer(bytes: try JSONEncoder.forAnswers.encode(Envelope(data: data))))
         )
     }
 }

@@ -151,7 +151,7 @@ final class SnapshotFeed: Service {
         do {
             let snapshot = try await take()
             var bytes = ByteBuffer(string: "data: ")
-            bytes.writeBytes(try JSONEncoder().encode(snapshot))
+            bytes.writeBytes(try JSONEncoder.forAnswers.encode(snapshot))
             bytes.writeString("\n\n")
             publish(bytes)
             return nil

@@ -169,7 +169,7 @@ extension SourceTableDescriptor {
         let stored =
             identity.map { StoredIdentityColumn(name: $0.name, type: $0.type) }
             + primaryKey.map { StoredIdentityColumn(name: $0.name, type: $0.type, isPrimaryKeyOnly: true) }
-        return String(decoding: try JSONEncoder().encode(stored), as: UTF8.self)
+        return try Self.encode(stored)
     }
 
     /// A column of the identity, and after these those of the primary key, as storages keep them.
@@ -188,7 +188,7 @@ extension SourceTableDescriptor {
     /// The columns as ``init(name:relationID:encodedIdentity:encodedForm:encodedColumns:)`` reads them, in the order of their names.
     package func encodedColumns() throws -> String { try Self.encode(columns) }
 
-    private static func encode(_ values: [String: String]) throws -> String {
+    private static func encode(_ values: some Encodable) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
         return String(decoding: try encoder.encode(values), as: UTF8.self)
