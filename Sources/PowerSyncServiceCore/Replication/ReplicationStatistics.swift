@@ -97,14 +97,14 @@ package final class ReplicationStatistics: Sendable {
     /// Rows were copied from the table that a stream copies.
     func didCopy(_ copied: [SourceRow], for stream: ReplicationStreamID) {
         state.withLockedValue { $0.counts.copies[stream]?.rows += copied.count }
-        didCopy(copied)
+        didCopy(rows: copied.count, bytes: copied.byteCount)
     }
 
     /// Rows were copied from a table.
-    func didCopy(_ copied: [SourceRow]) {
+    func didCopy(rows: Int, bytes: Int) {
         chunks.increment()
         state.withLockedValue { $0.counts.chunks += 1 }
-        count(copied.count, copied.reduce(0) { $0 + $1.byteCount })
+        count(rows, bytes)
     }
 
     /// Rows have changed.
@@ -221,4 +221,9 @@ extension SourceRow {
             }
         }
     }
+}
+
+extension [SourceRow] {
+    /// The bytes of the values of all rows.
+    var byteCount: Int { reduce(0) { $0 + $1.byteCount } }
 }

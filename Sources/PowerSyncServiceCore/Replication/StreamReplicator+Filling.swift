@@ -55,12 +55,14 @@ extension StreamReplicator {
     ///
     /// - Parameters:
     ///   - fill: What they are, and where their rows go.
+    ///   - builders: What evaluates the rows of each of them.
     ///   - history: The history that is followed.
-    func read(for fill: TableFill, in history: SourceHistory) async {
+    func read(for fill: TableFill, with builders: [RecordBuilder], in history: SourceHistory) async {
         do {
-            for table in fill.tables {
+            for (table, builder) in zip(fill.tables, builders) {
                 var key = table.fill.flatMap { $0.configNumber == fill.number ? $0.lastKey : nil }
-                while try await !readRows(of: table, after: &key, for: fill, in: history) { touch() }
+                var builder = builder
+                while try await !readRows(of: table, after: &key, with: &builder, for: fill, in: history) { touch() }
                 try await hand(.table, to: fill)
             }
             try await hand(.everything, to: fill)
@@ -74,6 +76,7 @@ extension StreamReplicator {
     /// - Parameters:
     ///   - table: The table.
     ///   - key: Where the rows begin; that of the last rows that were saved, afterwards.
+    ///   - builder: What evaluates them.
     ///   - fill: Where the rows go.
     ///   - history: The history that is followed.
     /// - Returns: Whether there are no more.
@@ -81,6 +84,7 @@ extension StreamReplicator {
     private func readRows(
         of table: SourceTable,
         after key: inout SnapshotKey?,
+        with builder: inout RecordBuilder,
         for fill: TableFill,
         in history: SourceHistory
     ) async throws -> Bool {
@@ -92,19 +96,19 @@ extension StreamReplicator {
         do {
             try await source.waitUntilShown(table.descriptor)
             var reader = try await source.snapshot(of: table.descriptor, after: key)
-            var read = try await next(of: &reader, in: history)
-            while let (chunk, high) = read {
-                fill.offer(.rows(chunk.rows, upTo: chunk.lastKey), at: high)
+            var read = try await next(of: &reader, with: &builder, in: history)
+            while let chunk = read {
+                fill.offer(.rows(chunk.records, upTo: chunk.lastKey), at: chunk.high)
                 try await source.emitMarker()
                 // While these rows are saved, the next ones are read. Whatever comes of that, nothing begins before these are taken.
-                let following: Result<(chunk: SnapshotChunk, high: LSN)?, any Error>
+                let following: Result<EvaluatedChunk?, any Error>
                 do {
-                    following = .success(try await next(of: &reader, in: history))
+                    following = .success(try await next(of: &reader, with: &builder, in: history))
                 } catch {
                     following = .failure(error)
                 }
                 guard try await fill.waitUntilTaken() else { return false }
-                statistics.didCopy(chunk.rows)
+                statistics.didCopy(rows: chunk.records.count, bytes: chunk.bytes)
                 key = chunk.lastKey
                 touch()
                 read = try following.get()
@@ -120,13 +124,31 @@ extension StreamReplicator {
         }
     }
 
-    /// The next rows, and a position that shows all that they show.
+    /// Rows that were read and evaluated.
+    private struct EvaluatedChunk {
+        let records: [PendingRecord]
+        /// As ``SnapshotChunk/lastKey``.
+        let lastKey: SnapshotKey
+        /// The bytes of the rows.
+        let bytes: Int
+        /// A position that shows all that they show.
+        let high: LSN
+    }
+
+    /// The next rows.
     private func next(
         of reader: inout any SnapshotReader,
+        with builder: inout RecordBuilder,
         in history: SourceHistory
-    ) async throws -> (chunk: SnapshotChunk, high: LSN)? {
+    ) async throws -> EvaluatedChunk? {
         guard let chunk = try await reader.next() else { return nil }
-        return (chunk, try await head(in: history))
+        let high = try await head(in: history)
+        return EvaluatedChunk(
+            records: chunk.rows.map { builder.evaluate(.update($0)) },
+            lastKey: chunk.lastKey,
+            bytes: chunk.rows.byteCount,
+            high: high
+        )
     }
 
     /// Tells the follower of an end, which it looks at with the marker that follows.
@@ -155,9 +177,8 @@ extension StreamReplicator {
         try fill.reached(progress.position.lsn)
         guard let taken = fill.take() else { return }
         switch taken {
-        case .rows(let rows, let key, let table):
-            let changes = rows.map { SourceChange.update($0) }
-            rejections.report(try await writer.save(changes, of: table, mode: .stream))
+        case .rows(let records, let key, let table):
+            rejections.report(try await writer.save(records))
             if let key { writer.recordFill(SourceTable.Fill(configNumber: fill.number, lastKey: key), of: table) }
         case .table(let table):
             try await writer.markFilled(table, forConfig: fill.number)

@@ -199,9 +199,10 @@ struct StreamReplicator {
                 return try await follow(reader, byRelation, with: &writer, progress: &progress)
             }
             let history = progress.position.history
+            let builders = fill.tables.map { writer.recordBuilder(of: $0) }
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }
-                group.addTask { await read(for: fill, in: history) }
+                group.addTask { await read(for: fill, with: builders, in: history) }
                 return try await follow(reader, byRelation, with: &writer, progress: &progress)
             }
         }

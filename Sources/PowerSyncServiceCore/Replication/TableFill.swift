@@ -7,17 +7,18 @@ import PowerSyncSyncConfig
 ///     reader                                       follower
 ///     waits until a marker has come back           saves changes up to it
 ///     begin(table)                                 notes the keys of all changes of the table from here on
-///     reads a chunk, then the position “high”
+///     reads a chunk, then the position “high”,
+///     and evaluates its rows
 ///     offer(chunk, high)          ───────►         has saved changes up to “high”: takes the chunk
-///     reads the next one                           saves its rows, without those whose keys it has noted
+///     reads and evaluates the next one             saves its rows, without those whose keys it has noted
 ///     offer(chunk, high)          ───────►
 ///
 /// So the rows that are saved are as they were at the position that the follower has reached: clients are served checkpoints meanwhile.
 final class TableFill: Sendable {
     /// What the reader hands over.
     enum Offer: Sendable {
-        /// Rows of the table that was begun, and where the rows after them begin.
-        case rows([SourceRow], upTo: SnapshotKey)
+        /// Rows of the table that was begun, evaluated, and where the rows after them begin.
+        case rows([PendingRecord], upTo: SnapshotKey)
         /// All rows of the table that was begun have been handed over.
         case table
         /// There are no other tables.
@@ -27,7 +28,7 @@ final class TableFill: Sendable {
     /// What the follower saves.
     enum Taken: Sendable {
         /// Rows of a table, and how far it has been read with them; `nil` when they are read once more.
-        case rows([SourceRow], upTo: SnapshotKey?, SourceTable)
+        case rows([PendingRecord], upTo: SnapshotKey?, SourceTable)
         /// All rows of a table have been saved.
         case table(SourceTable)
         /// As ``Offer/everything``.
@@ -171,11 +172,8 @@ final class TableFill: Sendable {
             case .table: return .table(table)
             case .rows(let rows, let key):
                 if state.isOutdated { return .rows([], upTo: nil, table) }
-                let names = table.descriptor.identity.map(\.name)
-                let kept = rows.filter { row in
-                    !state.changedKeys.contains(ReplicaID(names: names, values: row.key(of: names)))
-                }
-                return .rows(kept, upTo: key, table)
+                guard !state.changedKeys.isEmpty else { return .rows(rows, upTo: key, table) }
+                return .rows(rows.filter { !state.changedKeys.contains($0.beforeKey) }, upTo: key, table)
             }
         }
     }

@@ -106,8 +106,7 @@ package struct TableEvaluator: Sendable {
                 onError(RowEvaluationError(table: table, target: target, underlyingError: error))
             }
         }
-        guard rows.count > 1 else { return rows }
-        return rows.withoutRepetitions
+        return rows.areOfDifferentBuckets ? rows : rows.withoutRepetitions
     }
 
     /// What a row adds to the parameter indexes.
@@ -158,6 +157,11 @@ package struct TableEvaluator: Sendable {
 }
 
 extension [BucketRow] {
+    /// Whether no two rows are of one bucket; `false` also for more rows than are worth comparing.
+    fileprivate var areOfDifferentBuckets: Bool {
+        count <= 8 && indices.allSatisfy { index in self[..<index].allSatisfy { $0.bucket != self[index].bucket } }
+    }
+
     /// Each row of a bucket once, in the place of the first and with the data of the last one.
     fileprivate var withoutRepetitions: [BucketRow] {
         var places: [RowInBucket: Int] = [:]

@@ -23,14 +23,15 @@ import Testing
 
     private static func row(_ id: String) -> SourceRow { ["id": .text(id)] }
 
-    private static func id(of row: SourceRow) -> String? {
-        guard case .text(let id)? = row["id"] else { return nil }
-        return id
-    }
-
     /// What the reader offers of rows.
     private func offer(_ ids: String..., at high: LSN, to fill: TableFill) {
-        fill.offer(.rows(ids.map(Self.row), upTo: key(ids.last ?? "")), at: high)
+        fill.offer(.rows(ids.map(record), upTo: key(ids.last ?? "")), at: high)
+    }
+
+    private func record(_ id: String) -> PendingRecord {
+        let names = table.descriptor.identity.map(\.name)
+        let key = ReplicaID(names: names, values: [.text(id)])
+        return PendingRecord(kind: .update, tableID: table.id, beforeKey: key, skipsStoredRow: false, size: 64)
     }
 
     private func key(_ id: String) -> SnapshotKey { SnapshotKey(rawValue: Array(id.utf8)) }
@@ -38,11 +39,12 @@ import Testing
     /// The ids of the rows that the follower saves, and whether the reader may go on.
     private func taken(_ fill: TableFill, at position: LSN) async throws -> (ids: [String], goesOn: Bool)? {
         try fill.reached(position)
-        guard case .rows(let rows, let key, table)? = fill.take() else { return nil }
+        guard case .rows(let records, let key, table)? = fill.take() else { return nil }
         fill.didTake()
         let goesOn = try await fill.waitUntilTaken()
         #expect(goesOn == (key != nil))
-        return (rows.compactMap { Self.id(of: $0) }, goesOn)
+        let ids = ["a", "b", "c", "d", "e", "f"]
+        return (records.compactMap { taken in ids.first { record($0).beforeKey == taken.beforeKey } }, goesOn)
     }
 
     @Test func rowsAreTakenAtThePositionThatShowsThem() async throws {

@@ -1,7 +1,7 @@
 /// Stores the changes of a source for one replication stream (docs/service.md "Rows and operations").
 ///
 /// A writer belongs to one task, which is why its calls are `mutating`: saved changes are collected, and written in
-/// storage transactions of at most 8,000 records, 10,000 while a table is copied, or about 5 MB: when there are so many, with the
+/// storage transactions of at most 8,000 records, 10,000 while a table is copied or read, or about 5 MB: when there are so many, with the
 /// next call. What has been written is durable, but no client sees it
 /// before ``commit(_:createsEmptyCheckpoints:)`` makes a checkpoint. After an error the writer must be discarded; a new
 /// one continues from what is durable.
@@ -77,6 +77,18 @@ package protocol BucketStorageWriter {
         of table: SourceTable,
         mode: SaveMode
     ) async throws -> [RejectedRow]
+
+    /// What evaluates rows of a table outside of the task of the writer, for ``save(_:)``: as changes of the change stream.
+    ///
+    /// - Parameter table: A record from ``resolveTable(_:)``, which it is good for until the writer is told something else of it.
+    func recordBuilder(of table: SourceTable) -> RecordBuilder
+
+    /// Adds rows that were read beside the change stream, and evaluated by ``recordBuilder(of:)``.
+    ///
+    /// - Parameter records: The rows.
+    /// - Returns: Rows that are not synced as the config says, and why.
+    /// - Throws: An error of the database.
+    mutating func save(_ records: [PendingRecord]) async throws -> [RejectedRow]
 
     /// Removes all rows of a table from all buckets and indexes.
     ///

@@ -154,11 +154,27 @@ package struct BucketWriter<Session: WriterSession>: BucketStorageWriter {
         of table: SourceTable,
         mode: SaveMode
     ) async throws -> [RejectedRow] {
-        var table = table
-        table.earlier = tables[table.id]?.earlier
-        return try await pending.add(changes, of: table, mode: mode) { [session, transactionEnd, hasUnmatched] batch in
+        try await pending.add(changes, of: asStored(table), mode: mode) {
+            [session, transactionEnd, hasUnmatched] batch in
             try await Self.store(batch, noCheckpointBefore: transactionEnd, in: session, hasUnmatched)
         }
+    }
+
+    package func recordBuilder(of table: SourceTable) -> RecordBuilder {
+        pending.recordBuilder(of: asStored(table), mode: .stream)
+    }
+
+    package mutating func save(_ records: [PendingRecord]) async throws -> [RejectedRow] {
+        try await pending.add(records) { [session, transactionEnd, hasUnmatched] batch in
+            try await Self.store(batch, noCheckpointBefore: transactionEnd, in: session, hasUnmatched)
+        }
+    }
+
+    /// The record of a table, with the earlier one from which it takes rows now.
+    private func asStored(_ table: SourceTable) -> SourceTable {
+        var table = table
+        table.earlier = tables[table.id]?.earlier
+        return table
     }
 
     package mutating func beginTransaction(endingAt lsn: LSN) {

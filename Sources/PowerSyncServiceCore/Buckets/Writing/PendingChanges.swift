@@ -20,7 +20,7 @@ package struct PendingChanges {
 
     /// The most records of one storage transaction.
     static let maximumRecords = 8000
-    /// The most records of one while a table is copied: the more there are, the more of them share a page that is written.
+    /// The most records of one while a table is copied, or read beside the change stream: the more there are, the more of them share a page that is written.
     ///
     /// SQLite has one writer: for as long as that takes, a fraction of a second, other streams and write checkpoints wait.
     static let maximumCopiedRecords = SnapshotChunk.maximumRows
@@ -82,6 +82,40 @@ package struct PendingChanges {
         return rejected
     }
 
+    /// What evaluates changes of a table as ``add(_:of:mode:writing:)`` does.
+    package func recordBuilder(of table: SourceTable, mode: SaveMode) -> RecordBuilder {
+        RecordBuilder(plan: plan, bucketPrefix: bucketPrefix, hashKey: hashKey, table: table, mode: mode)
+    }
+
+    /// Adds what was evaluated; when there is enough, it is written.
+    ///
+    /// - Parameters:
+    ///   - records: Rows that were read beside the change stream.
+    ///   - write: Writes what was collected.
+    /// - Returns: Rows that are not synced as the config says.
+    /// - Throws: What `write` throws.
+    package mutating func add(
+        _ records: [PendingRecord],
+        writing write: (Batch) async throws -> Void
+    ) async throws -> [RejectedRow] {
+        limit = Self.maximumCopiedRecords
+        for record in records {
+            if isFull { try await write(take()) }
+            add(record)
+        }
+        return records.flatMap(\.rejections)
+    }
+
+    private mutating func add(_ record: PendingRecord) {
+        bytes += record.size
+        batch.records.append(record)
+        for release in record.releases {
+            let record = PendingRecord(release)
+            bytes += record.size
+            batch.records.append(record)
+        }
+    }
+
     /// Evaluates and adds changes until there are enough; those that were added are taken away.
     private mutating func add(
         _ changes: inout ArraySlice<SourceChange>,
@@ -93,18 +127,12 @@ package struct PendingChanges {
         // Taken out while it is used, so that nothing of it is copied.
         var evaluator =
             evaluators[mode]?.removeValue(forKey: table.id)
-            ?? RecordBuilder(plan: plan, bucketPrefix: bucketPrefix, hashKey: hashKey, table: table, mode: mode)
+            ?? recordBuilder(of: table, mode: mode)
         defer { evaluators[mode, default: [:]][table.id] = evaluator }
         while !isFull, let change = changes.popFirst() {
             let record = evaluator.evaluate(change)
             rejected += record.rejections
-            bytes += record.size
-            batch.records.append(record)
-            for release in record.releases {
-                let record = PendingRecord(release)
-                bytes += record.size
-                batch.records.append(record)
-            }
+            add(record)
         }
         return rejected
     }

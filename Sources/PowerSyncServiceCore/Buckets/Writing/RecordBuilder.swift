@@ -1,7 +1,7 @@
 package import PowerSyncSyncConfig
 
 /// Turns changes of one table into records: identities, buckets, checksums, parameter entries.
-package struct RecordBuilder {
+package struct RecordBuilder: Sendable {
     private var evaluator: TableEvaluator
     private let bucketPrefix: String
     private let table: SourceTable

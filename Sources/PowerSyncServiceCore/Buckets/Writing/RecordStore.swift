@@ -191,8 +191,7 @@ package struct RecordStore<Tables: RecordTables> {
         var state = StoredRow()
         state.origin = old.origin ?? content.primaryKey.map { StoredRow.Origin(key: $0) }
         let row = state.owner(at: row)
-        let known = Dictionary(old.puts.map { ($0.membership, $0) }) { $1 }
-        var visible: [Membership: Int64] = [:]
+        let known = PutsByMembership(old.puts)
         for (bucketRow, hash) in content.rows {
             let membership = try membership(of: bucketRow)
             var put = StoredRow.Put(opID: 0, membership: membership, hash: hash)
@@ -201,12 +200,12 @@ package struct RecordStore<Tables: RecordTables> {
             } else {
                 put.opID = try tables.append(.put(bucketRow.data, hash.checksum), membership, of: row)
             }
-            visible[membership] = put.opID
             state.puts.append(put)
         }
+        let visible = PutsByMembership(state.puts)
         let withheld = old.puts.isEmpty ? [] : Set(try content.withheld.map { try membership(of: $0) })
         for put in old.puts {
-            if let later = visible[put.membership] {
+            if let later = visible[put.membership]?.opID {
                 if later != put.opID { try tables.supersede(put, by: later) }
             } else if withheld.contains(put.membership) {
                 // It stays, so that a later change or delete can remove it.
@@ -272,6 +271,22 @@ package struct RecordStore<Tables: RecordTables> {
         try tables.supersedeEntry(opID, by: tombstone)
         // Once nothing before it is left, a tombstone says nothing.
         try tables.supersedeEntry(tombstone, by: tombstone)
+    }
+}
+
+/// What a row gives to buckets, by these: most rows are in a few of them, among which looking is faster than hashing.
+private struct PutsByMembership {
+    private let puts: [StoredRow.Put]
+    private let table: [Membership: StoredRow.Put]?
+
+    init(_ puts: [StoredRow.Put]) {
+        self.puts = puts
+        table = puts.count > 8 ? Dictionary(puts.map { ($0.membership, $0) }) { $1 } : nil
+    }
+
+    subscript(membership: Membership) -> StoredRow.Put? {
+        if let table { return table[membership] }
+        return puts.last { $0.membership == membership }
     }
 }
 
