@@ -61,11 +61,11 @@ import Testing
         #expect(ids(written) == (0..<end).map { "r\($0)" })
     }
 
-    @Test(arguments: [SaveMode.snapshot, .stream])
-    func manyBytesAreWrittenAsManyRecordsAre(_ mode: SaveMode) async throws {
+    @Test(arguments: [(SaveMode.snapshot, PendingChanges.Limits.tables.bytes), (.stream, PendingChanges.Limits.changes.bytes)])
+    func manyBytesAreWrittenAsManyRecordsAre(_ mode: SaveMode, _ limit: Int) async throws {
         var pending = try makePending()
         // Five are a little more than what is written at once.
-        let text = String(repeating: "x", count: PendingChanges.maximumBytes / 5)
+        let text = String(repeating: "x", count: limit / 5)
         let changes = (0..<22).map { SourceChange.insert(["id": .text("\($0)\(text)")]) }
         _ = try await pending.add(changes, of: table, mode: mode) { batch in
             batches.withLockedValue { $0.append(batch) }
@@ -73,6 +73,17 @@ import Testing
         #expect(batches.withLockedValue { $0.map(\.records.count) } == [5, 5, 5, 5])
         let rest = pending.take()
         #expect(rest.records.count == 2)
+    }
+
+    @Test func whatWasEvaluatedElsewhereIsWrittenAsRowsOfACopyAre() async throws {
+        var pending = try makePending()
+        var builder = pending.recordBuilder(of: table, mode: .stream)
+        let records = rows(0..<23_000).map { builder.evaluate($0) }
+        for part in [records[..<15_000], records[15_000...]] {
+            _ = try await pending.add(Array(part)) { batch in batches.withLockedValue { $0.append(batch) } }
+        }
+        #expect(batches.withLockedValue { $0.map(\.records.count) } == [10_000, 10_000])
+        #expect(ids(batches.withLockedValue(\.self) + [pending.take()]) == (0..<23_000).map { "r\($0)" })
     }
 
     @Test func theProgressOfACopyIsNeverWrittenBeforeItsRows() async throws {

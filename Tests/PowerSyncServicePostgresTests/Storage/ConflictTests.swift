@@ -127,7 +127,7 @@ import Testing
 
     /// Rows of which five are stored at a time.
     private static let largeRows = (1...8).map { number in
-        let body = SQLValue.text(String(repeating: "x", count: PendingChanges.maximumBytes / 5))
+        let body = SQLValue.text(String(repeating: "x", count: PendingChanges.Limits.changes.bytes / 5))
         return RowWrite.insert("items", id: "r\(number)", ["body": body])
     }
 

@@ -1,9 +1,9 @@
 /// Stores the changes of a source for one replication stream (docs/service.md "Rows and operations").
 ///
 /// A writer belongs to one task, which is why its calls are `mutating`: saved changes are collected, and written in
-/// storage transactions of at most 8,000 records, 10,000 while a table is copied or read, or about 5 MB: when there are so many, with the
-/// next call. What has been written is durable, but no client sees it
-/// before ``commit(_:createsEmptyCheckpoints:)`` makes a checkpoint. After an error the writer must be discarded; a new
+/// storage transactions of at most 8,000 records or about 5 MB, of 10,000 or 16 MB while a table is copied or read: when there are so
+/// many, with the next call. What has been written is durable, but no client sees it before ``commit(_:createsEmptyCheckpoints:)``
+/// makes a checkpoint. After an error the writer must be discarded; a new
 /// one continues from what is durable.
 package protocol BucketStorageWriter {
     /// Where to continue reading the source: the position of the last checkpoint, or of the snapshot when there is no

@@ -18,14 +18,21 @@ package struct PendingChanges {
         package var isEmpty: Bool { records.isEmpty && progress.isEmpty }
     }
 
-    /// The most records of one storage transaction.
-    static let maximumRecords = 8000
-    /// The most records of one while a table is copied, or read beside the change stream: the more there are, the more of them share a page that is written.
-    ///
-    /// SQLite has one writer: for as long as that takes, a fraction of a second, other streams and write checkpoints wait.
-    static let maximumCopiedRecords = SnapshotChunk.maximumRows
-    /// The estimated bytes of operations after which a storage transaction is written.
-    static let maximumBytes = 5 * 1024 * 1024
+    /// How much is written in one storage transaction.
+    struct Limits {
+        /// The most records.
+        var records: Int
+        /// The estimated bytes of operations after which it is written.
+        var bytes: Int
+
+        /// Those of changes.
+        static let changes = Limits(records: 8000, bytes: 5 << 20)
+        /// Those of tables that are copied, or read beside the change stream: the states of rows lie everywhere in their table, so the more
+        /// there are, the more of them share a page that is written.
+        ///
+        /// SQLite has one writer: for as long as that takes, a fraction of a second, other streams and write checkpoints wait.
+        static let tables = Limits(records: SnapshotChunk.maximumRows, bytes: 16 << 20)
+    }
 
     private let plan: SyncPlan
     private let bucketPrefix: String
@@ -34,8 +41,8 @@ package struct PendingChanges {
     private var evaluators: [SaveMode: [String: RecordBuilder]] = [:]
     private var batch = Batch()
     private var bytes = 0
-    /// The most records, as the last changes were added.
-    private var limit = Self.maximumRecords
+    /// Those of what was added last.
+    private var limits = Limits.changes
 
     /// Creates an empty collection for the changes of one stream.
     package init(plan: SyncPlan, bucketPrefix: String, hashKey: [UInt8]) {
@@ -48,7 +55,7 @@ package struct PendingChanges {
     package var isEmpty: Bool { batch.isEmpty }
 
     /// Whether what is collected is to be written before more is added.
-    package var isFull: Bool { batch.records.count >= limit || bytes >= Self.maximumBytes }
+    package var isFull: Bool { batch.records.count >= limits.records || bytes >= limits.bytes }
 
     /// Evaluates and adds changes.
     ///
@@ -98,7 +105,7 @@ package struct PendingChanges {
         _ records: [PendingRecord],
         writing write: (Batch) async throws -> Void
     ) async throws -> [RejectedRow] {
-        limit = Self.maximumCopiedRecords
+        limits = .tables
         for record in records {
             if isFull { try await write(take()) }
             add(record)
@@ -123,7 +130,7 @@ package struct PendingChanges {
         mode: SaveMode
     ) -> [RejectedRow] {
         var rejected: [RejectedRow] = []
-        limit = mode == .snapshot ? Self.maximumCopiedRecords : Self.maximumRecords
+        limits = mode == .snapshot ? .tables : .changes
         // Taken out while it is used, so that nothing of it is copied.
         var evaluator =
             evaluators[mode]?.removeValue(forKey: table.id)
