@@ -15,7 +15,8 @@ extension StreamReplicator {
     func fill(of tables: [SourceTable], _ progress: Progress) -> TableFill? {
         guard let next = stream.next else {
             let outdated = tables.filter(\.isOutdated)
-            return outdated.isEmpty ? nil : TableFill(number: stream.configNumber, tables: outdated, isWhole: false)
+            guard !outdated.isEmpty else { return nil }
+            return TableFill(number: stream.configNumber, tables: outdated, added: nil, isWhole: false)
         }
         let added = stream.plan.parts(addedBy: next.plan)
         let missing = tables.filter { table in
@@ -24,7 +25,7 @@ extension StreamReplicator {
         }
         // A table that is locked or damaged for now would be missing in the config; when it can be read, there is another fill.
         let isWhole = !(progress.obstacles ?? []).contains { $0.keepsRows && added.readsTable($0.table) }
-        return TableFill(number: next.number, tables: missing, isWhole: isWhole)
+        return TableFill(number: next.number, tables: missing, added: added, isWhole: isWhole)
     }
 
     /// Whether the rows of a table have been read for the next config.

@@ -199,7 +199,7 @@ struct StreamReplicator {
                 return try await follow(reader, byRelation, with: &writer, progress: &progress)
             }
             let history = progress.position.history
-            let builders = fill.tables.map { writer.recordBuilder(of: $0) }
+            let builders = fill.tables.map { writer.recordBuilder(of: $0, addingTo: fill.parts(of: $0)) }
             return try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }
                 group.addTask { await read(for: fill, with: builders, in: history) }

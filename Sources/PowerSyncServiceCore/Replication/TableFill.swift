@@ -56,6 +56,8 @@ final class TableFill: Sendable {
     let number: Int64
     /// The tables that are to be read.
     let tables: [SourceTable]
+    /// The parts of the next config that are new; `nil` when there is none.
+    private let added: SyncPlan?
     /// Whether the next config has everything afterwards; `false` also when there is none.
     let isWhole: Bool
     private let state = NIOLockedValueBox(State())
@@ -67,12 +69,29 @@ final class TableFill: Sendable {
     static let maximumKeys = 100_000
 
     /// Creates the exchange for some tables.
-    init(number: Int64, tables: [SourceTable], isWhole: Bool, maximumKeys: Int = TableFill.maximumKeys) {
+    ///
+    /// - Parameters:
+    ///   - number: The number of the newest config of the stream.
+    ///   - tables: The tables that are to be read.
+    ///   - added: The parts of the next config that are new; `nil` when there is none.
+    ///   - isWhole: Whether the next config has everything afterwards.
+    ///   - maximumKeys: The most keys that are noted.
+    init(
+        number: Int64,
+        tables: [SourceTable],
+        added: SyncPlan?,
+        isWhole: Bool,
+        maximumKeys: Int = TableFill.maximumKeys
+    ) {
         self.number = number
         self.tables = tables
+        self.added = added
         self.isWhole = isWhole
         self.maximumKeys = maximumKeys
     }
+
+    /// The parts of configs that rows of a table are read for; `nil` for all, because they have other values than those that are stored.
+    func parts(of table: SourceTable) -> SyncPlan? { table.isOutdated ? nil : added }
 
     // MARK: The reader's side
 

@@ -16,7 +16,7 @@ import Testing
     )
 
     private func makeFill(maximumKeys: Int = TableFill.maximumKeys) -> TableFill {
-        let fill = TableFill(number: 2, tables: [table], isWhole: true, maximumKeys: maximumKeys)
+        let fill = TableFill(number: 2, tables: [table], added: nil, isWhole: true, maximumKeys: maximumKeys)
         fill.begin(table)
         return fill
     }

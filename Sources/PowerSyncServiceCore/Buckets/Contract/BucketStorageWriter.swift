@@ -1,3 +1,5 @@
+package import PowerSyncSyncConfig
+
 /// Stores the changes of a source for one replication stream (docs/service.md "Rows and operations").
 ///
 /// A writer belongs to one task, which is why its calls are `mutating`: saved changes are collected, and written in
@@ -80,10 +82,13 @@ package protocol BucketStorageWriter {
 
     /// What evaluates rows of a table outside of the task of the writer, for ``save(_:)``: as changes of the change stream.
     ///
-    /// - Parameter table: A record from ``resolveTable(_:)``, which it is good for until the writer is told something else of it.
-    func recordBuilder(of table: SourceTable) -> RecordBuilder
+    /// - Parameters:
+    ///   - table: A record from ``resolveTable(_:)``, which it is good for until the writer is told something else of it.
+    ///   - parts: The parts of the config that rows are added to, while what is stored of them for other ones stays; `nil` for the whole
+    ///     config.
+    func recordBuilder(of table: SourceTable, addingTo parts: SyncPlan?) -> RecordBuilder
 
-    /// Adds rows that were read beside the change stream, and evaluated by ``recordBuilder(of:)``.
+    /// Adds rows that were read beside the change stream, and evaluated by ``recordBuilder(of:addingTo:)``.
     ///
     /// - Parameter records: The rows.
     /// - Returns: Rows that are not synced as the config says, and why.

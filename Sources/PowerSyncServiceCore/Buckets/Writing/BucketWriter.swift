@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+package import PowerSyncSyncConfig
 
 /// The writer of one replication stream, over the transactions of a storage (docs/service.md "Rows and operations").
 ///
@@ -160,8 +161,8 @@ package struct BucketWriter<Session: WriterSession>: BucketStorageWriter {
         }
     }
 
-    package func recordBuilder(of table: SourceTable) -> RecordBuilder {
-        pending.recordBuilder(of: asStored(table), mode: .stream)
+    package func recordBuilder(of table: SourceTable, addingTo parts: SyncPlan?) -> RecordBuilder {
+        pending.recordBuilder(of: asStored(table), mode: .stream, addingTo: parts)
     }
 
     package mutating func save(_ records: [PendingRecord]) async throws -> [RejectedRow] {

@@ -90,8 +90,20 @@ package struct PendingChanges {
     }
 
     /// What evaluates changes of a table as ``add(_:of:mode:writing:)`` does.
-    package func recordBuilder(of table: SourceTable, mode: SaveMode) -> RecordBuilder {
-        RecordBuilder(plan: plan, bucketPrefix: bucketPrefix, hashKey: hashKey, table: table, mode: mode)
+    ///
+    /// - Parameters:
+    ///   - table: The table.
+    ///   - mode: Whether rows that are already stored are left alone.
+    ///   - parts: Parts of the config, if what is stored of rows for other ones stays; `nil` for the whole config.
+    package func recordBuilder(of table: SourceTable, mode: SaveMode, addingTo parts: SyncPlan? = nil) -> RecordBuilder {
+        RecordBuilder(
+            plan: parts ?? plan,
+            bucketPrefix: bucketPrefix,
+            hashKey: hashKey,
+            table: table,
+            mode: mode,
+            isAddition: parts != nil
+        )
     }
 
     /// Adds what was evaluated; when there is enough, it is written.

@@ -15,6 +15,8 @@ package struct PendingRecord: Sendable {
         package var withheld: [BucketRow]
         /// The identity by the primary key, if the row is known by other columns.
         package var primaryKey: ReplicaID?
+        /// Whether what else is stored of the row stays: it was evaluated for some parts of the config only.
+        package var isAddition = false
     }
 
     /// Where a row may be stored that its table has of an earlier record (``SourceTable/earlier``).

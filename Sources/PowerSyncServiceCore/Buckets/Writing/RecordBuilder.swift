@@ -6,6 +6,8 @@ package struct RecordBuilder: Sendable {
     private let bucketPrefix: String
     private let table: SourceTable
     private let mode: SaveMode
+    /// As in ``PendingRecord/Content``.
+    private let isAddition: Bool
     private var identity: KeyColumns
     /// The primary key, if rows are known by other columns.
     private var primaryKey: KeyColumns?
@@ -27,6 +29,7 @@ package struct RecordBuilder: Sendable {
     ///   - hashKey: The key of the hashes in row states.
     ///   - table: The table.
     ///   - mode: Whether rows that are already stored are left alone.
+    ///   - isAddition: Whether the plan has some parts of the config only, and what is stored of rows for other ones stays.
     ///   - maximumDataBytes: The most bytes of a row on clients.
     package init(
         plan: SyncPlan,
@@ -34,12 +37,14 @@ package struct RecordBuilder: Sendable {
         hashKey: [UInt8],
         table: SourceTable,
         mode: SaveMode,
+        isAddition: Bool = false,
         maximumDataBytes: Int = Self.maximumDataBytes
     ) {
         evaluator = plan.evaluator(for: table.descriptor.name)
         self.bucketPrefix = bucketPrefix
         self.table = table
         self.mode = mode
+        self.isAddition = isAddition
         self.maximumDataBytes = maximumDataBytes
         hasher = ContentHasher(key: hashKey)
         identity = KeyColumns(table.descriptor.identity.map(\.name))
@@ -74,6 +79,7 @@ package struct RecordBuilder: Sendable {
         let key = change.oldKey == nil ? beforeKey : ReplicaID(names: identityNames, values: newKey)
         var content = PendingRecord.Content(key: key, rows: [], entries: [], withheld: [])
         content.primaryKey = primaryKey?.id(of: row)
+        content.isAddition = isAddition
         func reject(_ reason: RejectedRow.Reason) {
             record.rejections.append(
                 RejectedRow(

@@ -207,19 +207,19 @@ package struct RecordStore<Tables: RecordTables> {
         for put in old.puts {
             if let later = visible[put.membership]?.opID {
                 if later != put.opID { try tables.supersede(put, by: later) }
-            } else if withheld.contains(put.membership) {
+            } else if content.isAddition || withheld.contains(put.membership) {
                 // It stays, so that a later change or delete can remove it.
                 state.puts.append(put)
             } else {
                 try remove(put, of: row)
             }
         }
-        try putEntries(content.entries, replacing: old.entries, in: &state, of: row)
+        try putEntries(of: content, replacing: old.entries, in: &state, of: row)
         return state
     }
 
     private mutating func putEntries(
-        _ entries: [(entry: ParameterEntry, hash: ContentHash)],
+        of content: PendingRecord.Content,
         replacing old: [StoredRow.Entry],
         in state: inout StoredRow,
         of row: SourceRowKey
@@ -227,7 +227,7 @@ package struct RecordStore<Tables: RecordTables> {
         let oldLookups = try old.map { try tables.lookup(ofEntry: $0.opID) }
         let known = Dictionary(zip(oldLookups, old)) { $1 }
         var found: [Int64: Int64] = [:]
-        for (entry, hash) in entries {
+        for (entry, hash) in content.entries {
             let lookup = try tables.lookup(entry.lookup)
             var stored = StoredRow.Entry(opID: 0, hash: hash)
             if let same = known[lookup], same.hash == hash {
@@ -241,6 +241,8 @@ package struct RecordStore<Tables: RecordTables> {
         for (entry, lookup) in zip(old, oldLookups) {
             if let later = found[lookup] {
                 if later != entry.opID { try tables.supersedeEntry(entry.opID, by: later) }
+            } else if content.isAddition {
+                state.entries.append(entry)
             } else {
                 try removeEntry(entry.opID, lookup, of: row)
             }
