@@ -61,7 +61,9 @@ import Testing
         #expect(ids(written) == (0..<end).map { "r\($0)" })
     }
 
-    @Test(arguments: [(SaveMode.snapshot, PendingChanges.Limits.tables.bytes), (.stream, PendingChanges.Limits.changes.bytes)])
+    @Test(arguments: [
+        (SaveMode.snapshot, PendingChanges.Limits.tables.bytes), (.stream, PendingChanges.Limits.changes.bytes),
+    ])
     func manyBytesAreWrittenAsManyRecordsAre(_ mode: SaveMode, _ limit: Int) async throws {
         var pending = try makePending()
         // Five are a little more than what is written at once.

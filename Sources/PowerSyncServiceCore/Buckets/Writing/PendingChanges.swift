@@ -95,7 +95,8 @@ package struct PendingChanges {
     ///   - table: The table.
     ///   - mode: Whether rows that are already stored are left alone.
     ///   - parts: Parts of the config, if what is stored of rows for other ones stays; `nil` for the whole config.
-    package func recordBuilder(of table: SourceTable, mode: SaveMode, addingTo parts: SyncPlan? = nil) -> RecordBuilder {
+    package func recordBuilder(of table: SourceTable, mode: SaveMode, addingTo parts: SyncPlan? = nil) -> RecordBuilder
+    {
         RecordBuilder(
             plan: parts ?? plan,
             bucketPrefix: bucketPrefix,
