@@ -39,6 +39,8 @@ public final class SyncService: Service {
     /// What the service was created with.
     public let configuration: ServiceConfiguration
     let logger: Logger
+    /// What ``logger`` has logged of late.
+    let recentErrors: RecentErrors
     let timing: Timing
     let connectionLimits: HTTPConnectionLimits
     /// The YAML text to deploy at the start; `nil` when the one that was deployed last goes on.
@@ -81,6 +83,8 @@ public final class SyncService: Service {
         guard (0...65535).contains(configuration.port) else {
             throw ServiceError(.invalidConfiguration, "\(configuration.port) is not a port", key: "port")
         }
+        let recentErrors = RecentErrors { timing.seconds }
+        let logger = recentErrors.recorded(by: logger)
         if let (text, file) = try configuration.readSyncConfigText() {
             let result = SyncConfig.parse(text, patternRefusal: configuration.patternRefusal)
             let diagnostics = result.diagnostics.map { $0.formatted(file: file) }
@@ -109,6 +113,7 @@ public final class SyncService: Service {
         }
         self.configuration = configuration
         self.logger = logger
+        self.recentErrors = recentErrors
         self.timing = timing
         self.connectionLimits = connectionLimits
         dashboardKey = configuration.development.dashboard ? Self.makeDashboardKey() : nil

@@ -41,6 +41,17 @@ const clientTable = new Table($("client-table"), "Connected clients, those that 
   ["Program", undefined, (client) => [client.agent, client.format].filter(Boolean).join(", ")],
 ], "Nobody is connected.", true);
 
+const errorTable = new Table($("error-table"), "Errors and warnings of the log, those that were logged last first", [
+  ["What", "text", (error) => [error.message, error.details].filter(Boolean).join(": ")],
+  ["Where", undefined, (error) => [
+    error.table, error.stream && `stream ${error.stream}`, error.user && `user ${error.user}`].filter(Boolean).join(", ")],
+  ["Last", "number", (error) => `${duration(snapshot.time - error.lastAt)} ago`, (error) => error.lastAt],
+  ["Level", undefined, (error) => badge(error.level === "error" ? "bad" : "warn", error.level)],
+  ["What to do", "text", (error) => error.remedy ?? (error.code ? `look up ${error.code}` : "")],
+  ["Times", "number", (error) => count(error.count), (error) => error.count],
+  ["First", "number", (error) => clockTime(error.firstAt), (error) => error.firstAt],
+], "Nothing was logged at these levels since the process began.", true);
+
 function progress(client) {
   if (client.checkpoint === undefined) return "";
   if (client.bucketsLeft > 0) {
@@ -57,6 +68,7 @@ function show(next) {
   showReplication(next.replication);
   showClients(next.clients);
   showStorage(next.storage, next.clients);
+  errorTable.show(next.errors);
   showBanner();
   const seconds = before ? next.time - before.time : 0;
   const rate = (now, then) => seconds > 0 && seconds < 10 ? Math.max(0, now - then) / seconds : NaN;

@@ -37,6 +37,8 @@ package final class SyncConfigFileWatch: Service {
                 versionLabel: service.configuration.syncConfigVersionLabel
             )
         }
+        // The dashboard of the service shows what is wrong with the file.
+        let logger = service.recentErrors.recorded(by: logger)
         self.init(file, deployed: initial, clock: clock, logger: logger) { try await service.deploy($0) }
     }
 

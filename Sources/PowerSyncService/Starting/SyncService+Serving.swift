@@ -59,6 +59,7 @@ extension SyncService {
             compaction: configuration.role.replicates ? replication.compactionStatus : nil,
             probes: probes,
             history: history,
+            errors: recentErrors,
             failure: { signs.failure }
         )
         let feed = SnapshotFeed(clock: timing.clock, logger: logger) { try await snapshots.snapshot() }

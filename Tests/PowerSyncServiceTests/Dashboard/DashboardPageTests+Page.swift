@@ -43,9 +43,13 @@ extension DashboardPageTests {
         answer.objects(list).map { bytes(Int64($0.text("bytes") ?? "") ?? -1) }
     }
 
-    /// Keeps pictures in all appearances.
-    static func takePictures(_ name: String, _ browser: Browser) async throws {
-        for appearance in Browser.Appearance.all {
+    /// Keeps pictures in some appearances, or in all.
+    static func takePictures(
+        _ name: String,
+        _ browser: Browser,
+        _ appearances: [String] = Browser.Appearance.all.map(\.name)
+    ) async throws {
+        for appearance in Browser.Appearance.all where appearances.contains(appearance.name) {
             try await browser.show(appearance)
             // Nothing sticks out at the side.
             #expect(
@@ -69,6 +73,35 @@ extension DashboardPageTests {
         browser.forgetProblems()
         try await browser.type(token)
         try await browser.press("Enter", text: "\r")
+    }
+
+    /// Lets the page that is opened next hear what ``tell(_:_:)`` tells, in place of the snapshots of its service.
+    static func tellSnapshots(_ browser: Browser) async throws {
+        try await browser.send(
+            "Page.addScriptToEvaluateOnNewDocument",
+            [
+                "source": """
+                const ask = globalThis.fetch;
+                globalThis.fetch = async (address, options) => {
+                  const answer = await ask(address, options);
+                  if (!answer.ok || !String(address).endsWith('/dashboard/events')) return answer;
+                  answer.body.cancel();
+                  return new Response(new ReadableStream({
+                    start: (told) => {
+                      globalThis.tell = (snapshot) => told.enqueue(new TextEncoder().encode(`data: ${snapshot}\\n\\n`));
+                    },
+                  }));
+                };
+                """
+            ]
+        )
+    }
+
+    /// Tells the page what its service does.
+    static func tell(_ snapshot: ServiceSnapshot, _ browser: Browser) async throws {
+        let text = String(decoding: try JSONEncoder.forAnswers.encode(snapshot), as: UTF8.self)
+        let argument = String(decoding: try JSONEncoder.forAnswers.encode(text), as: UTF8.self)
+        _ = try await browser.value("tell(\(argument))")
     }
 
     /// Asks what a user gets.

@@ -1,6 +1,8 @@
 import Foundation
 import GRDB
+import Logging
 import PowerSyncProtocol
+import PowerSyncServiceCore
 import RunningServiceTestSupport
 import ServiceTestSupport
 import Testing
@@ -302,6 +304,80 @@ struct DashboardPageTests {
             _ = try await browser.value("document.getElementById('banner-link').click()")
             #expect(try await browser.text("location.hash") == "#config")
             try await Self.takePictures("refused-config", browser)
+            #expect(browser.problems.isEmpty, "\(browser.problems)")
+        }
+    }
+
+    // MARK: States
+
+    /// A service whose first copy, lost source and errors do not depend on the time that a test takes.
+    @Test func eachStateHasItsLineAboveThePanels() async throws {
+        try await Admin.run { scenario in
+            let browser = try await Browser()
+            try await Self.tellSnapshots(browser)
+            try await Self.signIn(browser, scenario)
+            try await browser.wait(until: "document.querySelector('#config-content pre')")
+            try await browser.wait(until: "globalThis.tell !== undefined")
+            for state in ToldState.all {
+                try await Self.tell(state.snapshot, browser)
+                let banner = "document.getElementById('banner')"
+                try await browser.wait(until: "\(banner).textContent.includes('\(state.banner)')")
+                #expect(try await browser.text("\(banner).className") == state.kind)
+                #expect(try await browser.text("document.getElementById('banner-link').hash") == "#replication")
+                try await Self.takePictures(state.name, browser, ["light", "phone"])
+            }
+            let facts = try await Self.facts("replication-facts", browser)
+            #expect(facts["Copying"] == nil)
+            #expect(browser.problems.isEmpty, "\(browser.problems)")
+        }
+    }
+
+    @Test func theLastErrorsSayWhereAndWhatToDo() async throws {
+        try await Admin.run { scenario in
+            let browser = try await Browser()
+            try await Self.signIn(browser, scenario)
+            let table = "document.getElementById('error-table')"
+            // What a service with this endpoint says at its start.
+            try await browser.wait(until: "\(table).textContent.includes('POST /dev/write')")
+            let logger = scenario.service.logger
+            logger.warning(
+                "A table of the source is left out until it can be read; the others are replicated",
+                metadata: [
+                    LogKey.table: "public.<b>lists</b>", LogKey.error: "Role sync may not read it.",
+                    LogKey.replicationStream: "3", LogKey.remedy: "GRANT SELECT ON lists TO sync;",
+                ]
+            )
+            for attempt in 1...12 {
+                logger.error(
+                    "Replication failed, and is tried again",
+                    metadata: [
+                        LogKey.error: "PSYNC_S1001: The source does not answer.", LogKey.code: "PSYNC_S1001",
+                        "attempt": .stringConvertible(attempt),
+                    ]
+                )
+            }
+            try await browser.wait(until: "\(table).tBodies[0].rows.length == 3 && \(table).textContent.includes('12')")
+            let rows = try await Self.rows("error-table", browser)
+            #expect(
+                rows.map { $0[0] } == [
+                    "Replication failed, and is tried again: PSYNC_S1001: The source does not answer.",
+                    "A table of the source is left out until it can be read; the others are replicated: "
+                        + "Role sync may not read it.",
+                    "Clients may write every row of the source: POST /dev/write",
+                ]
+            )
+            #expect(rows.map { $0[1] } == ["", "public.<b>lists</b>, stream 3", ""])
+            #expect(rows.map { $0[3] } == ["error", "warning", "warning"])
+            #expect(rows.map { $0[4] } == ["look up PSYNC_S1001", "GRANT SELECT ON lists TO sync;", ""])
+            #expect(rows.map { $0[5] } == ["12", "1", "1"])
+            try await Self.takePictures("errors", browser)
+            // An error is one line on a phone, until it is opened.
+            try await browser.show(try #require(Browser.Appearance.all.first { $0.name == "phone" }))
+            let row = "document.querySelector('#error-table tbody tr')"
+            #expect(try await browser.value("\(row).offsetHeight < 45") == .bool(true))
+            _ = try await browser.value("\(row).focus()")
+            try await browser.press("Enter", text: "\r")
+            #expect(try await browser.value("\(row).offsetHeight > 100") == .bool(true))
             #expect(browser.problems.isEmpty, "\(browser.problems)")
         }
     }

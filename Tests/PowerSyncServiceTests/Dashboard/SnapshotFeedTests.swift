@@ -159,6 +159,7 @@ extension ServiceSnapshot {
         time: 0,
         replication: Replication(source: "", rows: 0, bytes: 0, transactions: 0, streams: []),
         clients: Clients(streams: 0, users: 0, operations: 0, bytes: 0, heldBytes: 0, activities: [:], list: []),
-        storage: Storage(bytes: 0, problems: [], compaction: Compaction(isRunning: false))
+        storage: Storage(bytes: 0, problems: [], compaction: Compaction(isRunning: false)),
+        errors: []
     )
 }

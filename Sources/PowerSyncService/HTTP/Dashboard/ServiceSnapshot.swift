@@ -13,6 +13,8 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
     package var clients: Clients
     /// What is stored.
     package var storage: Storage
+    /// The last errors and warnings of the log, the one that was logged last first.
+    package var errors: [LoggedError]
 
     /// The source and what is copied from it.
     package struct Replication: Codable, Sendable, Equatable {
@@ -174,6 +176,32 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var cleared: Int?
         /// Why it failed.
         package var error: String?
+    }
+
+    /// An error or a warning of the log, and how often it was there.
+    package struct LoggedError: Codable, Sendable, Equatable {
+        /// `error` or `warning`.
+        package var level: String
+        /// What the log says, without any values.
+        package var message: String
+        /// What has happened; `nil` when the message says all.
+        package var details: String?
+        /// The code of the error catalogue.
+        package var code: String?
+        /// The table of the source.
+        package var table: String?
+        /// The number of the replication stream.
+        package var stream: String?
+        /// The user whose request or stream it was.
+        package var user: String?
+        /// What to do: a sentence, or SQL.
+        package var remedy: String?
+        /// When it was logged first, of those times that are counted.
+        package var firstAt: Double
+        /// When it was logged last.
+        package var lastAt: Double
+        /// How often it was logged.
+        package var count: Int
     }
 
     /// The most clients of a snapshot; others are found by asking for them.

@@ -20,6 +20,8 @@ struct SnapshotSource: Sendable {
     var probes: Probes
     /// What the service did in the last hours.
     var history: ServiceHistory
+    /// What was logged of late.
+    var errors: RecentErrors
     /// The last error of replication, if it is not solved.
     var failure: @Sendable () -> AdminRoutes.Failure?
 
@@ -41,7 +43,8 @@ struct SnapshotSource: Sendable {
                 activities: Dictionary(reports.map { ($0.activity.rawValue, 1) }, uniquingKeysWith: +),
                 list: list.clients
             ),
-            storage: try await storageSnapshot()
+            storage: try await storageSnapshot(),
+            errors: errors.newestFirst
         )
     }
 
