@@ -16,7 +16,7 @@ CHECKS = $(TRAITS) -Xswiftc -warnings-as-errors --explicit-target-dependency-imp
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test example demo-smoke plugin-smoke test-newest test-mysql test-sqlite test-sqlcipher test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
+.PHONY: demo test example demo-smoke plugin-smoke test-operating test-newest test-mysql test-sqlite test-sqlcipher test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -65,6 +65,11 @@ test-sqlite: packages
 test-sqlcipher: packages
 	$(DEBUG)
 	scripts/test-sqlite sqlcipher keyed
+
+## test-operating: what the operators' pages say, over a PostgreSQL server: proxy, alerts, two nodes upgraded under load, backup and restore
+test-operating: packages
+	$(DEBUG)
+	scripts/test-operating
 
 ## test-cut-network: the network of the node that replicates is cut, and another one goes on (Linux, root)
 test-cut-network: packages

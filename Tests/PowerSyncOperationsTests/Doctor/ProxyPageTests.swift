@@ -55,7 +55,7 @@ import Testing
                     "nginx",
                     replacing: [
                         "listen 443 ssl;": "listen 127.0.0.1:\(port) ssl;",
-                        "server 127.0.0.1:8080;": "server 127.0.0.1:\(scenario.address.port);",
+                        "server 127.0.0.1:8080 max_fails=0;": "server 127.0.0.1:\(scenario.address.port);",
                         "/etc/letsencrypt/live/sync.example.com/fullchain.pem": files.certificate,
                         "/etc/letsencrypt/live/sync.example.com/privkey.pem": files.privateKey,
                     ]
