@@ -52,11 +52,13 @@ struct ImportCommand: AsyncParsableCommand {
 
     private func checkSource(of project: ProjectImport) async throws {
         let environment = project.knownVariables.merging(ProcessInfo.processInfo.environment) { $1 }
-        let configuration = try ServiceConfiguration(
+        var configuration = try ServiceConfiguration(
             yaml: project.configuration,
             file: "\(folder)/\(project.output)/powersync.yaml",
             environment: environment
         )
+        // The file of the sync config need not be there: with --dry-run nothing is written.
+        configuration.syncConfig = project.syncConfig.map { .content($0) } ?? .deployed
         let report = ConnectionReport(try await SyncService.checkSource(of: configuration, logger: .ofCommand))
         try StandardOutput.print(lines: ["", "The source:"] + report.lines.map { "  \($0)" })
         guard report.isReachable else { throw TestConnectionCommand.unreachable }
