@@ -50,9 +50,10 @@ struct ConfigurationOptions: ParsableArguments {
     /// - Parameters:
     ///   - words: What follows `powersync`.
     ///   - file: The configuration; `nil` when the command finds it as this one has.
+    ///   - program: The path of this program, where a shell does not find it by its name.
     /// - Returns: The command.
-    static func command(_ words: String, file: String?) -> String {
-        "powersync \(words)" + (file.map { " --config \($0.shellWord)" } ?? "")
+    static func command(_ words: String, file: String?, program: String = "powersync") -> String {
+        "\(program.shellWord) \(words)" + (file.map { " --config \($0.shellWord)" } ?? "")
     }
 
     /// Reads the configuration.

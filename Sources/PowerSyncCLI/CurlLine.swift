@@ -19,12 +19,18 @@ enum CurlLine {
         return line.count <= columns ? [line] : ["\(command) \\", "    \(url)"]
     }
 
-    /// The sync stream of a user, as text, with its token.
-    static func stream(_ address: BoundAddress, token: String) -> String {
-        """
-        \(curl(address)) -N \(address.url)/sync/stream -H 'Authorization: Token \(token)' \
-        -H 'Content-Type: application/json' -d '{"raw_data":true}'
-        """
+    /// The sync stream of a user.
+    ///
+    /// - Parameters:
+    ///   - address: Where the service listens.
+    ///   - token: The command that prints the token of the user.
+    /// - Returns: Lines, which begin with two spaces; a token is in none of them.
+    static func stream(_ address: BoundAddress, token: String) -> [String] {
+        [
+            "  T=$(\(token))",
+            "  \(curl(address)) -N -H \"Authorization: Token $T\" -H 'Content-Type: application/json' \\",
+            "    -d '{\"raw_data\":true}' \(address.url)/sync/stream",
+        ]
     }
 
     /// The program; the certificate of the service is for its public name, and not for this machine.

@@ -8,8 +8,12 @@ struct ServeAnnouncement {
     var file: String?
     /// Whether somebody reads it; else it ends up in a log, where tokens and keys have no place.
     var isForPeople: Bool
+    /// The program as a shell finds it.
+    var program = "powersync"
 
     /// The lines.
+    ///
+    /// Of requests, none is longer than ``CurlLine/columns`` but for a path in it.
     ///
     /// - Parameters:
     ///   - address: Where the service listens.
@@ -28,13 +32,13 @@ struct ServeAnnouncement {
                 lines.append("  dashboard  \(dashboard)")
             }
         }
-        guard let token = try? configuration.makeDevelopmentToken(userID: "user-1") else { return lines }
-        let command = ConfigurationOptions.command("token --user USER", file: file)
-        guard isForPeople else { return lines + ["  token      \(command)"] }
-        return lines + [
-            "  user       user-1; for another one: \(command)",
-            "  token      \(token)",
-            "  try it     \(CurlLine.stream(address, token: token))",
-        ]
+        guard (try? configuration.makeDevelopmentToken(userID: "user-1")) != nil else { return lines }
+        func token(_ user: String) -> String {
+            ConfigurationOptions.command("token --user \(user)", file: file, program: program)
+        }
+        lines.append("  token      \(token("USER"))")
+        guard isForPeople else { return lines }
+        return lines + ["", "To paste, the rows of user-1, as they come:", ""]
+            + CurlLine.stream(address, token: token("user-1"))
     }
 }

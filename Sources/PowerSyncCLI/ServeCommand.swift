@@ -30,8 +30,13 @@ struct ServeCommand: AsyncParsableCommand {
         let environment = config.location.environment
         let run = ServiceRun(configuration: configuration, file: file, environment: environment) {
             [configuration] service, address in
-            ServeAnnouncement(configuration: configuration, file: file, isForPeople: Terminal.isOnTerminal)
-                .lines(address, dashboard: service.dashboardURL(at: address))
+            ServeAnnouncement(
+                configuration: configuration,
+                file: file,
+                isForPeople: Terminal.isOnTerminal,
+                program: CommandLine.arguments.first.flatMap { $0.contains("/") ? $0 : nil } ?? "powersync"
+            )
+            .lines(address, dashboard: service.dashboardURL(at: address))
         }
         try await run()
     }

@@ -11,7 +11,8 @@ import Testing
         isForPeople: Bool,
         role: ServiceConfiguration.Role = .unified,
         file: String? = "powersync.yaml",
-        dashboard: String? = Self.dashboard
+        dashboard: String? = Self.dashboard,
+        program: String = "powersync"
     ) throws -> String {
         var configuration = ServiceConfiguration(
             source: .embedded(path: "source.db", statements: []),
@@ -24,17 +25,35 @@ import Testing
         let announcement = ServeAnnouncement(
             configuration: configuration,
             file: file,
-            isForPeople: isForPeople
+            isForPeople: isForPeople,
+            program: program
         )
         return announcement.lines(BoundAddress(host: "127.0.0.1", port: 8080), dashboard: dashboard)
             .joined(separator: "\n")
     }
 
-    @Test func peopleGetAToken() throws {
+    @Test func peopleGetARequestToPaste() throws {
         let text = try Self.text(isForPeople: true)
-        #expect(text.contains("  token      ey"))
-        #expect(text.contains("curl -N http://127.0.0.1:8080/sync/stream"))
+        let request = """
+              T=$(powersync token --user user-1 --config powersync.yaml)
+              curl -N -H "Authorization: Token $T" -H 'Content-Type: application/json' \\
+                -d '{"raw_data":true}' http://127.0.0.1:8080/sync/stream
+            """
+        #expect(text.hasSuffix("\n\(request)"), "\(text)")
         #expect(text.contains(Self.dashboard))
+    }
+
+    @Test func noLineOfARequestIsLongerThanALineOfATerminal() throws {
+        let lines = try Self.text(isForPeople: true, dashboard: nil).split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= CurlLine.columns }, "\(lines)")
+        let encrypted = CurlLine.stream(BoundAddress(host: "127.0.0.1", port: 65535, isEncrypted: true), token: "t")
+        #expect(encrypted.allSatisfy { $0.count <= CurlLine.columns }, "\(encrypted)")
+    }
+
+    /// As with `make serve`, which installs nothing.
+    @Test func theProgramIsFoundWhereItIs() throws {
+        let text = try Self.text(isForPeople: true, program: "/srv/my tools/powersync")
+        #expect(text.contains("T=$('/srv/my tools/powersync' token --user user-1 --config powersync.yaml)"), "\(text)")
     }
 
     /// The certificate of the service is for its public name.
@@ -42,7 +61,9 @@ import Testing
     func linesToTryReachThisMachine(isEncrypted: Bool, program: String, scheme: String) {
         let address = BoundAddress(host: "127.0.0.1", port: 8080, isEncrypted: isEncrypted)
         let url = "\(scheme)://127.0.0.1:8080"
-        #expect(CurlLine.stream(address, token: "t").hasPrefix("\(program) -N \(url)/sync/stream -H "))
+        let stream = CurlLine.stream(address, token: "powersync token --user u")
+        #expect(stream[0] == "  T=$(powersync token --user u)" && stream[1].hasPrefix("  \(program) -N -H "))
+        #expect(stream[2].hasSuffix(" \(url)/sync/stream"))
         #expect(CurlLine.lines(address, "/dev/token", "-d 1") == ["  \(program) -d 1 \(url)/dev/token"])
     }
 
