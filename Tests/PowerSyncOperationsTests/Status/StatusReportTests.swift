@@ -25,7 +25,7 @@ import Testing
         "clients": {"streams": \(streams ?? clients.count), "users": 1, "operations": 5, "bytes": 6, "heldBytes": 0, \
         "activities": {}, "list": [\(clients.joined(separator: ","))]}, \
         "storage": {"bytes": 1048576, "sizes": {"operations": 204800, "parameters": 10240, "rows": 51200, "buckets": 12}, \
-        \(storage.isEmpty ? "\"problems\": [], \"compaction\": {\"isRunning\": false}" : storage)}}
+        \(storage.isEmpty ? "\"problems\": [], \"compaction\": {\"isRunning\": false}" : storage)}, "errors": []}
         """
     }
 

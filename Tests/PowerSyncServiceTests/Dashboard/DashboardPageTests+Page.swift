@@ -100,8 +100,7 @@ extension DashboardPageTests {
     /// Tells the page what its service does.
     static func tell(_ snapshot: ServiceSnapshot, _ browser: Browser) async throws {
         let text = String(decoding: try JSONEncoder.forAnswers.encode(snapshot), as: UTF8.self)
-        let argument = String(decoding: try JSONEncoder.forAnswers.encode(text), as: UTF8.self)
-        _ = try await browser.value("tell(\(argument))")
+        _ = try await browser.value("tell(\(ExactJSON.string(text).text))")
     }
 
     /// Asks what a user gets.
