@@ -323,7 +323,7 @@ struct DashboardPageTests {
                 let banner = "document.getElementById('banner')"
                 try await browser.wait(until: "\(banner).textContent.includes('\(state.banner)')")
                 #expect(try await browser.text("\(banner).className") == state.kind)
-                #expect(try await browser.text("document.getElementById('banner-link').hash") == "#replication")
+                #expect(try await browser.text("document.getElementById('banner-link').hash") == "#\(state.panel)")
                 try await Self.takePictures(state.name, browser, ["light", "phone"])
             }
             let facts = try await Self.facts("replication-facts", browser)

@@ -8,6 +8,8 @@ struct ToldState {
     var banner: String
     /// `bad` or `warn`.
     var kind: String
+    /// The panel that the line leads to.
+    var panel = "replication"
     /// What the service says.
     var snapshot: ServiceSnapshot
 
@@ -57,6 +59,13 @@ struct ToldState {
     }
 
     static let all = [
+        ToldState(
+            name: "empty",
+            banner: "No sync config is deployed: clients get nothing.",
+            kind: "bad",
+            panel: "config",
+            snapshot: snapshot()
+        ),
         ToldState(
             name: "copying",
             banner: "copied for the first time, 1,200 rows of public.todos so far",
