@@ -102,6 +102,8 @@ package enum LogKey {
     package static let target = "target"
     /// Rows, a number.
     package static let rows = "rows"
+    /// About how many rows a table has, a number.
+    static let estimatedRows = "estimated_rows"
     /// How many tables have been copied before the one that is being copied, a number.
     static let copiedTables = "copied_tables"
     /// How many tables are copied one after the other, a number.

@@ -52,6 +52,21 @@ extension StreamReplicator {
 
     // MARK: Reading
 
+    /// Says which tables are read from now on, with about how many rows, as far as the source knows.
+    ///
+    /// - Throws: `CancellationError`.
+    func announce(_ tables: [SourceTable]) async throws {
+        guard !tables.isEmpty else { return }
+        let names = Set(tables.map(\.descriptor.name))
+        let rows = try await source.knownRows { names.contains($0) }
+        for table in tables {
+            let name = table.descriptor.name
+            var metadata: Logger.Metadata = [LogKey.table: "\(name)"]
+            if let count = rows[name] { metadata[LogKey.estimatedRows] = .stringConvertible(count) }
+            logger.notice("A table of the source is about to be read", metadata: metadata)
+        }
+    }
+
     /// Reads all tables.
     ///
     /// - Parameters:
@@ -60,6 +75,7 @@ extension StreamReplicator {
     ///   - history: The history that is followed.
     func read(for fill: TableFill, with builders: [RecordBuilder], in history: SourceHistory) async {
         do {
+            try await announce(fill.tables)
             for (table, builder) in zip(fill.tables, builders) {
                 var key = table.fill.flatMap { $0.configNumber == fill.number ? $0.lastKey : nil }
                 var builder = builder

@@ -179,6 +179,7 @@ extension StreamReplicator {
     ) async throws {
         // What only the next config reads is read while changes are followed.
         let missing = tables.filter { !$0.isSnapshotDone && stream.plan.readsTable($0.descriptor.name) }
+        try await announce(missing)
         defer { statistics.didEndCopies(of: stream.id) }
         var pace = CopyPace(clock)
         for (index, table) in missing.enumerated() {

@@ -7,11 +7,14 @@ package protocol DescribedSource: ReplicationSource {
     /// - Throws: An error of the source.
     func describeTables() async throws -> [DescribedTable]
 
-    /// About how many rows the tables of the source have: what the database guesses itself, or can count quickly.
+    /// About how many rows tables of the source have: what the database guesses itself, or can count quickly.
     ///
+    /// - Parameter isWanted: Tells of the name of a table whether it is asked about.
     /// - Returns: Counts by schema and name; a table of which nothing is known is not there.
     /// - Throws: An error of the source.
-    func estimatedRows() async throws -> [SourceTableName: Int64]
+    func estimatedRows(
+        where isWanted: @escaping @Sendable (SourceTableName) -> Bool
+    ) async throws -> [SourceTableName: Int64]
 
     /// The size of the log between two positions.
     ///
@@ -35,6 +38,24 @@ extension DescribedSource {
     package func findings(for plan: SyncPlan) async throws -> [Finding] { [] }
 
     package func logRetention(for handle: String) async throws -> LogRetention? { nil }
+}
+
+extension ReplicationSource {
+    /// About how many rows tables of the source have, for people: of a source that cannot tell, or not now, nothing is known.
+    ///
+    /// - Parameter isWanted: Tells of the name of a table whether it is asked about.
+    /// - Returns: Counts by schema and name; a table of which nothing is known is not there.
+    /// - Throws: `CancellationError`.
+    package func knownRows(
+        where isWanted: @escaping @Sendable (SourceTableName) -> Bool
+    ) async throws -> [SourceTableName: Int64] {
+        do {
+            return try await described?.estimatedRows(where: isWanted) ?? [:]
+        } catch {
+            if error is CancellationError || Task.isCancelled { throw CancellationError() }
+            return [:]
+        }
+    }
 }
 
 /// What a source keeps of its log for a stream that has not read all of it.

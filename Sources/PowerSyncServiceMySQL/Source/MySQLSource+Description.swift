@@ -12,8 +12,11 @@ extension MySQLSource: DescribedSource {
         try await calling { try await pool.withConnection { try await MySQLRelations.tables($0) } }
     }
 
-    package func estimatedRows() async throws -> [SourceTableName: Int64] {
+    package func estimatedRows(
+        where isWanted: @escaping @Sendable (SourceTableName) -> Bool
+    ) async throws -> [SourceTableName: Int64] {
         try await calling { try await pool.withConnection { try await MySQLRelations.estimatedRows($0) } }
+            .filter { isWanted($0.key) }
     }
 
     package func logSize(from earlier: LSN, to later: LSN) -> Int64? {

@@ -11,8 +11,10 @@ extension PostgresSource: DescribedSource {
         try await pool.withConnection { try await PostgresRelations.tables($0) }
     }
 
-    package func estimatedRows() async throws -> [SourceTableName: Int64] {
-        try await pool.withConnection { try await PostgresRelations.estimatedRows($0) }
+    package func estimatedRows(
+        where isWanted: @escaping @Sendable (SourceTableName) -> Bool
+    ) async throws -> [SourceTableName: Int64] {
+        try await pool.withConnection { try await PostgresRelations.estimatedRows($0) }.filter { isWanted($0.key) }
     }
 
     package func logSize(from earlier: LSN, to later: LSN) -> Int64? {

@@ -26,8 +26,10 @@ extension EmbeddedSource: DescribedSource {
         }
     }
 
-    package func estimatedRows() async throws -> [SourceTableName: Int64] {
-        let tables = try await synchroniseCapture().tables
+    package func estimatedRows(
+        where isWanted: @escaping @Sendable (SourceTableName) -> Bool
+    ) async throws -> [SourceTableName: Int64] {
+        let tables = try await synchroniseCapture().tables.filter { isWanted($0.descriptor.name) }
         return try await pool.uncancelledRead { db in
             var counts: [SourceTableName: Int64] = [:]
             for table in tables {

@@ -93,6 +93,31 @@ import Testing
         #expect(copies.map(\.tables) == [2, 2])
     }
 
+    @Test func theLogSaysAboutHowManyRowsAreReadBeforeTheyAre() async throws {
+        func announced(_ scenario: SourceScenario) -> [String] {
+            scenario.log.lines.filter { $0.contains("A table of the source is about to be read") }
+        }
+        var scenario = try SourceScenario(
+            schema: [SourceScenario.lists, "CREATE TABLE todos (id TEXT PRIMARY KEY, title TEXT)"]
+        )
+        try await scenario.foreignConnection().write { db in
+            try db.execute(sql: "INSERT INTO lists (id) VALUES ('a'); INSERT INTO todos (id) VALUES ('b'), ('c')")
+        }
+        try await scenario.replicate()
+        #expect(
+            announced(scenario).map { $0.hasSuffix("estimated_rows=1 replication_stream=1 table=main.lists") } == [true]
+        )
+
+        // What the first config does not read is read beside the change stream.
+        let config = SourceScenario.allLists + "\n  todos:\n    query: SELECT * FROM todos"
+        _ = try await scenario.storage.deploy(config, versionLabel: nil, plan: plan(config), mode: .keepingParts)
+        scenario = try scenario.reopened(config: config)
+        _ = try await scenario.replicating { [scenario] in try await scenario.served(config) }
+        #expect(
+            announced(scenario).map { $0.hasSuffix("estimated_rows=2 replication_stream=1 table=main.todos") } == [true]
+        )
+    }
+
     @Test func aCopyThatTakesLongIsInTheLogEveryTenSeconds() async throws {
         let lines = try await Self.copy(taking: .seconds(10)).lines
         #expect(lines.count == 2)

@@ -58,7 +58,13 @@ extension AdminRoutes {
     ///
     /// `estimated_rows` has about how many rows there are of each table that is read, by its name in the source, as far as the source knows.
     func changes(_ plan: DeploymentPlan) async throws -> JSONObject {
-        let rows = plan.streams.contains { !$0.tables.isEmpty } ? try await estimatedRows() : [:]
+        let read = plan.streams.flatMap(\.tables)
+        let rows =
+            read.isEmpty
+            ? [:]
+            : try await source.knownRows { [connection] name in
+                read.contains { $0.matches(name, defaultSchema: connection.defaultSchema) }
+            }
         let streams = plan.streams.map { change in
             var entry: JSONObject = [
                 "name": .string(change.stream), "change": .string(change.outcome.rawValue),
@@ -78,16 +84,6 @@ extension AdminRoutes {
         var changes: JSONObject = ["streams": .array(streams)]
         if let reason = plan.everythingIsRead { changes["everything_is_read"] = .string(reason.rawValue) }
         return changes
-    }
-
-    /// About how many rows the tables of the source have; none while it cannot be asked.
-    private func estimatedRows() async throws -> [SourceTableName: Int64] {
-        do {
-            return try await source.described?.estimatedRows() ?? [:]
-        } catch {
-            if error is CancellationError || Task.isCancelled { throw CancellationError() }
-            return [:]
-        }
     }
 
     /// The sync config in a body: YAML as it is, or JSON with the text in `content`.
