@@ -54,6 +54,8 @@ package final class TestCluster: Sendable {
     /// Its port, the same after every start.
     private let taken = NIOLockedValueBox(FreePort.take())
     private var port: Int { taken.withLockedValue { $0 } }
+    /// The port of the standby that runs.
+    private let standbyPort = NIOLockedValueBox<Int?>(nil)
     private let bin: String
     /// The files for clients, if connections are encrypted.
     package let certificates: Certificates?
@@ -138,6 +140,7 @@ package final class TestCluster: Sendable {
     }
 
     deinit {
+        if standbyPort.withLockedValue({ $0 != nil }) { try? stopStandby(.immediate) }
         try? thaw()
         try? stop(.immediate)
         try? FileManager.default.removeItem(atPath: folder)
@@ -209,6 +212,81 @@ package final class TestCluster: Sendable {
         try stop(.fast)
         taken.withLockedValue { $0 = own }
         try start()
+    }
+
+    // MARK: A standby
+
+    /// The major version of the programs; `nil` when their folder does not tell.
+    package static var version: Int? {
+        ProcessInfo.processInfo.environment["POWERSYNC_POSTGRES_BIN"]
+            .flatMap { $0.split(separator: "/").dropLast().last }
+            .flatMap { Int($0) }
+    }
+
+    /// Makes a standby, which gets what is written from then on.
+    ///
+    /// - Throws: When it does not start.
+    package func makeStandby() throws {
+        try Session(uri).run("SELECT pg_create_physical_replication_slot('standby')")
+        try runAsServer(
+            """
+            '\(bin)/pg_basebackup' --pgdata='\(folder)/standby' --dbname='\(uri)' --slot=standby --checkpoint=fast --no-sync
+            """
+        )
+        var settings = "primary_conninfo = '\(uri)'\nprimary_slot_name = 'standby'\nhot_standby_feedback = on\n"
+        if Self.version ?? 0 >= 17 { settings += "sync_replication_slots = on\n" }
+        let handle = FileHandle(forWritingAtPath: "\(folder)/standby/postgresql.conf")
+        try handle?.seekToEnd()
+        try handle?.write(contentsOf: Data("\n\(settings)".utf8))
+        try handle?.close()
+        try runAsServer("touch '\(folder)/standby/standby.signal'")
+        let port = FreePort.take()
+        try runAsServer(
+            """
+            '\(bin)/pg_ctl' --pgdata='\(folder)/standby' --log='\(folder)/standby-log' --options='-p \(port)' --wait --timeout=30 \
+            start
+            """
+        )
+        standbyPort.withLockedValue { $0 = port }
+    }
+
+    /// Waits until the standby has on its disk what the server has on its own.
+    package func waitForStandby() throws {
+        try Session(uri).run(
+            """
+            DO $$ DECLARE reached pg_lsn := pg_current_wal_flush_lsn(); BEGIN
+            WHILE NOT EXISTS (SELECT FROM pg_stat_replication WHERE application_name = 'walreceiver' AND flush_lsn >= reached)
+            LOOP PERFORM pg_stat_clear_snapshot(); END LOOP; END $$
+            """
+        )
+    }
+
+    /// Whether the standby has a failover slot of the server, and keeps it when it is promoted.
+    ///
+    /// It takes one once the slot has come past what the standby began with, so that somebody has to read on.
+    package func standbyHasSlot() throws -> Bool {
+        guard let port = standbyPort.withLockedValue(\.self) else { return false }
+        let session = try Session("postgresql://postgres@127.0.0.1:\(port)/postgres")
+        return try !session.run("SELECT FROM pg_replication_slots WHERE synced AND NOT temporary").isEmpty
+    }
+
+    /// Stops the standby: it gets nothing any more.
+    package func stopStandby(_ shutdown: Shutdown = .fast) throws {
+        guard standbyPort.withLockedValue({ port in port.take() }) != nil else { return }
+        try runAsServer(
+            "'\(bin)/pg_ctl' --pgdata='\(folder)/standby' --mode=\(shutdown.rawValue) --wait --timeout=20 stop"
+        )
+    }
+
+    /// The server ends, and its standby is promoted, with its address.
+    ///
+    /// A standby that runs has got everything.
+    package func failOver() throws {
+        try stop(.fast)
+        try stopStandby()
+        try runAsServer("rm -rf '\(folder)/data' && mv '\(folder)/standby' '\(folder)/data'")
+        try start()
+        try runAsServer("'\(bin)/pg_ctl' --pgdata='\(folder)/data' --wait --timeout=30 promote")
     }
 
     /// Stops all its processes, so that connections stay and nothing answers: like a machine that hangs.

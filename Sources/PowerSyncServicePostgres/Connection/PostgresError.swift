@@ -95,6 +95,7 @@ extension PostgresError {
         /// A statement has taken longer than it may.
         static let queryCanceled = "57014"
         static let objectNotInPrerequisiteState = "55000"
+        static let undefinedFile = "58P01"
         /// A lock was not to be had within `lock_timeout`.
         static let lockNotAvailable = "55P03"
         /// A deadlock, and transactions that cannot be put one after the other: a repetition helps.

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import NIOConcurrencyHelpers
 package import PowerSyncServiceCore
 
@@ -6,7 +7,7 @@ package import PowerSyncServiceCore
 extension PostgresSource {
     package func head(having known: SourcePosition?) async throws -> SourcePosition {
         try await pool.withConnection { connection in
-            let head = try await position(connection)
+            let head = try await position(connection, knowing: known?.history)
             guard let known, learn(from: known, at: head) else { return head }
             return try await position(connection)
         }
@@ -29,7 +30,14 @@ extension PostgresSource {
     }
 
     /// The position up to which something is in the log, also if it is not flushed or visible yet.
-    func position(_ connection: PostgresConnection) async throws -> SourcePosition {
+    ///
+    /// - Parameters:
+    ///   - connection: A connection to the server.
+    ///   - known: The history of a stored position, which tells what the log was called before a fail-over.
+    func position(
+        _ connection: PostgresConnection,
+        knowing known: SourceHistory? = nil
+    ) async throws -> SourcePosition {
         let rows = try await connection.query(
             """
             SELECT pg_current_wal_insert_lsn(), c.system_identifier,
@@ -39,10 +47,41 @@ extension PostgresSource {
             activity: "reading the position of the log"
         )
         guard let row = rows.first, row.count == 4, let position = row[0].flatMap({ WALPosition($0) }),
-            let system = row[1], let timeline = row[2], let database = row[3]
+            let system = row[1], let timeline = row[2].flatMap({ UInt32($0, radix: 16) }), let database = row[3]
         else { throw PostgresCatalogError(query: "position", row: 0, column: "position") }
-        let history = "\(system).\(timeline).\(database)\(rewinds.withLockedValue(\.suffix))"
+        let log = LogNames.Log(system: system[...], timeline: timeline, database: database[...])
+        let history = "\(try await name(of: log, knowing: known))\(rewinds.withLockedValue(\.suffix))"
         return SourcePosition(position.lsn, of: SourceHistory(rawValue: history))
+    }
+
+    /// What a log is called: as the one that it goes on with, when the server is a standby that was promoted.
+    private func name(of log: LogNames.Log, knowing known: SourceHistory?) async throws -> String {
+        while let predecessor = logNames.withLockedValue({ $0.predecessor(of: log, known: known) }) {
+            let timelines = try await timelines(of: log)
+            let goesOn = logNames.withLockedValue { $0.learn(log, after: predecessor, through: timelines) }
+            if goesOn {
+                logger.notice(
+                    "After a fail-over, another server goes on with the log: if it has all that was read, nothing is copied again"
+                )
+            }
+        }
+        return logNames.withLockedValue { $0.see(log) }
+    }
+
+    /// The timelines that the log of the server has come through; none if the server does not know.
+    private func timelines(of log: LogNames.Log) async throws -> Set<UInt32> {
+        let connection = try await openReplication()
+        defer { connection.close() }
+        do {
+            // The name of the file, and what is in it.
+            let rows = try await connection.execute(
+                "TIMELINE_HISTORY \(log.timeline)",
+                activity: "reading the timelines of the log"
+            )
+            return rows.first?.last.flatMap { $0.map(LogNames.timelines) } ?? []
+        } catch let error as PostgresError where error.sqlState == PostgresError.SQLState.undefinedFile {
+            return []
+        }
     }
 
     /// What distinguishes the markers of services from other messages in the log.

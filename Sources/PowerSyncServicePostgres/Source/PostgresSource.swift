@@ -7,8 +7,8 @@ import PowerSyncServiceCore
 
 /// A PostgreSQL database whose tables are replicated by logical replication (docs/postgres.md).
 ///
-/// Positions are those of the write-ahead log. A history is a cluster, its timeline and the database: a server that was
-/// restored to a point in time has another timeline, and a database that was made again another number.
+/// Positions are those of the write-ahead log. A history is a cluster, the timeline on which it was read first, and the database
+/// (``LogNames``): a database that was made again has another number.
 package final class PostgresSource: Sendable {
     /// The schema of tables that a sync config names without one.
     package static let defaultSchema = "public"
@@ -73,6 +73,8 @@ package final class PostgresSource: Sendable {
     let rowView = KeptRowView<PostgresRowView>()
     /// Types that were asked for.
     let types = NIOLockedValueBox(PostgresTypeRegistry())
+    /// What the logs of the servers are called.
+    let logNames = NIOLockedValueBox(LogNames())
     /// What is known of the log having gone back.
     let rewinds = NIOLockedValueBox(LogRewinds())
     /// The tables that cannot be read, as of the last look.

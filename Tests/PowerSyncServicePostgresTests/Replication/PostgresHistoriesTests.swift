@@ -226,6 +226,38 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
+    /// A standby that has got everything is promoted, with the slots, twice: while the service is away, and under it.
+    @Test func aPromotedServerThatHasEverythingGoesOn() async throws {
+        var scenario = try PostgresScenario(database: database)
+        try write("first", count: 20) { try database.run($0) }
+        try await scenario.replicate()
+        for (round, isRunning) in [false, true].enumerated() {
+            scenario = try scenario.reopened()
+            @Sendable func promote() throws {
+                try database.disconnect()
+                try cluster.keepFiles()
+                try cluster.putFilesBack(.promoted)
+                try write("round\(round)") { try database.run($0) }
+            }
+            if !isRunning { try promote() }
+            try await scenario.replicating { [scenario] in
+                if isRunning {
+                    try await scenario.caughtUp()
+                    try promote()
+                }
+                try await scenario.caughtUp()
+            }
+            #expect(try await scenario.ids().contains("round\(round)1"))
+            #expect(scenario.log.lines.contains { $0.contains("After a fail-over") })
+            scenario = try scenario.reopened()
+            try write("later\(round)") { try database.run($0) }
+            try await scenario.replicate()
+        }
+        #expect(try await scenario.storage.streams().count == 1)
+        #expect(!scenario.log.lines.contains { $0.contains("lost its history") })
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
     /// Somebody who writes all the time, until the connection is lost.
     private final class Load: Sendable {
         private let task: Task<Void, Never>

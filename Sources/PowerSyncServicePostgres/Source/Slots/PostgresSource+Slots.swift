@@ -124,8 +124,10 @@ extension PostgresSource {
         defer { connection.close() }
         let process = try await connection.noticingDeparture()
         return try await firstOf {
+            // Since version 17, a standby may have the slot, too, and then the service goes on there.
+            let options = connection.serverVersion >= 170_000 ? ", false, false, true" : ""
             let rows = try await connection.query(
-                "SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput')",
+                "SELECT lsn FROM pg_create_logical_replication_slot($1, 'pgoutput'\(options))",
                 [name],
                 timeout: .seconds(24 * 3600),
                 activity: "making replication slot \(name)"
