@@ -11,17 +11,19 @@ import Testing
 /// A model of a source with two tables, `items` and `notes`, and a service in which one config takes the place of another one.
 struct ContinuationScenario: Sendable {
     let home: any StorageHome
-    let model = ModelSource()
+    let model: ModelSource
     let source: CountingSource
     let storage: any BucketStorage
     let deployer: SyncConfigDeployer
-    let log = CollectedLog()
+    let log: CollectedLog
     /// Advances while replication is alive.
     private let progress = ChangeSignal()
 
     init(_ kind: TestedStorage) async throws {
         home = try kind.home()
         storage = try await home.open()
+        log = CollectedLog()
+        model = ModelSource()
         source = CountingSource(model)
         deployer = SyncConfigDeployer(storage: storage, logger: log.logger)
         for table in ["items", "notes"] {
@@ -32,6 +34,21 @@ struct ContinuationScenario: Sendable {
                 }
             )
         }
+    }
+
+    private init(_ other: ContinuationScenario, storage: any BucketStorage) {
+        home = other.home
+        model = other.model
+        source = other.source
+        self.storage = storage
+        deployer = SyncConfigDeployer(storage: storage, logger: other.log.logger)
+        log = other.log
+    }
+
+    /// The scenario for the next process, which opens the storage again.
+    func reopened() async throws -> ContinuationScenario {
+        try storage.close()
+        return ContinuationScenario(self, storage: try await home.open())
     }
 
     /// A config of streams with a query each.
@@ -58,6 +75,45 @@ struct ContinuationScenario: Sendable {
             touch: { progress.advance() }
         )
         try await replicator.whileRunning(body)
+    }
+
+    /// Replicates while `body` runs, as a process that dies.
+    ///
+    /// - Parameters:
+    ///   - count: How many calls of writers it makes before.
+    ///   - body: Ends when the process has come to its end alive.
+    /// - Returns: Whether it has died.
+    /// - Throws: What `body` throws.
+    func replicating(
+        dyingAfter count: Int,
+        _ body: @escaping @Sendable () async throws -> Void
+    ) async throws -> Bool {
+        try await Self.replicate(storage, of: self, dyingAfter: count, body)
+    }
+
+    private static func replicate<Storage: BucketStorage>(
+        _ storage: Storage,
+        of scenario: ContinuationScenario,
+        dyingAfter count: Int,
+        _ body: @escaping @Sendable () async throws -> Void
+    ) async throws -> Bool {
+        let life = DyingStorage<Storage>.Life(calls: count)
+        let replicator = Replicator(
+            storage: DyingStorage(storage: storage, life: life),
+            source: scenario.source,
+            streamsChanged: scenario.deployer.streamsChanged,
+            logger: scenario.log.logger,
+            touch: { scenario.progress.advance() }
+        )
+        return try await replicator.whileRunning {
+            try await firstOf {
+                try await life.end()
+                return true
+            } or: {
+                try await body()
+                return false
+            }
+        }
     }
 
     /// Waits until clients are served a text at a checkpoint with everything that is committed now.
