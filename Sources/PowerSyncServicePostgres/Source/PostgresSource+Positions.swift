@@ -31,9 +31,7 @@ extension PostgresSource {
 
     /// The position up to which something is in the log, also if it is not flushed or visible yet.
     ///
-    /// - Parameters:
-    ///   - connection: A connection to the server.
-    ///   - known: The history of a stored position, which tells what the log was called before a fail-over.
+    /// The history of a stored position tells what the log was called before a fail-over.
     func position(
         _ connection: PostgresConnection,
         knowing known: SourceHistory? = nil
