@@ -7,17 +7,32 @@ extension Database {
     ///   - kind: How the transaction begins.
     ///   - body: What to do in it.
     /// - Returns: The result of `body`.
-    /// - Throws: What `body` throws, or why the transaction could not begin or be committed.
+    /// - Throws: What `body` throws, or why the transaction could not begin or be committed. Its observers know of the rollback then.
     package func transaction<Result>(
         _ kind: TransactionKind,
         _ body: (Database) throws -> Result
     ) throws -> Result {
         var result: Result?
-        try inTransaction(kind) {
-            result = try body(self)
-            return .commit
+        do {
+            try inTransaction(kind) {
+                result = try body(self)
+                return .commit
+            }
+        } catch {
+            tellObserversOfRollback()
+            throw error
         }
         guard let result else { preconditionFailure("GRDB ran a transaction without its body") }
         return result
+    }
+
+    /// Tells observers that the transaction is over, behind an error.
+    ///
+    /// When the disk is full, the file cannot be read or memory is short, SQLite rolls back by itself, and GRDB tells no observer: what
+    /// `afterNextTransaction` was given would be done after the next commit, whatever that is. An empty transaction tells them.
+    private func tellObserversOfRollback() {
+        guard !isInsideTransaction else { return }
+        try? beginTransaction(.deferred)
+        try? rollback()
     }
 }
