@@ -4,7 +4,7 @@ import Simulation
 /// What the command is asked for.
 struct Command {
     static let usage = """
-        usage: simulate SEED [--hours H] [--devices N] [--without 3,5-9] [--print] [--logs] [--shrink RUNS]
+        usage: simulate SEED [--hours H] [--devices N] [--without 3,5-9] [--print] [--logs] [--lines N] [--shrink RUNS]
 
         Runs a world of devices, a service and a backend for some virtual hours. What happens depends on the seed only.
           --hours H       how long; 12 by default
@@ -12,6 +12,7 @@ struct Command {
           --without LIST  leaves steps out, by their numbers
           --print         prints the timeline
           --logs          has what the programs log in the timeline, too
+          --lines N       how much of the timeline is printed at a failure; 80 lines by default
           --shrink RUNS   of a seed that fails, finds the steps that are needed, with at most so many runs
 
         Exits with 0 when nothing has happened that must not, else with 1.
@@ -24,6 +25,7 @@ struct Command {
     var without: Set<Int> = []
     var isPrinted = false
     var hasLogs = false
+    var lines = 80
     var shrinkingRuns: Int?
 
     /// Reads arguments; `nil` when they are none.
@@ -41,6 +43,9 @@ struct Command {
             case "--devices":
                 guard let value = arguments.popFirst().flatMap(Int.init), value > 0 else { return nil }
                 devices = value
+            case "--lines":
+                guard let value = arguments.popFirst().flatMap(Int.init), value > 0 else { return nil }
+                lines = value
             case "--shrink":
                 guard let value = arguments.popFirst().flatMap(Int.init), value > 0 else { return nil }
                 shrinkingRuns = value
@@ -102,7 +107,7 @@ struct Command {
         try? FileManager.default.removeItem(atPath: options.folder)
         unlink(options.folder + ".lock")
         if !isWell {
-            if !isPrinted { print(world.timeline.last(80).joined(separator: "\n")) }
+            if !isPrinted { print(world.timeline.last(lines).joined(separator: "\n")) }
             for violation in world.violations { print("violation: \(violation)") }
         }
         let trace = String(runtime.trace, radix: 16)
@@ -122,18 +127,21 @@ struct Command {
         }
         let steps =
             summary.split(separator: " ").compactMap { $0.hasPrefix("steps=") ? Int($0.dropFirst(6)) : nil }.first ?? 0
-        var shrinker = Shrinker(budget: runs) { try child(without: $0).fails }
+        var shrinker = Shrinker(budget: runs) { try child(without: $0.union(without)).fails }
         let needed = try shrinker.steps(of: steps)
-        let left = Set(0..<steps).subtracting(needed)
-        print("Needed of \(steps) steps: \(Self.text(Set(needed)))")
-        print(try child(without: left).output)
+        let left = Set(0..<steps).subtracting(needed).union(without)
+        print("Needed of \(steps) steps: \(Self.text(Set(needed).subtracting(without)))")
+        print(try child(without: left, lines: Self.shrunkLines).output)
         print("simulate \(seed) --hours \(hours) --devices \(devices) --without \(Self.text(left))")
     }
 
-    private func child(without: Set<Int>) throws -> (output: String, fails: Bool) {
+    /// How much of the timeline of a shrunk run is printed: all of it, nearly always.
+    private static let shrunkLines = 1000
+
+    private func child(without: Set<Int>, lines: Int = 80) throws -> (output: String, fails: Bool) {
         let process = Process()
         process.executableURL = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath()
-        process.arguments = ["\(seed)", "--hours", "\(hours)", "--devices", "\(devices)"]
+        process.arguments = ["\(seed)", "--hours", "\(hours)", "--devices", "\(devices)", "--lines", "\(lines)"]
         if !without.isEmpty { process.arguments?.append(contentsOf: ["--without", Self.text(without)]) }
         let output = Pipe()
         process.standardOutput = output

@@ -3,10 +3,12 @@ import Testing
 
 /// Worlds of devices, a service and a backend, each in a process of its own (docs/simulation.md).
 @Suite struct WorldTests {
-    /// The seeds of a part that is not long, and of one that is: `POWERSYNC_SEEDS` new ones.
+    /// The seed of a part that is not long, and of one that is: `POWERSYNC_SEEDS` new ones.
+    ///
+    /// Seed 1 is that of ``theSameSeedGivesTheSameRun()``.
     static let seeds: [UInt64] = {
         let count = ProcessInfo.processInfo.environment["POWERSYNC_SEEDS"].flatMap { Int($0) } ?? 0
-        return Array(1...2) + (0..<count).map { _ in UInt64.random(in: 1...UInt64(UInt32.max)) }
+        return [2] + (0..<count).map { _ in UInt64.random(in: 1...UInt64(UInt32.max)) }
     }()
 
     @Test(.timeLimit(.minutes(5))) func theSameSeedGivesTheSameRun() async throws {

@@ -4,6 +4,8 @@
 /// the write is not in that commit, and until the next rest if it was rejected, they may be as it has written them. The commit never goes
 /// back, and that of a priority is not newer than that of a more urgent one.
 ///
+/// The docs of a space are those of one commit, too, or none: whether and when a device has them is up to its subscriptions.
+///
 /// A device may show what several commits have in common; the oldest possible one is assumed, so that no other order is ruled out.
 struct DeviceView {
     /// What a device has written.
@@ -16,6 +18,8 @@ struct DeviceView {
 
     /// The oldest commit that each priority may show; none before its first sync.
     private var commits: [Int: Int] = [:]
+    /// The oldest commit that the docs of each space may show.
+    private var commitsOfDocs: [String: Int] = [:]
 
     /// Compares the rows that a device shows in one state of its file.
     ///
@@ -40,7 +44,7 @@ struct DeviceView {
                 let commit = firstCommit(
                     like: shown,
                     from: beginning,
-                    history.versions(of: user, priority),
+                    history.versions(of: user, .priority(priority)),
                     history,
                     writes
                 )
@@ -49,9 +53,9 @@ struct DeviceView {
                 throw Violation(
                     describe(
                         shown,
-                        priority,
+                        "of priority \(priority)",
                         from: beginning ?? 0,
-                        history.versions(of: user, priority),
+                        history.versions(of: user, .priority(priority)),
                         history,
                         writes
                     )
@@ -59,6 +63,30 @@ struct DeviceView {
             }
             commits[priority] = commit
             least = commit
+        }
+        try showDocs(rows, to: user, history, writes)
+    }
+
+    private mutating func showDocs(
+        _ rows: [SourceHistory.Key: String],
+        to user: String,
+        _ history: SourceHistory,
+        _ writes: Writes
+    ) throws {
+        let docs = rows.filter { $0.key.table == WorldSchema.docs }
+        let spaces = Dictionary(grouping: docs, by: { history.space(ofTag: $0.value) ?? "" })
+        for (space, shown) in spaces.sorted(by: { $0.key < $1.key }) {
+            let (shown, versions) = (
+                Dictionary(uniqueKeysWithValues: shown.map { ($0.key, $0.value) }),
+                history.versions(of: user, .docs(space))
+            )
+            let beginning = commitsOfDocs[space]
+            guard let commit = firstCommit(like: shown, from: beginning, versions, history, writes) else {
+                throw Violation(
+                    describe(shown, "in docs of \(space)", from: beginning ?? 0, versions, history, writes)
+                )
+            }
+            commitsOfDocs[space] = commit
         }
     }
 
@@ -97,20 +125,21 @@ struct DeviceView {
         if let key = shown.first(where: { !isAsExpected($0.key, $0.value) })?.key { return key }
         return version.rows.keys.first { shown[$0] == nil && !isAsExpected($0, nil) }
             ?? writes.shown.first { key, write in
-                key.priority == version.priority && shown[key] == nil && version.rows[key] == nil
+                version.group == key.priority.map(SourceHistory.Group.priority) && shown[key] == nil
+                    && version.rows[key] == nil
                     && !isAsExpected(key, nil)
             }?.key
     }
 
     private func describe(
         _ shown: [SourceHistory.Key: String],
-        _ priority: Int,
+        _ group: String,
         from beginning: Int,
         _ versions: [SourceHistory.Version],
         _ history: SourceHistory,
         _ writes: Writes
     ) -> String {
-        var text = "the rows of priority \(priority) are those of no commit from \(beginning) to \(history.lastCommit)"
+        var text = "the rows \(group) are those of no commit from \(beginning) to \(history.lastCommit)"
         for version in versions.suffix(4) {
             guard
                 let key = difference(

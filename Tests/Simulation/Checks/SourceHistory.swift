@@ -22,14 +22,14 @@ final class SourceHistory: @unchecked Sendable {
         var priority: Int? { WorldSchema.tables.first { $0.name == table }?.priority }
     }
 
-    /// The rows of a priority that a user sees from a commit on, by their tags.
+    /// The rows of a group that a user sees from a commit on, by their tags.
     struct Version {
         var commit: Int
-        var priority: Int
+        var group: Group
         var rows: [Key: String]
     }
 
-    private struct Stored {
+    fileprivate struct Stored: Equatable {
         var tag: String
         var scope: String?
         var user: String?
@@ -43,23 +43,41 @@ final class SourceHistory: @unchecked Sendable {
     private(set) var deletions: [Key: [Int]] = [:]
     /// The order in which tags were written.
     private(set) var orderOfTags: [String: Int] = [:]
+    private var lastOrder = 0
+    /// What backups have taken back: the tags of writes.
+    private(set) var takenTags: Set<String> = []
+    /// The rows that were no longer as they had been, when a backup took that back.
+    private(set) var takenKeys: Set<Key> = []
 
     private var rows: [Key: Stored] = [:]
+    private var spacesOfTags: [String: String] = [:]
     private var spacesOfUsers: [String: Set<String>] = [:]
-    private var versions: [String: [Int: [Version]]] = [:]
+    private var versions: [String: [Group: [Version]]] = [:]
     private let users: [String]
 
-    init(users: [String]) {
-        self.users = users
-        for user in users {
-            versions[user] = Dictionary(
-                uniqueKeysWithValues: WorldSchema.priorities.map { ($0, [Version(commit: 0, priority: $0, rows: [:])]) }
-            )
-        }
+    /// Rows that a device shows of one commit.
+    enum Group: Hashable {
+        /// All tables of a priority.
+        case priority(Int)
+        /// The docs of a space.
+        case docs(String)
     }
 
-    /// What a user saw of a priority, from the first commit to the last one; never empty.
-    func versions(of user: String, _ priority: Int) -> [Version] { versions[user]?[priority] ?? [] }
+    /// The source as it was at a commit.
+    struct Backup {
+        fileprivate var commit: Int
+        fileprivate var rows: [Key: Stored]
+    }
+
+    init(users: [String]) { self.users = users }
+
+    /// What a user saw of a group, from the first commit to the last one; never empty.
+    func versions(of user: String, _ group: Group) -> [Version] {
+        versions[user]?[group] ?? [Version(commit: 0, group: group, rows: [:])]
+    }
+
+    /// The space of a row of docs, by its tag.
+    func space(ofTag tag: String) -> String? { spacesOfTags[tag] }
 
     /// Whether a row is in the source now.
     func has(_ key: Key) -> Bool { rows[key] != nil }
@@ -75,45 +93,91 @@ final class SourceHistory: @unchecked Sendable {
     /// A transaction was committed.
     func committed(_ changes: [Change]) {
         lastCommit += 1
-        var changed: Set<Int> = []
+        var changed: Set<Group> = []
         for change in changes {
             let key = Key(table: change.table, id: change.id)
+            let former = rows[key]
             if let tag = change.tag {
                 commitsOfTags[tag, default: []].append(lastCommit)
-                orderOfTags[tag] = orderOfTags.count
+                lastOrder += 1
+                orderOfTags[tag] = lastOrder
+                if key.table == WorldSchema.docs { spacesOfTags[tag] = change.scope }
                 rows[key] = Stored(tag: tag, scope: change.scope, user: change.user)
             } else {
                 deletions[key, default: []].append(lastCommit)
                 rows[key] = nil
             }
-            if change.table == "members" {
-                changed.formUnion([1, 2])
-            } else if let priority = WorldSchema.tables.first(where: { $0.name == change.table })?.priority {
-                changed.insert(priority)
+            for scope in [former?.scope, change.scope].compactMap(\.self) {
+                changed.formUnion(groups(of: change.table, in: scope))
             }
         }
-        if changes.contains(where: { $0.table == "members" }) {
-            spacesOfUsers = [:]
-            for (key, row) in rows where key.table == "members" {
-                if let user = row.user, let space = row.scope { spacesOfUsers[user, default: []].insert(space) }
-            }
-        }
+        if changes.contains(where: { $0.table == "members" }) { findMembers() }
         for user in users {
-            for priority in changed { addVersion(of: user, priority) }
+            for group in changed { addVersion(of: user, group) }
         }
     }
+
+    /// The groups that a row of a table is in, or decides about.
+    private func groups(of table: String, in scope: String) -> [Group] {
+        if table == "members" { return [.priority(1), .priority(2), .docs(scope)] }
+        if table == WorldSchema.docs { return [.docs(scope)] }
+        return WorldSchema.tables.filter { $0.name == table }.map { .priority($0.priority) }
+    }
+
+    private func findMembers() {
+        spacesOfUsers = [:]
+        for (key, row) in rows where key.table == "members" {
+            if let user = row.user, let space = row.scope { spacesOfUsers[user, default: []].insert(space) }
+        }
+    }
+
+    // MARK: Backups
+
+    /// The source as it is now.
+    var backup: Backup { Backup(commit: lastCommit, rows: rows) }
+
+    /// The source was put back to a backup: a commit like any other, but for what was committed since.
+    func restore(_ backup: Backup) {
+        let taken = (backup.commit + 1)..<(lastCommit + 1)
+        lastCommit += 1
+        takenKeys.formUnion(rows.filter { backup.rows[$0.key] != $0.value }.keys)
+        rows = backup.rows
+        for (tag, commits) in commitsOfTags {
+            let left = commits.filter { !taken.contains($0) }
+            guard left.count < commits.count else { continue }
+            commitsOfTags[tag] = left.isEmpty ? nil : left
+            if left.isEmpty { orderOfTags[tag] = nil }
+            takenTags.insert(tag)
+        }
+        takenKeys.formUnion(deletions.filter { $0.value.contains(where: taken.contains) }.keys)
+        deletions = deletions.mapValues { $0.filter { !taken.contains($0) } }.filter { !$0.value.isEmpty }
+        findMembers()
+        let groups = Set(versions.values.flatMap(\.keys))
+        for user in users {
+            for group in groups { addVersion(of: user, group) }
+        }
+    }
+
+    // MARK: Versions
 
     private func isVisible(_ key: Key, _ row: Stored, to user: String) -> Bool {
         guard let scope = row.scope, key.table != "members" else { return false }
         return key.table == "notes" ? scope == user : spacesOfUsers[user]?.contains(scope) == true
     }
 
-    private func addVersion(of user: String, _ priority: Int) {
-        let tables = Set(WorldSchema.tables.filter { $0.priority == priority }.map(\.name))
-        let visible = rows.filter { tables.contains($0.key.table) && isVisible($0.key, $0.value, to: user) }.mapValues(
-            \.tag
+    private func addVersion(of user: String, _ group: Group) {
+        let visible = rows.filter { isIn(group, $0.key, $0.value) && isVisible($0.key, $0.value, to: user) }
+            .mapValues(\.tag)
+        guard versions(of: user, group).last?.rows != visible else { return }
+        versions[user, default: [:]][group, default: [Version(commit: 0, group: group, rows: [:])]].append(
+            Version(commit: lastCommit, group: group, rows: visible)
         )
-        guard versions[user]?[priority]?.last?.rows != visible else { return }
-        versions[user]?[priority]?.append(Version(commit: lastCommit, priority: priority, rows: visible))
+    }
+
+    private func isIn(_ group: Group, _ key: Key, _ row: Stored) -> Bool {
+        switch group {
+        case .priority(let priority): key.priority == priority
+        case .docs(let space): key.table == WorldSchema.docs && row.scope == space
+        }
     }
 }

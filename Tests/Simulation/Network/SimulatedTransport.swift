@@ -93,8 +93,9 @@ struct SimulatedTransport: SyncTransport {
         _ body: @escaping @Sendable (SimulatedService.Node, VerifiedToken) async throws -> Value
     ) async throws -> Value {
         do {
-            return try await network.call(over: link, to: { [service] in service.node?.process }) { [service] in
-                guard let node = service.node else { throw SimulatedNetworkError.unreachable }
+            let node = service.chooseNode()
+            return try await network.call(over: link, to: { node?.process }) { [service] in
+                guard let node, service.serves(node) else { throw SimulatedNetworkError.unreachable }
                 let token = try await node.verifier.verify(
                     authorization: "Token \(credentials.token)",
                     now: node.sessions.timing.seconds

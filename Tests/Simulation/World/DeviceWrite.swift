@@ -41,6 +41,14 @@ final class DeviceWrite: @unchecked Sendable {
 
     private static func deletion(_ table: String, _ id: String) -> String { "delete \(table)/\(id)" }
 
+    /// Whether the source was put back to a backup without it: it is gone, or comes again at any time.
+    func isTakenBack(in history: SourceHistory) -> Bool {
+        history.takenKeys.contains(key) || tag.map(history.takenTags.contains) == true
+    }
+
+    /// Whether it must be in the source, in the queue of the device, or rejected.
+    func isKept(in history: SourceHistory) -> Bool { outcome == .committed && !isTakenBack(in: history) }
+
     /// The commit of the source that has it; `nil` when there is none yet.
     func commit(in history: SourceHistory) -> Int? {
         tag.map { history.commitsOfTags[$0]?.first } ?? history.deletions[key]?.first

@@ -15,6 +15,8 @@ final class SimulatedBackend: @unchecked Sendable {
         case works
         /// It answers with a status of a server that is busy.
         case isBusy
+        /// It answers so many seconds after it has applied an upload.
+        case isSlow(Int)
         /// It rejects so many of 100 writes.
         case rejects(Int)
     }
@@ -32,6 +34,7 @@ final class SimulatedBackend: @unchecked Sendable {
     private let database: DatabasePool
     private let applier: SQLiteUploadApplier
     private let observer: CommitObserver
+    private let history: SourceHistory
     private let decisions: Decisions
 
     /// Decides about writes.
@@ -48,6 +51,7 @@ final class SimulatedBackend: @unchecked Sendable {
         secret: [UInt8]
     ) throws {
         self.process = process
+        self.history = history
         signer = SyncTokenSigner(key: try .hs256(secret: secret, id: "simulation"), audience: "simulation")
         var configuration = Configuration()
         configuration.foreignKeysEnabled = false
@@ -84,6 +88,7 @@ final class SimulatedBackend: @unchecked Sendable {
         else { return (401, ByteBuffer(string: "unauthorized")) }
         do {
             let response = try await applier.apply(UploadRequest(json: body.readableBytesView), for: user)
+            if case .isSlow(let seconds) = mood { try await Task.sleep(for: .seconds(seconds)) }
             return (200, ByteBuffer(bytes: response.json))
         } catch let error as UploadFormatError {
             return (400, ByteBuffer(string: "\(error)"))
@@ -99,6 +104,33 @@ final class SimulatedBackend: @unchecked Sendable {
     func change(_ statements: [(sql: String, arguments: [String])]) async throws {
         try await database.write { db in
             for (sql, arguments) in statements { try db.execute(sql: sql, arguments: StatementArguments(arguments)) }
+        }
+    }
+
+    // MARK: Backups
+
+    /// The source as it was.
+    struct Backup {
+        fileprivate let database: DatabaseQueue
+        fileprivate let history: SourceHistory.Backup
+        fileprivate let observed: Int64
+    }
+
+    /// Makes a backup of the source, in memory.
+    func backUp() async throws -> Backup {
+        let copy = try DatabaseQueue()
+        return try await database.writeWithoutTransaction { [self] db in
+            try copy.inDatabase { try db.backup(to: $0) }
+            return Backup(database: copy, history: history.backup, observed: observer.last)
+        }
+    }
+
+    /// Puts the source back to a backup, in place, while others have it open.
+    func restore(_ backup: Backup) async throws {
+        try await database.writeWithoutTransaction { [self] db in
+            try backup.database.inDatabase { try $0.backup(to: db) }
+            observer.last = backup.observed
+            history.restore(backup.history)
         }
     }
 
@@ -119,7 +151,8 @@ final class SimulatedBackend: @unchecked Sendable {
 /// `@unchecked`: it is called on the queue of the writer.
 private final class CommitObserver: TransactionObserver, @unchecked Sendable {
     private let history: SourceHistory
-    private var last: Int64 = 0
+    /// The last change that was told, by its `seq`.
+    var last: Int64 = 0
 
     init(_ history: SourceHistory) { self.history = history }
 

@@ -29,21 +29,37 @@ final class SimulatedDevice: @unchecked Sendable {
         var user: String?
     }
 
-    private let world: World
+    let world: World
+    /// What the device subscribes to.
+    var subscriptions = DeviceSubscriptions()
     private let folder: String
+    private let checkpointMode: CheckpointMode
     private var launches = 0
+    /// The launch whose files the next one begins with, in place of those of the last one.
+    private var restoredLaunch: Int?
+    /// The first launch whose files are those of the user.
+    private var firstLaunchOfUser = 1
+    /// How many writes there were when each launch began.
+    private var writesAtLaunches: [Int: Int] = [:]
     private var database: (any PowerSyncDatabaseProtocol)?
     private var view = DeviceView()
     /// Writes that the view may not have from the source yet.
     private var ownWrites: [SourceHistory.Key: [DeviceWrite]] = [:]
     /// Another one after each sign-out: what was read before does not count.
-    private var epoch = 0
+    private(set) var epoch = 0
     private var lastTransaction = 0
     private var lastTag = 0
     /// The user that the device is being given to; a process that dies meanwhile does it again.
     private var nextUser: String?
 
-    init(_ name: String, user: String, folder: String, in world: World) {
+    init(
+        _ name: String,
+        user: String,
+        folder: String,
+        checkpointMode: CheckpointMode,
+        in world: World
+    ) {
+        self.checkpointMode = checkpointMode
         self.name = name
         self.user = user
         self.folder = folder
@@ -57,8 +73,11 @@ final class SimulatedDevice: @unchecked Sendable {
     func launch() {
         guard !isRunning else { return }
         isRunning = true
-        let earlier = "\(folder)/\(launches)"
+        let earlier = "\(folder)/\(restoredLaunch ?? launches)"
+        if let restoredLaunch { forgetEverything(since: restoredLaunch) }
+        restoredLaunch = nil
         launches += 1
+        writesAtLaunches[launches] = writes.count
         let place = "\(folder)/\(launches)"
         do {
             try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
@@ -74,6 +93,7 @@ final class SimulatedDevice: @unchecked Sendable {
         world.timeline.add(name, "starts")
         _ = world.runtime.whenDead(process) { [self] in
             isRunning = false
+            subscriptions.release(at: world.runtime.now)
             link.cut()
             world.timeline.add(name, "has died")
             world.runtime.after(.seconds(1 + launches * 37 % 200)) { [self] in launch() }
@@ -99,8 +119,29 @@ final class SimulatedDevice: @unchecked Sendable {
     /// Ends the app when it has changed its files a number of times.
     func kill(afterFileChanges count: Int) { world.runtime.kill(link.process, afterFileChanges: count) }
 
+    /// Ends the app; the device goes on with the files that it had a launch ago, as one does that is restored from a backup.
+    ///
+    /// What it has written since, and not uploaded, is gone. Nothing happens when those files are of another user.
+    func restore() {
+        guard nextUser == nil, launches > firstLaunchOfUser, isRunning else { return }
+        restoredLaunch = launches - 1
+        world.timeline.add(name, "is put back to a backup")
+        kill()
+    }
+
+    private func forgetEverything(since launch: Int) {
+        epoch += 1
+        view = DeviceView()
+        subscriptions.doubt()
+        for write in writes[(writesAtLaunches[launch + 1] ?? 0)...] { write.outcome = .unknown }
+        // What has been settled since may wait for its upload once more.
+        ownWrites = Dictionary(grouping: writes, by: \.key)
+        // Of a launch that was put back, there is none before.
+        firstLaunchOfUser = launches + 1
+    }
+
     /// Does something as the app.
-    private func run(_ body: @escaping @Sendable (any PowerSyncDatabaseProtocol) async throws -> Void) {
+    func run(_ body: @escaping @Sendable (any PowerSyncDatabaseProtocol) async throws -> Void) {
         guard isRunning, let database else { return }
         let name = name
         world.runtime.run(as: link.process) {
@@ -128,6 +169,7 @@ final class SimulatedDevice: @unchecked Sendable {
     private var options: ConnectOptions {
         var options = ConnectOptions(crudThrottle: 1, retryDelay: 5)
         options.uploadRejectionPolicy = .skip
+        options.checkpointMode = checkpointMode
         return options
     }
 
@@ -154,11 +196,19 @@ final class SimulatedDevice: @unchecked Sendable {
         epoch += 1
         forgetWaitingWrites()
         run { [self] database in
-            try await database.disconnectAndClear(clearLocal: true, soft: soft)
+            do {
+                try await database.disconnectAndClear(clearLocal: true, soft: soft)
+            } catch {
+                // As when the disk is full: nothing was deleted.
+                world.runtime.after(.seconds(10), for: link.process) { [self] in giveTo(next, soft: soft) }
+                throw error
+            }
             // What was written at the last moment, too.
             forgetWaitingWrites()
             for write in ownWrites.values.joined() { write.isCleared = true }
             epoch += 1
+            subscriptions.clear()
+            firstLaunchOfUser = launches
             (view, user, nextUser) = (DeviceView(), next, nil)
             try await database.connect(connector: makeConnector(of: next), options: options)
         }
@@ -251,7 +301,7 @@ final class SimulatedDevice: @unchecked Sendable {
 
     /// Looks at all rows whenever they have changed, as watch queries do.
     private func watch(_ database: any PowerSyncDatabaseProtocol) async {
-        let tables = Set(WorldSchema.tables.map(\.name))
+        let tables = Set(WorldSchema.tables.map(\.name) + [WorldSchema.docs])
         while true {
             do {
                 for try await _ in database.onChange(tables: tables, throttle: 0.05, triggerImmediately: true) {
@@ -272,7 +322,7 @@ final class SimulatedDevice: @unchecked Sendable {
         let before = certainWrites
         let rows = try await database.readTransaction { context in
             var rows: [SourceHistory.Key: String] = [:]
-            for (table, _) in WorldSchema.tables {
+            for table in WorldSchema.tables.map(\.name) + [WorldSchema.docs] {
                 let pairs = try context.getAll(sql: "SELECT id, tag FROM \(table)", parameters: nil) { cursor in
                     (try cursor.getString(index: 0), cursor.getStringOptional(index: 1) ?? "NULL")
                 }
@@ -290,7 +340,7 @@ final class SimulatedDevice: @unchecked Sendable {
     /// The last write of each row, if it was committed here, and is shown until the source has it.
     private var certainWrites: [SourceHistory.Key: DeviceWrite] {
         ownWrites.compactMapValues { writes in
-            guard let last = writes.last, last.outcome == .committed, !last.isCleared else { return nil }
+            guard let last = writes.last, last.isKept(in: world.history), !last.isCleared else { return nil }
             // One of a row that was not there any more changes nothing, and nothing says when the device knows.
             if world.backend.seen.contains(last.name), last.commit(in: world.history) == nil { return nil }
             return writes.contains(where: isRejected) ? nil : last
@@ -308,7 +358,7 @@ final class SimulatedDevice: @unchecked Sendable {
         report = nil
         run { [self] database in
             var rows: [String: [String]] = [:]
-            for (table, _) in WorldSchema.tables {
+            for table in WorldSchema.tables.map(\.name) + [WorldSchema.docs] {
                 rows[table] = try await database.getAll(sql: "SELECT * FROM \(table) ORDER BY id", parameters: nil) {
                     cursor in
                     cursor.columnNames.map { "\($0.key)=\(cursor.getStringOptional(index: $0.value) ?? "NULL")" }

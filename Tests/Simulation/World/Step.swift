@@ -4,17 +4,35 @@ import TestSupport
 struct Step {
     enum Action {
         case write
+        case subscribe, unsubscribe
         case disconnect, connect
         case changeUser(soft: Bool)
-        case kill(afterFileChanges: Int), killNow, launch
+        case kill(afterFileChanges: Int), killNow, launch, restore
         case linkDown(seconds: Int), linkSilent(seconds: Int), linkCut, linkSlow, linkLossy, linkRepeats
         case clock(aheadSeconds: Int)
         case fullDisk(seconds: Int)
-        case backendBusy(seconds: Int), backendRejects(seconds: Int), shortTokens
+        case backendBusy(seconds: Int), backendSlow(seconds: Int), backendRejects(seconds: Int), shortTokens
+        case backendClock(aheadSeconds: Int)
         case administer
         case changeMembers
-        case deploy
+        case deploy, compact
+        case addNode, removeNode
+        case restoreSource(afterSeconds: Int)
         case killService(afterFileChanges: Int)
+        case serviceClock(aheadSeconds: Int), serviceFullDisk(seconds: Int)
+
+        /// Whether it happens to no device in particular.
+        var concernsAll: Bool {
+            switch self {
+            case .write, .subscribe, .unsubscribe, .disconnect, .connect, .changeUser, .kill, .killNow, .launch,
+                .restore,
+                .linkDown, .linkSilent, .linkCut, .linkSlow, .linkLossy, .linkRepeats, .clock, .fullDisk:
+                false
+            case .backendBusy, .backendSlow, .backendRejects, .shortTokens, .backendClock, .administer, .changeMembers,
+                .deploy, .compact, .addNode, .removeNode, .restoreSource, .killService, .serviceClock, .serviceFullDisk:
+                true
+            }
+        }
     }
 
     /// Its number in the plan.
@@ -62,7 +80,7 @@ struct Step {
     }
 
     private static func action(_ random: inout SeededGenerator) -> Action {
-        let choice = random.number(below: 200)
+        let choice = random.number(below: 226)
         return switch choice {
         case 0..<90: .write
         case 90..<130: .administer
@@ -85,7 +103,18 @@ struct Step {
         case 194..<196: .backendRejects(seconds: 1 + random.number(below: 300))
         case 196..<197: .shortTokens
         case 197..<199: .deploy
-        default: .killService(afterFileChanges: random.number(below: 200))
+        case 199..<201: .killService(afterFileChanges: random.number(below: 200))
+        case 201..<207: .subscribe
+        case 207..<210: .unsubscribe
+        case 210..<212: .restore
+        case 212..<213: .restoreSource(afterSeconds: 1 + random.number(below: 900))
+        case 213..<215: .compact
+        case 215..<216: .serviceFullDisk(seconds: 1 + random.number(below: 120))
+        case 216..<217: .serviceClock(aheadSeconds: random.number(below: 1200) - 600)
+        case 217..<218: .backendClock(aheadSeconds: random.number(below: 1200) - 600)
+        case 218..<222: .addNode
+        case 222..<224: .removeNode
+        default: .backendSlow(seconds: 1 + random.number(below: 120))
         }
     }
 }

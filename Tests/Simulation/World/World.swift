@@ -1,4 +1,5 @@
 import Foundation
+import PowerSync
 import PowerSyncServiceCore
 import TestSupport
 
@@ -53,6 +54,8 @@ package final class World: @unchecked Sendable {
     private var config = 0
     private var lastAdministration = 0
     private var isDone = false
+    /// How many times everything was at rest.
+    private var rests = 0
 
     /// Makes a world; call it once in a process, after ``SimulatedRuntime/begin(seed:)``.
     package init(_ options: Options, runtime: SimulatedRuntime) throws {
@@ -79,12 +82,21 @@ package final class World: @unchecked Sendable {
             timeline: timeline,
             sourcePath: sourcePath,
             folder: "\(folder)/service",
-            secret: secret
+            secret: secret,
+            seed: options.seed &* 7 &+ 4
         )
         for number in 0..<options.devices {
             let user = Self.users[number % Self.users.count]
             let name = "\(user)\(number / Self.users.count + 1)"
-            devices.append(SimulatedDevice(name, user: user, folder: "\(folder)/\(name)", in: self))
+            devices.append(
+                SimulatedDevice(
+                    name,
+                    user: user,
+                    folder: "\(folder)/\(name)",
+                    checkpointMode: number % 3 == 2 ? .requests() : .legacy,
+                    in: self
+                )
+            )
         }
     }
 
@@ -153,13 +165,12 @@ package final class World: @unchecked Sendable {
     private func make(_ step: Step) async throws {
         let device = devices[step.device]
         var random = SeededGenerator(seed: step.seed)
+        timeline.add("step", "\(step.number): \(step.action.concernsAll ? "" : device.name + " ")\(step.action)")
         switch step.action {
         case .write: device.write(random)
         case .administer: try await administer(count: 1 + random.number(below: 8), &random)
         case .changeMembers: try await changeMembers(&random)
-        default:
-            timeline.add("step", "\(step.number): \(device.name) \(step.action)")
-            try await disturb(device, step.action, &random)
+        default: try await disturb(device, step.action, &random)
         }
     }
 
@@ -175,6 +186,14 @@ package final class World: @unchecked Sendable {
             device.changeUser(to: Self.users[random.number(below: Self.users.count)], soft: soft)
         case .kill(let count): device.kill(afterFileChanges: count)
         case .killNow: device.kill()
+        case .restore: device.restore()
+        case .subscribe:
+            device.subscribe(
+                to: WorldSchema.spaces[random.number(below: WorldSchema.spaces.count)],
+                ttl: [nil, 0, 60, 1800][random.number(below: 4)],
+                priority: [nil, nil, 0, 1, 2, 3][random.number(below: 6)]
+            )
+        case .unsubscribe: device.unsubscribe(from: WorldSchema.spaces[random.number(below: WorldSchema.spaces.count)])
         case .launch: device.launch()
         case .linkDown(let seconds): link.goDown(until: runtime.now + UInt64(seconds) * 1_000_000_000)
         case .linkSilent(let seconds): link.silentUntil = runtime.now + UInt64(seconds) * 1_000_000_000
@@ -190,6 +209,10 @@ package final class World: @unchecked Sendable {
         case .backendBusy(let seconds):
             backend.mood = .isBusy
             after(seconds) { [backend] in backend.mood = .works }
+        case .backendSlow(let seconds):
+            backend.mood = .isSlow(seconds)
+            after(300) { [backend] in backend.mood = .works }
+        case .backendClock(let seconds): runtime.setClock(of: backend.process, ahead: .seconds(seconds))
         case .backendRejects(let seconds):
             backend.mood = .rejects(30)
             after(seconds) { [backend] in backend.mood = .works }
@@ -197,7 +220,15 @@ package final class World: @unchecked Sendable {
             backend.tokenLifetime = .seconds(90)
             after(1800) { [backend] in backend.tokenLifetime = .seconds(3600) }
         case .deploy: deploy()
+        case .compact: service.compact()
+        case .addNode: service.addNode()
+        case .removeNode: service.removeNode()
+        case .restoreSource(let seconds): try await backUp(andRestoreAfter: seconds)
         case .killService(let count): service.kill(afterFileChanges: count)
+        case .serviceClock(let seconds): service.setClock(ahead: .seconds(seconds))
+        case .serviceFullDisk(let seconds):
+            service.setDisk(isFull: true)
+            after(seconds) { [service] in service.setDisk(isFull: false) }
         }
     }
 
@@ -208,7 +239,7 @@ package final class World: @unchecked Sendable {
         runtime.run(as: node.process) {
             _ = Task { [timeline] in
                 do {
-                    let outcome = try await node.deployer.deploy(text).outcome
+                    let outcome = try await node.core.deployer.deploy(text).outcome
                     timeline.add("deploy", "\(outcome)")
                 } catch {
                     timeline.add("deploy", "fails: \(error)")
@@ -229,9 +260,28 @@ package final class World: @unchecked Sendable {
 
     // MARK: The source
 
+    /// Makes a backup of the source, and puts the source back to it later, unless everything was at rest in between.
+    private func backUp(andRestoreAfter seconds: Int) async throws {
+        let (backup, rests) = (try await backend.backUp(), rests)
+        timeline.add("admin", "makes a backup")
+        runtime.after(.seconds(seconds)) { [self] in
+            guard rests == self.rests else { return }
+            _ = Task {
+                do {
+                    try await backend.restore(backup)
+                    timeline.add("admin", "puts the source back to the backup")
+                } catch {
+                    fail("the source cannot be put back: \(error)")
+                }
+            }
+        }
+    }
+
     /// Makes spaces, members and some rows.
     private func administer(count: Int) async throws {
-        for number in 0..<6 { try await change("INSERT INTO spaces VALUES (?, 'a space', ?)", ["s\(number)", tag()]) }
+        for space in WorldSchema.spaces {
+            try await change("INSERT INTO spaces VALUES (?, 'a space', ?)", [space, tag()])
+        }
         for (index, user) in Self.users.enumerated() {
             for space in [index, (index + 1) % 6, 5] {
                 let id = "\(user)-s\(space)"
@@ -255,7 +305,7 @@ package final class World: @unchecked Sendable {
     private func administer(count: Int, _ random: inout SeededGenerator) async throws {
         var statements: [(sql: String, arguments: [String])] = []
         for _ in 0..<count {
-            let table = ["todos", "todos", "lists", "notes"][random.number(below: 4)]
+            let table = ["todos", "todos", "lists", "notes", WorldSchema.docs][random.number(below: 5)]
             let (tag, ids) = (tag(), history.all(table))
             let space = "s\(random.number(below: 6))"
             let choice = random.number(below: 10)
@@ -265,6 +315,8 @@ package final class World: @unchecked Sendable {
                     let owner = Self.users[random.number(below: Self.users.count)]
                     statements.append(("INSERT INTO notes VALUES (?, ?, 'a note', ?)", [tag, owner, tag]))
                 case "lists": statements.append(("INSERT INTO lists VALUES (?, ?, 'a list', ?)", [tag, space, tag]))
+                case WorldSchema.docs:
+                    statements.append(("INSERT INTO docs VALUES (?, ?, 'a doc', ?)", [tag, space, tag]))
                 default: statements.append(("INSERT INTO todos VALUES (?, ?, 'none', 'a todo', ?)", [tag, space, tag]))
                 }
                 continue
@@ -272,7 +324,8 @@ package final class World: @unchecked Sendable {
             let id = ids[random.number(below: ids.count)]
             switch choice {
             case 0..<7: statements.append(("UPDATE \(table) SET tag = ? WHERE id = ?", [tag, id]))
-            case 7 where table != "notes":
+            // Docs stay in their space: a device may have that of one space with another priority than that of the other one.
+            case 7 where table != "notes" && table != WorldSchema.docs:
                 statements.append(("UPDATE \(table) SET tag = ?, space_id = ? WHERE id = ?", [tag, space, id]))
             default: statements.append(("DELETE FROM \(table) WHERE id = ?", [id]))
             }
@@ -299,7 +352,12 @@ package final class World: @unchecked Sendable {
     /// Ends all faults, waits until everything is in sync, and compares.
     private func settle() async throws {
         timeline.add("check", "all faults end")
+        rests += 1
+        let beginning = runtime.now
         backend.mood = .works
+        runtime.setClock(of: backend.process, ahead: .zero)
+        service.setClock(ahead: .zero)
+        service.setDisk(isFull: false)
         backend.tokenLifetime = .seconds(3600)
         for device in devices {
             device.link.heal()
@@ -317,7 +375,7 @@ package final class World: @unchecked Sendable {
                 device.look()
             }
             try await Task.sleep(for: .seconds(5))
-            difference = try await firstDifference()
+            difference = try await firstDifference(since: beginning)
         } while difference != nil && runtime.now < deadline
         if let difference { throw Violation("not in sync \(Int(Self.patience)) s after all faults: \(difference)") }
         for device in devices {
@@ -328,7 +386,7 @@ package final class World: @unchecked Sendable {
     }
 
     /// What a device has that plain SQL does not say, or the other way round.
-    private func firstDifference() async throws -> String? {
+    private func firstDifference(since beginning: UInt64) async throws -> String? {
         for device in devices {
             guard let report = device.report else { return "\(device.name) does not answer" }
             guard let user = device.user, report.user == user else { return "\(device.name) has no user" }
@@ -344,6 +402,10 @@ package final class World: @unchecked Sendable {
                     return "\(device.name) has too much of \(table): \(surplus); \(report.status)"
                 }
             }
+            let docs = try await backend.rows(of: WorldSchema.docs, for: user)
+            if let difference = device.difference(ofDocs: docs, since: beginning) {
+                return "\(device.name) has \(difference); \(report.status)"
+            }
         }
         return nil
     }
@@ -354,7 +416,7 @@ package final class World: @unchecked Sendable {
         var last = -1
         for write in device.writes {
             guard let tag = write.tag else {
-                if write.outcome == .committed, history.has(write.key), !isOfRejected(write.key, device),
+                if write.isKept(in: history), history.has(write.key), !isOfRejected(write.key, device),
                     !rejected.contains(write.transaction)
                 {
                     throw Violation("the deletion of \(write.key.table)/\(write.key.id) by \(device.name) is lost")
@@ -369,16 +431,16 @@ package final class World: @unchecked Sendable {
             if count == 1, rejected.contains(write.transaction) {
                 throw Violation("the write \(tag) of \(device.name) was rejected, and is in the source")
             }
-            if let order = history.orderOfTags[tag] {
+            if let order = history.orderOfTags[tag], !write.isTakenBack(in: history) {
                 if order < last {
                     throw Violation("the write \(tag) of \(device.name) was applied before an earlier one")
                 }
                 last = order
             }
-            if count == 0, write.outcome == .committed, write.kind == .insert, !rejected.contains(write.transaction) {
+            if count == 0, write.isKept(in: history), write.kind == .insert, !rejected.contains(write.transaction) {
                 throw Violation("the write \(tag) of \(device.name) is lost")
             }
-            if count == 0, write.outcome == .committed, write.kind == .update, !rejected.contains(write.transaction),
+            if count == 0, write.isKept(in: history), write.kind == .update, !rejected.contains(write.transaction),
                 history.has(write.key), history.deletions[write.key] == nil, !isOfRejected(write.key, device)
             {
                 throw Violation("the write \(tag) of \(device.name) is lost")

@@ -2,16 +2,22 @@ import PowerSync
 
 /// The tables of the app: in the source, in clients, and who gets which rows with which priority.
 ///
-/// Users are members of spaces. A space has lists and todos; notes belong to one user. Each version of a row has a tag that no other
-/// write uses, so that what a device shows says which write it comes from.
+/// Users are members of spaces. A space has lists and todos, and docs for who subscribes to them; notes belong to one user. Each version of
+/// a row has a tag that no other write uses, so that what a device shows says which write it comes from.
 enum WorldSchema {
-    /// The tables by their priorities.
+    /// The table whose rows a device gets of the spaces that it subscribes to, with any priority; apps do not write to it.
+    static let docs = "docs"
+
+    /// The tables that everybody gets, by their priorities.
     static let tables: [(name: String, priority: Int)] = [
         ("spaces", 1), ("lists", 1), ("todos", 2), ("notes", 3),
     ]
 
     /// The priorities, the most urgent first.
     static let priorities = [1, 2, 3]
+
+    /// The ids of the spaces.
+    static let spaces = (0..<6).map { "s\($0)" }
 
     /// Creates the source.
     static let source = [
@@ -20,6 +26,7 @@ enum WorldSchema {
         "CREATE TABLE lists (id TEXT PRIMARY KEY, space_id TEXT, name TEXT, tag TEXT)",
         "CREATE TABLE todos (id TEXT PRIMARY KEY, space_id TEXT, list_id TEXT, title TEXT, tag TEXT)",
         "CREATE TABLE notes (id TEXT PRIMARY KEY, owner_id TEXT, body TEXT, tag TEXT)",
+        "CREATE TABLE docs (id TEXT PRIMARY KEY, space_id TEXT, body TEXT, tag TEXT)",
     ]
 
     /// Creates `audit`, which has each change of a row, in the order in which they were made.
@@ -44,7 +51,7 @@ enum WorldSchema {
     /// The column that says who gets a row, of each table: a space, or a user.
     private static let scopes: [(table: String, scope: String, user: String?)] = [
         ("spaces", "id", nil), ("members", "space_id", "user_id"), ("lists", "space_id", nil),
-        ("todos", "space_id", nil), ("notes", "owner_id", nil),
+        ("todos", "space_id", nil), ("notes", "owner_id", nil), ("docs", "space_id", nil),
     ]
 
     /// The tables of clients.
@@ -54,6 +61,7 @@ enum WorldSchema {
             Table(name: "lists", columns: [.text("space_id"), .text("name"), .text("tag")]),
             Table(name: "todos", columns: [.text("space_id"), .text("list_id"), .text("title"), .text("tag")]),
             Table(name: "notes", columns: [.text("owner_id"), .text("body"), .text("tag")]),
+            Table(name: docs, columns: [.text("space_id"), .text("body"), .text("tag")]),
         ])
     }
 
@@ -87,6 +95,8 @@ enum WorldSchema {
           notes:
             auto_subscribe: true
             query: SELECT * FROM notes WHERE owner_id = auth.user_id()
+          docs:
+            query: SELECT * FROM docs WHERE space_id = subscription.parameter('space') AND space_id IN my_spaces
         """,
         """
         config: {edition: 3}
@@ -107,6 +117,10 @@ enum WorldSchema {
             auto_subscribe: true
             priority: 3
             query: SELECT * FROM notes WHERE owner_id = auth.user_id()
+          docs:
+            query: |
+              SELECT docs.* FROM docs, members WHERE docs.space_id = members.space_id AND members.user_id = auth.user_id()
+              AND members.space_id = subscription.parameter('space')
         """,
     ]
 }
