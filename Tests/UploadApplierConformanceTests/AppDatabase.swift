@@ -10,7 +10,7 @@ import TestSupport
 import Testing
 
 /// The kinds of databases that have an applier.
-enum Kind: String, CaseIterable, Sendable, CustomTestStringConvertible {
+enum Kind: String, CaseIterable, Codable, Sendable, CustomTestStringConvertible {
     case sqlite, postgres, mysql
 
     var testDescription: String { rawValue }
@@ -45,6 +45,8 @@ struct Rule: Sendable {
 /// The database of an app with an applier over it.
 protocol AppDatabase: AnyObject, Sendable {
     var applier: any UploadApplier { get }
+    /// Where another process finds the database: the path of its file, or its name in the server.
+    var place: String { get }
 
     /// Runs a statement outside of the applier.
     ///
@@ -73,26 +75,27 @@ extension Kind {
     }
 }
 
-private final class SQLiteAppDatabase: AppDatabase {
+final class SQLiteAppDatabase: AppDatabase {
     private let folder: TemporaryFolder
     private let database: DatabasePool
     private let sqlite: SQLiteUploadApplier
     var applier: any UploadApplier { sqlite }
+    var place: String { folder.path("backend.db") }
 
     init(_ statements: [String], _ options: UploadApplierOptions, _ rule: Rule) async throws {
         folder = try TemporaryFolder()
-        database = try Self.pool(folder)
+        database = try Self.pool(folder.path("backend.db"))
         sqlite = Self.applier(database, options, rule)
         for statement in statements { _ = try await run(statement) }
     }
 
-    private static func pool(_ folder: TemporaryFolder) throws -> DatabasePool {
+    static func pool(_ path: String) throws -> DatabasePool {
         var configuration = Configuration()
         configuration.busyMode = .timeout(20)
-        return try DatabasePool(path: folder.path("backend.db"), configuration: configuration)
+        return try DatabasePool(path: path, configuration: configuration)
     }
 
-    private static func applier(
+    static func applier(
         _ database: DatabasePool,
         _ options: UploadApplierOptions,
         _ rule: Rule
@@ -121,7 +124,7 @@ private final class SQLiteAppDatabase: AppDatabase {
     }
 
     func anotherApplier(_ options: UploadApplierOptions, _ rule: Rule) async throws -> any UploadApplier {
-        Self.applier(try Self.pool(folder), options, rule)
+        Self.applier(try Self.pool(place), options, rule)
     }
 
     func forgetClients(notSeenSince date: Date) async throws -> Int {
@@ -135,10 +138,11 @@ final class PostgresAppDatabase: AppDatabase {
     private let task: Task<Void, Never>
     private let postgres: PostgresUploadApplier
     var applier: any UploadApplier { postgres }
+    var place: String { database.uri }
 
     init(_ statements: [String], _ options: UploadApplierOptions, _ rule: Rule, port: Int? = nil) async throws {
         database = try TestDatabase(statements.joined(separator: ";\n"))
-        let client = PostgresClient(configuration: try Self.configuration(database, port: port))
+        let client = PostgresClient(configuration: try Self.configuration(database.uri, port: port))
         self.client = client
         task = Task { await client.run() }
         postgres = PostgresUploadApplier(client, options: options, authorize: Self.authorization(rule))
@@ -146,19 +150,19 @@ final class PostgresAppDatabase: AppDatabase {
 
     deinit { task.cancel() }
 
-    static func configuration(_ database: TestDatabase, port: Int? = nil) throws -> PostgresClient.Configuration {
-        let parts = try #require(URLComponents(string: database.uri))
+    static func configuration(_ uri: String, port: Int? = nil) throws -> PostgresClient.Configuration {
+        let parts = try #require(URLComponents(string: uri))
         return PostgresClient.Configuration(
             host: parts.host ?? "127.0.0.1",
             port: port ?? parts.port ?? 5432,
             username: parts.user ?? "postgres",
             password: parts.password,
-            database: database.name,
+            database: String(parts.path.dropFirst()),
             tls: .disable
         )
     }
 
-    private static func authorization(_ rule: Rule) -> PostgresUploadApplier.Authorization {
+    static func authorization(_ rule: Rule) -> PostgresUploadApplier.Authorization {
         { write, transaction in
             if let statement = rule.statement(write.entry) {
                 try await transaction.execute(PostgresQuery(unsafeSQL: statement))
@@ -192,30 +196,30 @@ final class MySQLAppDatabase: AppDatabase {
     let database: TestMySQLDatabase
     private let mysql: MySQLUploadApplier
     var applier: any UploadApplier { mysql }
+    var place: String { database.name }
 
     init(_ statements: [String], _ options: UploadApplierOptions, _ rule: Rule, port: Int? = nil) async throws {
         database = try await TestMySQLDatabase(statements)
-        mysql = Self.applier(database, options, rule, port: port)
+        mysql = Self.applier(Self.settings(database.name, in: database.server, port: port), options, rule)
     }
 
-    static func settings(_ database: TestMySQLDatabase, port: Int? = nil) -> MySQLServerSettings {
+    static func settings(_ name: String, in server: TestMySQL, port: Int? = nil) -> MySQLServerSettings {
         MySQLServerSettings(
-            host: database.server.host,
-            port: port ?? database.server.port,
-            username: database.server.username,
-            password: database.server.password,
-            database: database.name,
+            host: server.host,
+            port: port ?? server.port,
+            username: server.username,
+            password: server.password,
+            database: name,
             tls: .disabled
         )
     }
 
-    private static func applier(
-        _ database: TestMySQLDatabase,
+    static func applier(
+        _ settings: MySQLServerSettings,
         _ options: UploadApplierOptions,
-        _ rule: Rule,
-        port: Int? = nil
+        _ rule: Rule
     ) -> MySQLUploadApplier {
-        MySQLUploadApplier(settings(database, port: port), options: options) { write, transaction in
+        MySQLUploadApplier(settings, options: options) { write, transaction in
             if let statement = rule.statement(write.entry) { try await transaction.execute(statement) }
             if let owner = rule.owner, try await !write.belongsToUser(by: owner) { return .reject("Not yours.") }
             if let table = rule.ownsIn, try await !write.userOwns("there", in: table, by: "owner_id") {
@@ -228,13 +232,13 @@ final class MySQLAppDatabase: AppDatabase {
 
     /// An applier whose rule uses the transaction.
     func applier(_ authorize: @escaping MySQLUploadApplier.Authorization) -> any UploadApplier {
-        MySQLUploadApplier(Self.settings(database), authorize: authorize)
+        MySQLUploadApplier(Self.settings(database.name, in: database.server), authorize: authorize)
     }
 
     func run(_ sql: String) async throws -> [[String?]] { try await database.run(sql) }
 
     func anotherApplier(_ options: UploadApplierOptions, _ rule: Rule) async throws -> any UploadApplier {
-        Self.applier(database, options, rule)
+        Self.applier(Self.settings(database.name, in: database.server), options, rule)
     }
 
     func forgetClients(notSeenSince date: Date) async throws -> Int {

@@ -96,7 +96,7 @@ import Testing
                 "INSERT INTO lists(id, owner_id, name) VALUES ('a', 'u1', 'A')",
             ]
         let database = try await MySQLAppDatabase(statements, UploadApplierOptions(), .everything)
-        var settings = MySQLAppDatabase.settings(database.database)
+        var settings = MySQLAppDatabase.settings(database.database.name, in: database.database.server)
         (settings.username, settings.password) = ("u\(UInt64.random(in: .min ... .max))", "secret")
         let account = "'\(settings.username)'@'%'"
         _ = try await database.run("CREATE USER \(account) IDENTIFIED BY 'secret'")
