@@ -255,4 +255,29 @@ struct CustomWriteCheckpointEndToEndTests {
             try await client.close()
         }
     }
+
+    /// In the requests mode a client asks when it connects; its back end has to be asked in the place of the service.
+    @Test(arguments: transports) func aClientThatAsksTheServiceForCheckpointsIsRefused(
+        transport: SyncTransportMethod
+    ) async throws {
+        let client = service.client("phone")
+        try await service.run(configuration) { address in
+            try await write("INSERT INTO lists VALUES ('l1', 'anna', 'first')")
+            let connector = QueueingConnector(try service.connector("anna", address.url))
+            var options = Self.options(transport)
+            options.checkpointMode = .requests()
+            try await client.connect(connector: connector, options: options)
+            for await status in client.currentStatus.asFlow() {
+                guard let error = status.downloadError as? SyncTransportError else { continue }
+                #expect(error.httpStatus == 400)
+                #expect("\(error)".contains("custom Write Checkpoints"))
+                break
+            }
+            let error = await #expect(throws: CheckpointRequestError.self) { try await client.requestCheckpoint() }
+            #expect(error != nil)
+            try await client.connect(connector: connector, options: Self.options(transport))
+            try await waitForName("first", client)
+            try await client.close()
+        }
+    }
 }

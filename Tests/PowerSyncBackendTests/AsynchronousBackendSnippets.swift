@@ -46,6 +46,29 @@ struct QueuedUploads: UploadApplier {
     }
 }
 
+extension QueuedUploads {
+    /// Takes a place in the queue for a client that asks when everything in front of it is through.
+    func checkpoint(of client: String, for user: BackendUser) async throws -> Int64 {
+        try await database.write { db in
+            let last = try Row.fetchOne(
+                db,
+                sql: "SELECT number, request FROM queued_uploads WHERE user_id = ? ORDER BY number DESC LIMIT 1",
+                arguments: [user.id]
+            )
+            if let last {
+                // A place that waits will do: what is in the database now is there before its number is told.
+                let waiting = try UploadRequest(json: last["request"] as Data)
+                if waiting.entries.isEmpty, waiting.clientID == client { return last["number"] }
+            }
+            try db.execute(
+                sql: "INSERT INTO queued_uploads (user_id, request) VALUES (?, ?)",
+                arguments: [user.id, Data(UploadRequest(clientID: client, entries: []).json)]
+            )
+            return db.lastInsertedRowID
+        }
+    }
+}
+
 /// An answer that is about no write of its request.
 struct NothingApplied: Error {}
 
@@ -112,5 +135,22 @@ struct NumberedConnector: PowerSyncBackendConnectorProtocol {
         }
         let refused = answer.refusals.map { UploadRejection($0.entry, reason: $0.message) }
         try await transaction.complete(rejecting: refused, writeCheckpoint: answer.writeCheckpoint)
+    }
+}
+
+/// Uploads, and asks the back end for checkpoints in the place of the service.
+struct QueueConnector: CustomCheckpointRequestConnector {
+    let uploads: HTTPBackendConnector
+    /// Posts the id of the client to a route of the app's own, which answers with its place in the queue.
+    let checkpoint: @Sendable (_ clientID: String) async throws -> Int64
+
+    func fetchCredentials() async throws -> PowerSyncCredentials? { try await uploads.fetchCredentials() }
+
+    func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
+        try await uploads.uploadData(database: database)
+    }
+
+    func postCheckpointRequest(_ checkpointRequestId: Int64, clientId: String) async throws -> Int64 {
+        try await checkpoint(clientId)
     }
 }

@@ -92,8 +92,35 @@ import Testing
         }
     }
 
-    /// The whole way: the client's connector, the routes with the queue, the worker, and the sync service over the same file.
-    @Test func aClientShowsItsOwnWritesUntilTheWorkerHasAppliedThem() async throws {
+    @Test func aPlaceInTheQueueIsToldLikeAnUpload() async throws {
+        let scenario = try UploadScenario(schema: UploadScenario.schema + queueTables)
+        let queue = QueuedUploads(database: scenario.database)
+        let anna = BackendUser(id: "anna")
+        func upload(_ entry: UploadEntry) async throws {
+            _ = try await queue.apply(UploadRequest(clientID: "c1", entries: [entry]), for: anna)
+        }
+        try await upload(UploadScenario.put(1, "a"))
+        #expect(try await queue.checkpoint(of: "c1", for: anna) == 2)
+        // Asked again while it waits, as a client does.
+        #expect(try await queue.checkpoint(of: "c1", for: anna) == 2)
+        #expect(try await queue.checkpoint(of: "c2", for: anna) == 3)
+        #expect(try await queue.checkpoint(of: "c1", for: BackendUser(id: "bert")) == 4)
+        try await upload(UploadScenario.put(2, "b"))
+        #expect(try await queue.checkpoint(of: "c1", for: anna) == 6)
+        var told: [[String]] = []
+        while try await applyNext(of: scenario.database, with: scenario.applier) {
+            told.append(try await checkpoints(scenario))
+        }
+        #expect(told[0...1] == [["anna c1 1"], ["anna c1 2"]])
+        #expect(told.last == ["anna c1 6", "anna c2 3", "bert c1 4"])
+        #expect(try await scenario.log() == ["+a", "+b"])
+        #expect(try await queue.checkpoint(of: "c1", for: anna) == 7)
+    }
+
+    /// The whole way: the client's connector, the routes with the queue, the worker, and the sync service over the same file; with a client
+    /// that asks the back end for checkpoints, or without.
+    @Test(arguments: [false, true])
+    func aClientShowsItsOwnWritesUntilTheWorkerHasAppliedThem(asks: Bool) async throws {
         let folder = try TemporaryFolder()
         let rows = try DatabasePool(path: folder.path("app.db"), configuration: UploadScenario.configuration)
         try await rows.write { db in
@@ -107,7 +134,8 @@ import Testing
         let secret = Array("a secret for tests, 32 bytes or more".utf8)
         let signer = SyncTokenSigner(key: try .hs256(secret: secret, id: "k"), audience: "sync")
         let router = Router()
-        BackendRoutes<BasicRequestContext>(applier: QueuedUploads(database: rows), signer: signer).add(to: router)
+        let queue = QueuedUploads(database: rows)
+        BackendRoutes<BasicRequestContext>(applier: queue, signer: signer).add(to: router)
 
         var configuration = ServiceConfiguration(
             source: .embedded(path: folder.path("app.db"), statements: []),
@@ -144,12 +172,15 @@ import Testing
             let port = try #require(backend.port)
             try await SyncService.withService(configuration: configuration, logger: logger) { service in
                 let url = service.address.url
-                let connector = try HTTPBackendConnector(uploadURL: "http://localhost:\(port)/upload") {
+                let uploads = try HTTPBackendConnector(uploadURL: "http://localhost:\(port)/upload") {
                     PowerSyncCredentials(endpoint: url, token: try signer.token(userID: "anna").text)
                 }
-                var options = ConnectOptions()
+                let asking = QueueConnector(uploads: uploads) { client in
+                    try await queue.checkpoint(of: client, for: BackendUser(id: "anna"))
+                }
+                var options = ConnectOptions(checkpointMode: asks ? .requests() : .legacy)
                 options.crudThrottle = 0
-                try await database.connect(connector: connector, options: options)
+                try await database.connect(connector: asks ? asking : uploads, options: options)
                 try await database.waitForFirstSync()
                 for id in ["a", "refused"] {
                     try await database.execute(
@@ -161,9 +192,13 @@ import Testing
                 for try await count in queued where count == [0] { break }
                 #expect(try await rows.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM lists") } == 0)
                 try await waitFor(["a mine", "refused mine"])
+                let request = asks ? try await database.requestCheckpoint() : nil
+                #expect(request?.hasSynced != true)
                 while try await applyNext(of: rows, with: applier) {}
                 try await waitFor(["a by the worker"])
+                try await request?.waitForSync(timeout: 60)
                 #expect(database.currentStatus.uploadError == nil)
+                #expect(database.currentStatus.downloadError == nil)
                 try await database.close()
             }
         }
