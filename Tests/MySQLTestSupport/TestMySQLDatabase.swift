@@ -70,11 +70,17 @@ package final class TestMySQLDatabase: Sendable {
 
     /// Runs a statement, each time on a connection whose default schema is the database.
     ///
+    /// - Parameters:
+    ///   - sql: The statement.
+    ///   - timeout: How long it may take; `nil` for what statements of the source may.
     /// - Returns: The rows as text, in the order of the columns.
+    /// - Throws: An error of the server or of the connection.
     @discardableResult
-    package func run(_ sql: String) async throws -> [[String?]] {
+    package func run(_ sql: String, timeout: Duration? = nil) async throws -> [[String?]] {
         try await pool.withConnection { connection in
-            try await connection.query(sql).rows.map { row in row.values.map { $0.map { String(buffer: $0) } } }
+            try await connection.query(sql, timeout: timeout).rows.map { row in
+                row.values.map { $0.map { String(buffer: $0) } }
+            }
         }
     }
 

@@ -10,7 +10,7 @@ import Testing
 @testable import PowerSyncServiceMySQL
 
 /// A network that drops packets, and a reader that pauses.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct MySQLNetworkTests {
     // In `make soak`, packets are dropped for two minutes, with the limits that connections have.
     @Test func aNetworkThatIsCutIsNoticedAndReplicationResumes() async throws {
@@ -37,7 +37,7 @@ struct MySQLNetworkTests {
             await proxy.accepted(count + 1)
             #expect(ContinuousClock.now - start < .seconds(40))
             #expect(scenario.log.lines.contains { $0.contains("Nothing has come from the server for") })
-            try await scenario.database.run("DO SLEEP(\(isSlow ? 120 : 2))")
+            try await scenario.database.run("DO SLEEP(\(isSlow ? 120 : 2))", timeout: .seconds(180))
             try await proxy.thaw()
             try await scenario.database.run("INSERT INTO lists VALUES ('c', 'u', 'after')")
             try await scenario.caughtUp()

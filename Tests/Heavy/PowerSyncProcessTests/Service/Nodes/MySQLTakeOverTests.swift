@@ -51,7 +51,7 @@ import Testing
         #expect(try await readersOfTheLog() == 1)
         // Short dumps, as those that look at the begin of a file, end none.
         for _ in 0..<3 { try await database.server.readBeginOfLog() }
-        if Self.isSlow { try await database.run("DO SLEEP(60)") }
+        if Self.isSlow { try await database.run("DO SLEEP(60)", timeout: .seconds(120)) }
         try await expectChange("three", toReach: [clients[1]])
         #expect(try await readersOfTheLog() == 1)
 
