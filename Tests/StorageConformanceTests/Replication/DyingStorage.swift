@@ -83,6 +83,14 @@ struct DyingStorage<Storage: BucketStorage>: ForwardingStorage {
             try await life.call { try await writer.save(changes, of: table, mode: mode) }
         }
 
+        func recordBuilder(of table: SourceTable, addingTo parts: SyncPlan?) -> RecordBuilder {
+            writer.recordBuilder(of: table, addingTo: parts)
+        }
+
+        mutating func save(_ records: [PendingRecord]) async throws -> [RejectedRow] {
+            try await life.call { try await writer.save(records) }
+        }
+
         mutating func truncate(_ table: SourceTable, touch: @Sendable () -> Void) async throws {
             try await life.call { try await writer.truncate(table, touch: touch) }
         }
