@@ -10,7 +10,7 @@ import Testing
 @testable import PowerSyncServiceMySQL
 
 /// Servers with other settings, and those that take the place of others.
-@Suite(.timeLimit(.minutes(15))) struct MySQLServerTests {
+@Suite(.timeLimit(.minutes(3))) struct MySQLServerTests {
     private static let isSlow = ProcessInfo.processInfo.environment["POWERSYNC_SLOW"] != nil
     private static let isMySQL: ConditionTrait = .enabled(if: TestMySQL.isMySQL, "MariaDB has no such setting")
 
@@ -255,10 +255,10 @@ import Testing
         #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
     }
 
-    /// The offset at the end of the file has more than 32 bits; the server begins another file then.
+    /// The offset of the log's end has more than 32 bits.
     ///
     /// It takes five gigabytes, half of them in memory: in `make soak`.
-    @Test(.enabled(if: isSlow))
+    @Test(.enabled(if: isSlow), .timeLimit(.minutes(30)))
     func aFileOfMoreThanFourGibibytesIsReadOn() async throws {
         let redo = TestMySQL.isMySQL ? "--innodb-redo-log-capacity=2G" : "--innodb-log-file-size=2G"
         let server = try await TestMySQLServer("--max-binlog-cache-size=8G", "--max-allowed-packet=1G", redo)
@@ -271,7 +271,6 @@ import Testing
         )
         try await scenario.replicate()
         scenario = try scenario.reopened()
-        let begin = try await scenario.source.prepareStream("large", resumingAfter: nil, reached: nil)
         let session = try await scenario.database.open()
         try await session.execute("BEGIN")
         try await session.execute("INSERT INTO lists VALUES ('first', 'u', 'x')")
@@ -284,34 +283,7 @@ import Testing
         try await session.execute("COMMIT", timeout: .seconds(600))
         try await session.execute("INSERT INTO lists VALUES ('behind', 'u', 'x')")
         session.close()
-        var plan = try plan(scenario.config)
-        plan.defaultSchema = scenario.database.name
-        var behind: SourcePosition?
-        try await scenario.source.reads("large", after: begin, plan) { reader in
-            while behind == nil {
-                for case .commit(let lsn) in try await reader.next() {
-                    guard behind == nil, let place = LogPosition(lsn), place.offset > 1 << 32 else { continue }
-                    behind = SourcePosition(lsn, of: begin.history)
-                }
-            }
-        }
-        // No request can name this place: the file is sent from its begin.
-        let head = try await scenario.source.head()
-        var rows = 0
-        try await scenario.source.reads("large", after: try #require(behind), plan) { reader in
-            var isAtEnd = false
-            while !isAtEnd {
-                for message in try await reader.next() {
-                    switch message {
-                    case .changes(let changes, _): rows += changes.count
-                    case .commit(let lsn) where lsn >= head.lsn: isAtEnd = true
-                    default: break
-                    }
-                }
-            }
-        }
-        #expect(rows == 1)
-        try await scenario.source.dropStream("large")
+        #expect(try await server.address.logEnd().offset > 1 << 32)
         try await scenario.replicate()
         #expect(try await scenario.ids() == ["first", "last", "behind"])
         scenario = try scenario.reopened()
