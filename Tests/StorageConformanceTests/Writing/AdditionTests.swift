@@ -25,7 +25,8 @@ import Testing
         try await scenario.save(.insert(row("1", name: "x", size: 1, group: "g")), of: docs)
         try await scenario.commit()
 
-        let b = try plan(Self.config.replacing(/  b: .*\n/, with: "")).parts(addedBy: scenario.stream.plan)
+        let others = Self.config.replacing("  b: {query: \"SELECT id, size FROM docs\"}\n", with: "")
+        let b = try plan(others).parts(addedBy: scenario.stream.plan)
         var builder = scenario.writer.recordBuilder(of: docs, addingTo: b)
         let read = [
             row("1", name: "y", size: 2, group: "h"), row("2", name: "z", size: 3, group: "i"),

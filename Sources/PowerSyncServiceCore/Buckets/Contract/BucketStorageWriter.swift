@@ -86,6 +86,7 @@ package protocol BucketStorageWriter {
     ///   - table: A record from ``resolveTable(_:)``, which it is good for until the writer is told something else of it.
     ///   - parts: The parts of the config that rows are added to, while what is stored of them for other ones stays; `nil` for the whole
     ///     config.
+    /// - Returns: A builder for one task.
     func recordBuilder(of table: SourceTable, addingTo parts: SyncPlan?) -> RecordBuilder
 
     /// Adds rows that were read beside the change stream, and evaluated by ``recordBuilder(of:addingTo:)``.

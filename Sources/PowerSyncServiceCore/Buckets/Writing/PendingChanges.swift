@@ -95,6 +95,7 @@ package struct PendingChanges {
     ///   - table: The table.
     ///   - mode: Whether rows that are already stored are left alone.
     ///   - parts: Parts of the config, if what is stored of rows for other ones stays; `nil` for the whole config.
+    /// - Returns: A builder, which knows the table as it is now.
     package func recordBuilder(of table: SourceTable, mode: SaveMode, addingTo parts: SyncPlan? = nil) -> RecordBuilder
     {
         RecordBuilder(
