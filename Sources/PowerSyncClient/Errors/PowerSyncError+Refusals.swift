@@ -78,6 +78,30 @@ extension PowerSyncError {
     }
 }
 
+// MARK: - Listening for inspection
+
+extension PowerSyncError {
+    static func unusableSocketPath(_ path: String, longest: Int) -> PowerSyncError {
+        refused(
+            .invalidArgument,
+            "A Unix socket cannot have the path \(path): it has \(path.utf8.count) bytes of at most \(longest), without a NUL. "
+                + "Name one in a folder with a shorter path, such as /tmp."
+        )
+    }
+
+    static func otherListener(at path: String) -> PowerSyncError {
+        refused(.fileInUse, "Another app listens at \(path). Give each app a path of its own.")
+    }
+
+    static func noSocket(at path: String) -> PowerSyncError {
+        refused(.fileInUse, "\(path) is there, and is no socket: it is left as it is. Name another path.")
+    }
+
+    static func cannotListen(at path: String, _ error: POSIXError) -> PowerSyncError {
+        refused(.cannotOpen, "Nothing can listen at \(path): \(error.lineOfText)")
+    }
+}
+
 // MARK: - Opening
 
 extension PowerSyncError {

@@ -40,6 +40,17 @@ func lookAtEverything(_ database: any PowerSyncDatabaseProtocol) async throws {
     log("\(inspection)")
 }
 
+func letDevelopersLookInside(_ database: any PowerSyncDatabaseProtocol) {
+    #if DEBUG
+    let listening = Task {
+        try await database.listenForInspection(at: URL(fileURLWithPath: "/tmp/todos.socket"))
+    }
+    #endif
+    #if DEBUG
+    listening.cancel()
+    #endif
+}
+
 func syncOnce(
     _ database: any PowerSyncDatabaseProtocol,
     connector: any PowerSyncBackendConnectorProtocol

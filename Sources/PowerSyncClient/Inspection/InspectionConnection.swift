@@ -1,0 +1,112 @@
+import NIOCore
+import PowerSyncProtocol
+
+/// A connection of somebody who looks into a running app: each line is a request, and they are answered one after the other.
+///
+/// A reader that takes no answers gets none that are not read: writing waits, and with it the reading of requests. Whatever runs for a
+/// connection ends with it.
+struct InspectionConnection {
+    let listener: InspectionListener
+    let channel: InspectionListener.Lines
+
+    private typealias Writer = NIOAsyncChannelOutboundWriter<ByteBuffer>
+
+    /// Answers until either end goes, or the task is cancelled.
+    func serve() async {
+        let (life, end) = AsyncStream.makeStream(of: Never.self)
+        channel.channel.closeFuture.whenComplete { _ in end.finish() }
+        // The errors are those of a reader who has gone.
+        try? await channel.executeThenClose { lines, writer in
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                defer { group.cancelAll() }
+                group.addTask { for await _ in life {} }
+                group.addTask { try await self.answer(lines, writer) }
+                try await group.next()
+            }
+        }
+    }
+
+    private func answer(_ lines: NIOAsyncChannelInboundStream<ByteBuffer>, _ writer: Writer) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            var isFollowing = false
+            do {
+                for try await line in lines {
+                    guard let (text, begins) = await answer(line) else { continue }
+                    try await writer.write(text + "\n")
+                    if begins, !isFollowing {
+                        isFollowing = true
+                        group.addTask { try await self.follow(writer) }
+                    }
+                }
+            } catch let error as FramingError {
+                let limit = RPCError(.limitReached, "A line is too long: \(error)")
+                try await writer.write(limit.text + "\n")
+            }
+        }
+    }
+
+    /// - Returns: The answer, and whether changes are to be told from now on; `nil` for a notification, which gets none.
+    private func answer(_ line: ByteBuffer) async -> (text: String, begins: Bool)? {
+        do throws(RPCError) {
+            let message = try RPCRequest(parsing: line)
+            guard let id = message.id else { return nil }
+            do throws(RPCError) {
+                let request = try InspectionRequest(method: message.method, parameters: message.parameters)
+                return (RPCRequest.answer(to: id, try await result(of: request)), request == .follow)
+            } catch {
+                throw error.answering(id)
+            }
+        } catch {
+            return (error.text, false)
+        }
+    }
+
+    private func result(of request: InspectionRequest) async throws(RPCError) -> JSONObject {
+        switch request {
+        case .status, .follow: try await listener.status()
+        case .query(let query): try await listener.rows(of: query)
+        case .subscribe(let stream, let ttl, let priority):
+            try await listener.subscribe(stream, ttl: ttl, priority: priority)
+        case .unsubscribe(let stream, let all): try await listener.unsubscribe(stream, all: all)
+        }
+    }
+
+    /// Tells each change of the status, those that come at once in one notification.
+    private func follow(_ writer: Writer) async throws {
+        let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        let (status, database) = (listener.database.sync.status, listener.database)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            defer { group.cancelAll() }
+            group.addTask { for await _ in status.elements() { change.yield() } }
+            group.addTask { for await _ in status.newestActivities() { change.yield() } }
+            group.addTask {
+                // A write waits for its upload before the status says so.
+                let writes = database.onChange(
+                    tables: [ChangeTracker.uploadQueue],
+                    throttle: 0,
+                    triggerImmediately: false
+                )
+                for try await _ in writes { change.yield() }
+            }
+            var last: JSONObject?
+            for await _ in changes {
+                var object = try await listener.status()
+                var compared = object
+                compared["date"] = nil
+                guard compared != last else { continue }
+                last = compared
+                object = ["jsonrpc": "2.0", "method": "status", "params": .object(object)]
+                try await writer.write(object.text + "\n")
+                try await database.local.clock.sleep(for: listener.limits.pause)
+            }
+        }
+    }
+}
+
+extension NIOAsyncChannelOutboundWriter<ByteBuffer> {
+    /// Writes a text, when the reader has taken what was written before.
+    func write(_ text: String) async throws {
+        try await write(ByteBuffer(string: text))
+    }
+}
