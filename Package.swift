@@ -439,12 +439,12 @@ package.targets += [
             .unixSignals,
         ]
     ),
-    // The database file of a client, of any version, whatever is in it: a command of its own.
+    // The database file of a client, of any version, whatever is in it, and a look into a running app: a command of its own.
     module(
         "PowerSyncInspection",
         [
-            "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTerminal", .argumentParser, .grdb,
-            .grdbSQLite,
+            "PowerSyncClient", "PowerSyncCore", "PowerSyncProtocol", "PowerSyncSQLite", "PowerSyncTerminal",
+            .argumentParser, .grdb, .grdbSQLite, .nioCore, .nioPosix,
         ]
     ),
     executable(
@@ -722,8 +722,9 @@ package.targets += [
     tests(
         "PowerSyncInspectionTests",
         [
-            "PowerSync", "PowerSyncCoreTestSupport", "PowerSyncInspection", "PowerSyncTesting",
-            "TestSupport", .argumentParser, .grdb,
+            "PowerSync", "PowerSyncClient", "PowerSyncCoreTestSupport", "PowerSyncInspection", "PowerSyncProtocol",
+            "PowerSyncTerminal", "PowerSyncTesting", "TestSupport", .argumentParser, .grdb, .nioConcurrencyHelpers,
+            .nioCore,
         ]
     ),
     // The commands that need no service, without a process.

@@ -13,8 +13,14 @@ struct CommandRun {
     ///   - arguments: What follows its name.
     ///   - folder: Where it runs.
     ///   - environment: Variables that are added to those of this process.
+    ///   - input: What it reads, less than a pipe holds; by default what this process reads.
     /// - Throws: An error of starting it.
-    init(_ arguments: [String], in folder: TemporaryFolder, environment: [String: String] = [:]) async throws {
+    init(
+        _ arguments: [String],
+        in folder: TemporaryFolder,
+        environment: [String: String] = [:],
+        input: String? = nil
+    ) async throws {
         let process = Process()
         process.executableURL = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
             .appending(path: "powersync")
@@ -24,6 +30,12 @@ struct CommandRun {
         let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output
         process.standardError = errors
+        if let input {
+            let pipe = Pipe()
+            process.standardInput = pipe
+            try pipe.fileHandleForWriting.write(contentsOf: Data(input.utf8))
+            try pipe.fileHandleForWriting.close()
+        }
         let (exits, exit) = AsyncStream.makeStream(of: Void.self)
         process.terminationHandler = { _ in exit.finish() }
         try process.run()
