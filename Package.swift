@@ -549,7 +549,7 @@ package.targets += [
         "RSocketTests",
         ["CZlib", "RSocket", "TestSupport", .nioConcurrencyHelpers, .nioCore, .nioEmbedded, .nioWebSocket]
     ),
-    tests("PowerSyncSQLiteTests", ["PowerSyncSQLite", .grdb, .grdbSQLite]),
+    tests("PowerSyncSQLiteTests", ["PowerSyncSQLite", .grdb, .grdbSQLite, .nioConcurrencyHelpers]),
     tests(
         "PowerSyncCoreTests",
         [

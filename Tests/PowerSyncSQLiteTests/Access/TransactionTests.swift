@@ -1,4 +1,5 @@
 import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncSQLite
 import Testing
 
@@ -10,21 +11,21 @@ import Testing
             try db.execute(sql: "CREATE TABLE t (x)")
             let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
             try db.execute(sql: "PRAGMA max_page_count = \(pages)")
-            var (commits, rollbacks) = (0, 0)
+            let ends = NIOLockedValueBox<[String]>([])
             let error = #expect(throws: DatabaseError.self) {
                 try db.transaction(.immediate) { db in
                     db.afterNextTransaction { _ in
-                        commits += 1
+                        ends.withLockedValue { $0.append("commit") }
                     } onRollback: { _ in
-                        rollbacks += 1
+                        ends.withLockedValue { $0.append("rollback") }
                     }
                     try db.execute(sql: "INSERT INTO t VALUES (zeroblob(100000))")
                 }
             }
             #expect(error?.resultCode == .SQLITE_FULL)
-            #expect((commits, rollbacks) == (0, 1))
+            #expect(ends.withLockedValue(\.self) == ["rollback"])
             try db.transaction(.immediate) { db in try db.execute(sql: "INSERT INTO t VALUES (1)") }
-            #expect((commits, rollbacks) == (0, 1))
+            #expect(ends.withLockedValue(\.self) == ["rollback"])
         }
     }
 }
