@@ -450,9 +450,10 @@ package.targets += [
     executable(
         "PowerSyncCLI",
         [
-            "PowerSyncBackend", "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection", "PowerSyncOperations",
-            "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore", "PowerSyncSyncConfig",
-            "PowerSyncTerminal", .argumentParser, .logging, .metrics, .nioConcurrencyHelpers, .prometheus,
+            "PowerSyncBackend", "PowerSyncClient", "PowerSyncDemo", "PowerSyncGenerator", "PowerSyncInspection",
+            "PowerSyncOperations", "PowerSyncProtocol", "PowerSyncService", "PowerSyncServiceCore",
+            "PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .logging, .metrics, .nioConcurrencyHelpers,
+            .prometheus,
             .serviceLifecycle, .unixSignals, .yams,
         ]
     ),

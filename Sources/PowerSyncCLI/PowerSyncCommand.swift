@@ -17,8 +17,8 @@ struct PowerSyncCommand: AsyncParsableCommand {
             HealthCommand.self,
             DoctorCommand.self, TestConnectionCommand.self, SlotsCommand.self, MigrateCommand.self, CompactCommand.self,
             TeardownCommand.self,
-            ValidateCommand.self, TestCommand.self, ConvertCommand.self, TokenCommand.self, InspectCommand.self,
-            GenerateCommand.self, SchemaCommand.self, DemoCommand.self,
+            ValidateCommand.self, TestCommand.self, ConvertCommand.self, TokenCommand.self, SeedCommand.self,
+            InspectCommand.self, GenerateCommand.self, SchemaCommand.self, DemoCommand.self,
         ]
     )
 

@@ -31,7 +31,7 @@ extension DatabaseReport {
         for problem in unreadable {
             found.add("unreadable", "What no client writes: \(problem). Sync into a new file")
         }
-        if schemaVersion >= 3, missingObjects.isEmpty, clientID == nil {
+        if schemaVersion >= 3, missingObjects.isEmpty, clientID == nil, seedState == nil {
             found.add(
                 "client-id",
                 """
@@ -178,6 +178,19 @@ extension DatabaseReport {
 
     private var oddities: [Finding] {
         var found = Collector(level: .notice)
+        switch seedState {
+        case nil: break
+        case .unopened?:
+            found.add(
+                "seed",
+                "The file is a seed: an app begins with a copy of it, by PowerSyncDatabase(schema:seedFile:)"
+            )
+        case .unclaimed?:
+            found.add(
+                "seed",
+                "The rows are those of a seed, and go when another user connects. Its user has not connected yet"
+            )
+        }
         let parked = rejectedWrites.filter { $0.kind != .skipped }.count
         if parked > 0 {
             found.add(

@@ -24,6 +24,14 @@ struct DatabaseReport: Encodable, Sendable {
         var at: Date
     }
 
+    /// What a file is of a seed.
+    enum SeedState: String, Encodable {
+        /// The seed itself, which nobody has opened.
+        case unopened
+        /// The file of a database that has begun with it, and that was not connected since.
+        case unclaimed
+    }
+
     /// What keeps downloaded checkpoints from being published (docs/client-sync.md "Local write gate").
     struct Gate: Encodable, Sendable {
         /// What is waited for.
@@ -198,6 +206,8 @@ struct DatabaseReport: Encodable, Sendable {
     var schemaVersion: Int
     /// What names the client towards the service; from version 3 on.
     var clientID: String?
+    /// What the file is of a seed; `nil` for one that has none, or whose user has connected.
+    var seedState: SeedState?
     /// When was synced: a priority each, and everything.
     var lastSynced: [SyncTime] = []
     /// What keeps checkpoints from being published.

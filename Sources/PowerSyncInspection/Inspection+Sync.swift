@@ -15,6 +15,13 @@ extension Inspection {
             "SELECT CAST(value AS TEXT) FROM ps_kv WHERE key = ?1",
             KeyValueStore.Key.clientID.rawValue
         )
+        report.seedState = try seedState()
+    }
+
+    private func seedState() throws -> DatabaseReport.SeedState? {
+        let sql = "SELECT count(*) FROM ps_kv WHERE key = ?1"
+        guard try connection.integer(sql, KeyValueStore.Key.seed.rawValue) == 1 else { return nil }
+        return report.clientID == nil ? .unopened : .unclaimed
     }
 
     mutating func readSyncTimes() throws {

@@ -16,6 +16,7 @@ struct LocalDatabaseWorker {
             return try await WorkerAttachments(task: task, files: AttachmentFiles(path: files), say: say).run()
         }
         if let change = task.keyChange { return try await change.run(task.path) }
+        if let seeding = task.seeding { return try await seeding.run(task.path) }
         if task.kind == .uploadParts, let parts = task.parts, let service = task.service {
             return try await parts.upload(task.path, to: service, partSize: task.partSize, say)
         }
@@ -49,7 +50,7 @@ struct LocalDatabaseWorker {
         while number != task.count {
             number += 1
             switch task.kind {
-            case .open, .sync, .attachments, .waitForSync, .uploadParts, .changeKey:
+            case .open, .sync, .attachments, .waitForSync, .uploadParts, .changeKey, .seed:
                 break
             case .write:
                 let transaction = WorkerTransaction(number, worker: task.name)

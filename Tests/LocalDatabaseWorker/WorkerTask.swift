@@ -20,6 +20,8 @@ package struct WorkerTask: Codable, Sendable {
         case uploadParts
         /// Changes the key of the file ``path``; see ``keyChange``.
         case changeKey
+        /// Opens the file ``path`` as a copy of a seed; see ``seeding``.
+        case seed
     }
 
     /// What the worker says before it says numbers.
@@ -65,6 +67,8 @@ package struct WorkerTask: Codable, Sendable {
     package var partSize: Int64 = 100_000
     /// How the key of a file is changed, for ``Kind/changeKey``.
     package var keyChange: WorkerKeyChange?
+    /// How a file is seeded, for ``Kind/seed``.
+    package var seeding: WorkerSeeding?
     /// Where the worker kills itself; `nil` for nowhere.
     package var death: AttachmentDeath?
 

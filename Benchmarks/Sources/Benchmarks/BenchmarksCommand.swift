@@ -2,11 +2,11 @@
 ///
 /// ```
 /// benchmarks [decode] [apply] [one-row] [direct-tables] [encryption] [sync] [serve] [deploy] [local-writes] [upload-queue] [reads] [typed-rows]
-///            [schema] [opening] [watching] [writers] [rules] [tokens] [postgres] [postgres-live] [mysql] [store] [applier]
+///            [schema] [opening] [seed] [watching] [writers] [rules] [tokens] [postgres] [postgres-live] [mysql] [store] [applier]
 ///            [million] [<number>]
 /// ```
 ///
-/// `million` is not an area: it adds the case of a million rows to `apply`, `sync` and `writers`, which takes minutes. A number is
+/// `million` is not an area: it adds the case of a million rows to `apply`, `sync`, `seed` and `writers`, which takes minutes. A number is
 /// that of the idle streams of `serve`, 10,000 by default if the limit of open files allows it, and of the rows of `store` and
 /// `postgres` and `mysql`, 300,000 by default. `postgres` and `postgres-live` need `scripts/with-postgres` before the command for all
 /// but decoding, `mysql` `scripts/with-mysql`, and `applier` both for the servers.
@@ -30,6 +30,7 @@ enum BenchmarksCommand {
         ("typed-rows", { _ in try await TypedRowBenchmarks.run() }),
         ("schema", { _ in try SchemaBenchmarks.run() }),
         ("opening", { _ in try OpeningBenchmarks.run() }),
+        ("seed", { try await SeedBenchmarks.run(includesMillion: $0.includesMillion) }),
         ("watching", { _ in try await WatchingBenchmarks.run() }),
         ("rules", { _ in try await RulesBenchmarks.run() }),
         ("tokens", { _ in try await TokenBenchmarks.run() }),

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// The default of the `dbFilename` parameter: `powersync.db`.
 public let DEFAULT_DB_FILENAME = "powersync.db"
 
@@ -76,6 +78,54 @@ public func PowerSyncDatabase(
         logger: logger,
         initialStatements: initialStatements,
         key: key,
+        environment: .live
+    )
+}
+
+/// Creates a local database that begins with what was synced before, when it has no file yet.
+///
+/// ```swift
+/// let database = PowerSyncDatabase(schema: schema, dbFilename: "app.db", seedFile: seed, seedUser: user.id)
+/// ```
+///
+/// The seed is a file that `powersync seed` has made of one user's rows (*Seeding*). The first use copies it, then the database can be read
+/// without a network, and a connection downloads only what the service has had since. Each copy has a client id and an upload queue of its
+/// own. When the database has a file already, the seed is not looked at.
+///
+/// The first connection compares the `sub` of its token with the user of the seed: rows of another user are removed before the stream is
+/// opened. While writes of the app wait for their upload, nothing is removed, and the connection fails with the code
+/// ``PowerSyncErrorCode/otherAccount``.
+///
+/// When there is no seed, or a file that is none, each operation throws ``PowerSyncError`` with the code
+/// ``PowerSyncErrorCode/cannotOpen``.
+///
+/// - Parameters:
+///   - schema: The tables of the app.
+///   - dbFilename: As in the function without `seedFile`; not `:memory:`.
+///   - logger: Receives messages.
+///   - initialStatements: What runs first on every connection.
+///   - seedFile: Where the seed is, for example in the bundle of the app. It is only read, and has no key.
+///   - seedUser: The `sub` of the tokens of the user who is signed in, if the app knows it: a seed of another user is left alone then, and the
+///     database begins empty. Without it, rows of the seed can be read before the first connection, whosever they are.
+///   - key: Gives the key, with which the copy is encrypted before it becomes the database; `nil` for none.
+/// - Returns: The database, not opened yet.
+public func PowerSyncDatabase(
+    schema: Schema,
+    dbFilename: String = DEFAULT_DB_FILENAME,
+    logger: (any LoggerProtocol) = DefaultLogger(),
+    initialStatements: [String] = [],
+    seedFile: URL,
+    seedUser: String? = nil,
+    key: (@Sendable () throws -> DatabaseKey)? = nil
+) -> any PowerSyncDatabaseProtocol {
+    SyncedDatabase(
+        schema: schema,
+        dbFilename: dbFilename,
+        logger: logger,
+        initialStatements: initialStatements,
+        key: key,
+        seedFile: seedFile.path,
+        seedUser: seedUser,
         environment: .live
     )
 }

@@ -17,6 +17,9 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     ///   - logger: Receives messages.
     ///   - initialStatements: What runs first on every connection.
     ///   - key: Gives the key of the file.
+    ///   - seedFile: The seed that the file begins with, if there is none.
+    ///   - seedUser: The user whom it has to belong to; `nil` for any.
+    ///   - seeding: Called after each step of that.
     ///   - environment: The outside world of the sync client.
     ///   - seed: Writes the rows that a database in memory begins with.
     package convenience init(
@@ -25,6 +28,9 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         logger: any LoggerProtocol,
         initialStatements: [String] = [],
         key: DatabaseKey.Source? = nil,
+        seedFile: String? = nil,
+        seedUser: String? = nil,
+        seeding: @escaping @Sendable (SeedingStep) -> Void = { _ in },
         environment: SyncEnvironment,
         seed: (@Sendable (any Transaction) throws -> Void)? = nil
     ) {
@@ -34,7 +40,8 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
             source: .location(
                 location,
                 initialStatements: initialStatements,
-                key: key
+                key: key,
+                seed: seedFile.map { SeedFile(path: $0, user: seedUser, reached: seeding) }
             ),
             identity: try? location.get().identity,
             name: dbFilename,

@@ -168,6 +168,80 @@ extension PowerSyncError {
     }
 }
 
+// MARK: - Seeds
+
+extension PowerSyncError {
+    private static let howToSeed = "Make one with: powersync seed --user USER --output FILE"
+
+    static func noSeed(_ path: String) -> PowerSyncError {
+        refused(
+            .cannotOpen,
+            "There is no seed at \(path), and no database that could do without. \(howToSeed). Or leave out seedFile."
+        )
+    }
+
+    static func notASeed(_ path: String) -> PowerSyncError {
+        refused(
+            .cannotOpen,
+            "The file \(path) is no seed that a database can begin with: a database that was opened is none, nor is another file. "
+                + "\(howToSeed)."
+        )
+    }
+
+    static func newerSeed(_ path: String, _ version: String, newest: String) -> PowerSyncError {
+        refused(
+            .cannotOpen,
+            "The seed \(path) is of version \(version), and this SDK reads versions up to \(newest). "
+                + "Update the package, or make the seed with the powersync command of this version."
+        )
+    }
+
+    /// A failure of SQLite, with its error below.
+    static func unreadableSeed(_ path: String, _ error: PowerSyncError) -> PowerSyncError {
+        .operationFailed(message: "The seed \(path) cannot be read. \(howToSeed).", underlyingError: error)
+    }
+
+    /// A failure of the file system, with its error below.
+    static func notSeeded(_ path: String, _ seed: String, _ error: any Error) -> PowerSyncError {
+        .operationFailed(
+            message: "The seed \(seed) was not copied to \(path), where there is no database now",
+            underlyingError: error
+        )
+    }
+
+    static let seedInMemory = refused(
+        .notSupported,
+        "A database in memory cannot begin with a seed: give it a file name, or leave out seedFile."
+    )
+
+    static func seedOfAnother(unsent count: Int) -> PowerSyncError {
+        refused(
+            .otherAccount,
+            "The database began with the rows of another user, which are to be removed, and "
+                + "\(count == 1 ? "1 local write waits" : "\(count) local writes wait") for an upload. "
+                + "Call disconnectAndClear() to remove both."
+        )
+    }
+
+    static func cannotMakeSeed(overOtherFile path: String) -> PowerSyncError {
+        refused(
+            .fileInUse,
+            "There is a file at \(path) that is no seed, which is not replaced. Give another name, or delete the file."
+        )
+    }
+
+    static func cannotMakeSeed(ofToken problem: String) -> PowerSyncError {
+        refused(.invalidArgument, "The token \(problem), and without one no seed can be made.")
+    }
+
+    /// The service has not sent a complete checkpoint, for a reason that is below, if it is known.
+    static func cannotMakeSeed(within timeout: Duration, _ error: (any Error)?) -> PowerSyncError {
+        let message = "No complete checkpoint has come within \(timeout), so there is no seed."
+        guard let error else { return refused(.timedOut, message) }
+        return .operationFailed(message: message, underlyingError: error)
+    }
+}
+
 // MARK: - Statements
 
 extension PowerSyncError {

@@ -19,6 +19,8 @@ struct ConnectionOpener: Sendable {
     let initialStatements: [String]
     /// Gives the key of the file; `nil` for a file without one.
     var key: DatabaseKey.Source?
+    /// What the file begins as, where there is none.
+    var seed: SeedFile?
     /// Measures the delays between attempts.
     let clock: any Clock<Duration>
     /// Whether the file is to be in WAL mode, which reading beside writing needs.
@@ -28,11 +30,13 @@ struct ConnectionOpener: Sendable {
     ///
     /// Switching to WAL does not wait for other connections, so contention is met by trying again.
     ///
-    /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError`` for a directory that cannot be made or a key that does not open the file,
-    ///   `CancellationError`.
+    /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError`` for a directory that cannot be made, a key that does not open the file or a seed
+    ///   that is none, `CancellationError`.
     func open() async throws -> any DatabaseWriter {
+        if let seed { try await place(seed) }
         try location.createFile()
         location.removeUnfinishedChange()
+        location.removeUnfinishedSeeding()
         var delay = ConnectionOpener.firstDelay
         var waited = Duration.zero
         while true {
@@ -43,6 +47,14 @@ struct ConnectionOpener: Sendable {
                 waited += delay
                 delay = min(delay * 2, ConnectionOpener.longestDelay)
             }
+        }
+    }
+
+    /// Copying takes its time, so this happens on a thread of its own.
+    private func place(_ seed: SeedFile) async throws {
+        guard case .file(let path) = location else { throw PowerSyncError.seedInMemory }
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            DispatchQueue.global().async { continuation.resume(with: Result { try seed.place(at: path, key: key) }) }
         }
     }
 

@@ -6,8 +6,13 @@ import PowerSyncSQLite
 
 /// Where the connections of a database come from.
 enum ConnectionSource: Sendable {
-    /// We open them ourselves, and delete the file on request.
-    case location(Result<DatabaseLocation, any Error>, initialStatements: [String], key: DatabaseKey.Source? = nil)
+    /// We open them ourselves, and delete the file on request; where there is none, it begins as a copy of a seed.
+    case location(
+        Result<DatabaseLocation, any Error>,
+        initialStatements: [String],
+        key: DatabaseKey.Source? = nil,
+        seed: SeedFile? = nil
+    )
     /// A GRDB pool of the app, used for everything.
     case writer(any DatabaseWriter)
     /// Connections of the app that are not GRDB's.
@@ -23,12 +28,12 @@ enum ConnectionSource: Sendable {
 
     /// The path of the file that the SDK opens; `nil` for connections of the app and for a database in memory.
     var path: String? {
-        if case .location(.success(.file(let path)), _, _) = self { path } else { nil }
+        if case .location(.success(.file(let path)), _, _, _) = self { path } else { nil }
     }
 
     /// Where the file is, if we may delete it.
     var location: Result<DatabaseLocation, any Error>? {
-        guard case .location(let location, _, _) = self else { return nil }
+        guard case .location(let location, _, _, _) = self else { return nil }
         return location
     }
 
@@ -50,11 +55,12 @@ enum ConnectionSource: Sendable {
     /// - Throws: GRDB's `DatabaseError`, ``PowerSyncError``, `CancellationError`.
     func open(clock: any Clock<Duration>, logger: any LoggerProtocol) async throws -> any DatabaseWriter {
         switch self {
-        case .location(let location, let initialStatements, let key):
+        case .location(let location, let initialStatements, let key, let seed):
             return try await ConnectionOpener(
                 location: try location.get(),
                 initialStatements: initialStatements,
                 key: key,
+                seed: seed,
                 clock: clock
             ).open()
         case .writer(let writer):

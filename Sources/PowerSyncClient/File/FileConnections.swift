@@ -175,6 +175,7 @@ final class FileConnections: Sendable {
             try schema.withoutForeignKeys(db) {
                 try db.inTransaction(.immediate) {
                     try SystemTables.migrate(db)
+                    try Seed.open(db)
                     try schema.apply(to: db)
                     file.status.fileWasOpened(try DownloadStatus.offline(db))
                     // With the status, which other processes may change as soon as the transaction has ended.

@@ -108,7 +108,9 @@ final class LocalDatabase: Sendable {
         if !place.isFirst, let schema = try? ownSchema.get(), schema != file.expectedSchema {
             differences.insert(.schema)
         }
-        if case .location(_, let own, _) = source, case .location(_, let used, _) = connections.source, own != used {
+        if case .location(_, let own, _, _) = source, case .location(_, let used, _, _) = connections.source,
+            own != used
+        {
             differences.insert(.initialStatements)
         }
         return differences

@@ -16,6 +16,8 @@ package struct ClearOptions: OptionSet, Sendable {
     package static let soft = ClearOptions(rawValue: 2)
     /// Writes that the backend has rejected stay.
     package static let keepingRejectedWrites = ClearOptions(rawValue: 4)
+    /// Subscriptions of the app stay, as ones that were never synced.
+    package static let keepingSubscriptions = ClearOptions(rawValue: 8)
 }
 
 /// Removing what was synced and written, and publishing it again (docs/database.md "Clearing").
@@ -50,9 +52,9 @@ package enum LocalData {
                 DELETE FROM ps_untyped;
                 DELETE FROM ps_updated_rows;
                 DELETE FROM ps_sync_state;
-                DELETE FROM ps_stream_subscriptions;
                 """
         )
+        try clearSubscriptions(db, keepingThoseOfApp: options.contains(.keepingSubscriptions))
         // What stays of a soft clear is the same user's.
         try KeyValueStore.clear(db, keepingAccount: options.contains(.soft))
         try ConnectionState.of(db).recorder.gateMayBeOpen()
@@ -64,6 +66,42 @@ package enum LocalData {
             try clearRawTables(db)
         }
         try SyncStateReset.note(db)
+    }
+
+    private static func clearSubscriptions(_ db: Database, keepingThoseOfApp: Bool) throws {
+        guard keepingThoseOfApp else { return try db.execute(sql: "DELETE FROM ps_stream_subscriptions") }
+        try db.execute(
+            sql: """
+                DELETE FROM ps_stream_subscriptions WHERE ttl IS NULL;
+                UPDATE ps_stream_subscriptions SET active = FALSE, is_default = FALSE, last_synced_at = NULL;
+                """
+        )
+    }
+
+    /// Removes what a file has because it is that of one device: all but what was synced.
+    ///
+    /// - Parameter db: The writer, inside a transaction, while no sync iteration runs.
+    /// - Throws: `DatabaseError` of SQLite.
+    static func removeDeviceState(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                DELETE FROM ps_crud;
+                DELETE FROM main.sqlite_sequence WHERE name = 'ps_crud';
+                UPDATE ps_tx SET current_tx = NULL, next_tx = 1;
+                DELETE FROM ps_buckets WHERE name = '$local';
+                DELETE FROM ps_stream_subscriptions WHERE NOT is_default;
+                UPDATE ps_stream_subscriptions SET ttl = NULL, expires_at = NULL, local_priority = NULL;
+                """
+        )
+        try db.cachedStatement(sql: "DELETE FROM ps_kv WHERE key <> ?")
+            .execute(arguments: [KeyValueStore.Key.didRepairOplogKeys.rawValue])
+        try RejectedWrites.clear(db)
+        for table in try DataTable.fetchAll(db) where table.isLocalOnly {
+            try db.execute(sql: "DELETE FROM \(SQLText.identifier(table.internalName))")
+        }
+        for table in try StoredDirectTable.fetchAll(db) where table.isLocalOnly {
+            try db.execute(sql: "DELETE FROM \(SQLText.identifier(table.name))")
+        }
     }
 
     /// Runs a transaction that clears, once more with foreign keys off if one refuses what it does.

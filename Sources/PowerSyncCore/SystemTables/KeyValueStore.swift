@@ -20,6 +20,8 @@ package enum KeyValueStore {
         package static let queueOwner = Key(rawValue: "swift_queue_owner")
         /// A hash of the user to whom the file belongs, if the app says so.
         package static let account = Key(rawValue: "swift_account")
+        /// What the file has begun with, until its user has connected; see ``Seed``.
+        package static let seed = Key(rawValue: "swift_seed")
         /// Write gate: checkpoints are published once a write checkpoint of at least this number was seen.
         package static let targetWriteCheckpoint = Key(rawValue: "target_checkpoint_request_id")
         /// The `write_checkpoint` of the last validated complete checkpoint since the last local write.
@@ -80,7 +82,7 @@ package enum KeyValueStore {
     /// - Throws: `DatabaseError` of SQLite.
     static func clear(_ db: Database, keepingAccount: Bool) throws {
         var kept: [Key] = [.clientID, .didRepairOplogKeys]
-        if keepingAccount { kept.append(.account) }
+        if keepingAccount { kept += [.account, .seed] }
         let parameters = kept.map { _ in "?" }.joined(separator: ", ")
         try db.cachedStatement(sql: "DELETE FROM ps_kv WHERE key NOT IN (\(parameters))")
             .execute(arguments: StatementArguments(kept.map(\.rawValue)))

@@ -58,6 +58,16 @@ extension DatabaseKey {
         guard isDone else { throw PowerSyncError.cannotChangeKey(openFile: path) }
     }
 
+    /// Gives a file without a key one.
+    ///
+    /// - Parameters:
+    ///   - path: A file that nobody else uses; a process that ends meanwhile leaves it, and `-rekey` beside it.
+    ///   - key: The key.
+    /// - Throws: As ``change(ofFile:from:to:)``.
+    static func encrypt(unusedFile path: String, with key: DatabaseKey) throws {
+        try KeyChange(path: path, old: nil, new: key) { _ in }.run()
+    }
+
     /// Whether a file can be read without a key.
     static func isReadableWithout(_ path: String) -> Bool {
         var configuration = Configuration()

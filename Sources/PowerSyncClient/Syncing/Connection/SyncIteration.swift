@@ -229,6 +229,8 @@ extension SyncIteration {
         do {
             context.report { $0.connecting(.credentials, now: $1) }
             let credentials = try await takeCredentials()
+            // The request has the buckets of the rows that are gone.
+            guard try await !context.claimSeed(with: { credentials.token }) else { return events.send(.tokenRefreshed) }
             await context.reportWriters { try await context.writers.tokenIsUsed(credentials.token) }
             context.report { $0.connecting(.service, now: $1) }
             let stream = try await watchdog.watch {

@@ -169,6 +169,11 @@ final class UploadLoop: Sendable {
                     context.report { $0.leftToOthers(entries: entries, now: $1) }
                     return false
                 case .upload(let head):
+                    if !context.options.mode.downloads {
+                        // Other connections compare the user when they open the stream.
+                        _ = try await context.claimSeed { [context] in try await context.credentials.credentials().token
+                        }
+                    }
                     context.report { $0.uploading(entries: entries, head: head, now: $1) }
                     context.progress.uploadStarted()
                     if !hasUploaded { rejection = nil }

@@ -1,4 +1,3 @@
-import Crypto
 import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncCore
@@ -39,7 +38,7 @@ final class WriterWatch: Sendable {
     func tokenIsUsed(_ token: String) async throws -> Finding? {
         guard let subject = Self.subject(of: token) else { return nil }
         let (user, isOwned) = try await database.read { db in
-            let user = Self.name(of: subject, inFileOf: try KeyValueStore.clientID(db))
+            let user = UserHash.text(of: subject, salt: try KeyValueStore.clientID(db))
             return (user, try QueueOwner.isOwned(db, by: user))
         }
         let waiting = isOwned ? 0 : try await database.write { try QueueOwner.claim($0, for: user) }
@@ -64,11 +63,6 @@ final class WriterWatch: Sendable {
             guarded.isForeign = false
             return .own
         }
-    }
-
-    /// What the file keeps of a user: a hash that does not tell who the user is, and is another one in each file.
-    static func name(of subject: String, inFileOf clientID: String) -> String {
-        SHA256.hash(data: Data("\(clientID)\n\(subject)".utf8)).map { String(format: "%02x", $0) }.joined()
     }
 
     /// The `sub` of a token; `nil` when the token is no JWT, or has no `sub` that is a text.
