@@ -90,15 +90,15 @@ struct SeedCommand: AsyncParsableCommand {
     }
 
     /// The streams with their parameters.
-    private var streams: [SeedMaker.Stream] {
+    private var streams: [SeedMaker.SeededStream] {
         get throws {
             try stream.map { text in
                 let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                guard parts.count == 2 else { return SeedMaker.Stream(name: text, parameters: nil) }
+                guard parts.count == 2 else { return SeedMaker.SeededStream(name: text, parameters: nil) }
                 guard case .object(let object)? = try? ExactJSON(parsing: String(parts[1])) else {
                     throw ValidationError("--stream \(text): what follows the = is no JSON object")
                 }
-                return SeedMaker.Stream(name: String(parts[0]), parameters: JsonParam(object))
+                return SeedMaker.SeededStream(name: String(parts[0]), parameters: JsonParam(object))
             }
         }
     }
@@ -128,7 +128,9 @@ struct SeedCommand: AsyncParsableCommand {
         maker.logger = DefaultLogger(minSeverity: .warning, writers: [ErrorOutputWriter()])
         do {
             let made = try await maker.run()
-            try StandardOutput.print(lines: ["\(output): \(made.rows) rows, \(made.bytes) bytes"])
+            try StandardOutput.print(lines: [
+                "\(output): \(made.rows) row\(made.rows == 1 ? "" : "s"), \(made.bytes) bytes"
+            ])
         } catch let error as PowerSyncError {
             throw UnreadableFile(error.localizedDescription)
         }

@@ -178,17 +178,12 @@ extension DatabaseReport {
 
     private var oddities: [Finding] {
         var found = Collector(level: .notice)
-        switch seedState {
-        case nil: break
-        case .unopened?:
+        if let seedState {
             found.add(
                 "seed",
-                "The file is a seed: an app begins with a copy of it, by PowerSyncDatabase(schema:seedFile:)"
-            )
-        case .unclaimed?:
-            found.add(
-                "seed",
-                "The rows are those of a seed, and go when another user connects. Its user has not connected yet"
+                seedState == .unopened
+                    ? "The file is a seed: an app begins with a copy of it, by PowerSyncDatabase(schema:seedFile:)"
+                    : "The rows are those of a seed, and go when another user connects. Its user has not connected yet"
             )
         }
         let parked = rejectedWrites.filter { $0.kind != .skipped }.count

@@ -176,7 +176,7 @@ import Testing
         )
         let page = try String(contentsOf: root.appending(path: "docs/inspect.md"), encoding: .utf8)
         let codes = source.matches(of: #/found\.add\(\s*"(?<code>[a-z-]+)"/#).map { $0.output.code }
-        #expect(codes.count == 24)
+        #expect(codes.count == 25)
         for code in codes { #expect(page.contains("`\(code)`"), "\(code)") }
     }
 

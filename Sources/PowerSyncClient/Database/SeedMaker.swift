@@ -17,7 +17,7 @@ package struct SeedMaker: Sendable {
     /// Where the seed is to be; a seed that is there is replaced.
     package var output: String
     /// The streams that are subscribed to, beside those that every client gets.
-    package var streams: [Stream] = []
+    package var streams: [SeededStream] = []
     /// The parameters of the client that the sync config can read.
     package var parameters: JsonParam = [:]
     /// The schema of the app in JSON, as an `Encodable` schema is; `nil` when it is not known.
@@ -28,7 +28,7 @@ package struct SeedMaker: Sendable {
     package var logger: any LoggerProtocol = DefaultLogger(writers: [])
 
     /// A stream with its parameters.
-    package struct Stream: Sendable {
+    package struct SeededStream: Sendable {
         let name: String
         let parameters: JsonParam?
 
@@ -40,7 +40,7 @@ package struct SeedMaker: Sendable {
     }
 
     /// What was made.
-    package struct Result: Sendable, Hashable {
+    package struct MadeSeed: Sendable, Hashable {
         /// The number of operations, which is that of rows unless several buckets have one.
         package let rows: Int
         /// The size of the file.
@@ -59,7 +59,7 @@ package struct SeedMaker: Sendable {
     /// - Returns: What it has.
     /// - Throws: ``PowerSyncError`` when the token is not accepted or does not say whose it is, the checkpoint does not come in time, the schema
     ///   cannot be read, or there is another file at ``output``.
-    package func run() async throws -> Result {
+    package func run() async throws -> MadeSeed {
         guard let subject = WriterWatch.subject(of: token), !subject.isEmpty else {
             throw PowerSyncError.cannotMakeSeed(ofToken: "does not say whose it is: it has no sub")
         }
@@ -76,7 +76,7 @@ package struct SeedMaker: Sendable {
             try await sync()
             return try await withCheckedThrowingContinuation { continuation in
                 DispatchQueue.global().async {
-                    continuation.resume(with: Swift.Result { try finish(seed, schema) })
+                    continuation.resume(with: Result { try finish(seed, schema) })
                 }
             }
         } catch {
@@ -144,7 +144,7 @@ package struct SeedMaker: Sendable {
     }
 
     /// Makes the file ``unfinished`` the seed, in one file without empty pages.
-    func finish(_ seed: Seed, _ schema: ClientSchema) throws -> Result {
+    func finish(_ seed: Seed, _ schema: ClientSchema) throws -> MadeSeed {
         var configuration = Configuration()
         configuration.label = "PowerSync seed"
         configuration.foreignKeysEnabled = false
@@ -165,7 +165,7 @@ package struct SeedMaker: Sendable {
             throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
         }
         try? removeUnfinished()
-        return Result(rows: rows, bytes: size ?? 0)
+        return MadeSeed(rows: rows, bytes: size ?? 0)
     }
 }
 

@@ -46,7 +46,7 @@ package struct Seed: Sendable, Hashable {
     }
 
     /// What a file is.
-    package enum File: Sendable, Hashable {
+    package enum FileState: Sendable, Hashable {
         /// No seed, or one that has a user.
         case ordinary
         /// A seed that nobody has opened: it has no client id.
@@ -60,7 +60,7 @@ package struct Seed: Sendable, Hashable {
     /// A description that cannot be read is that of a seed of a newer version, of a user that nobody is.
     ///
     /// - Throws: `DatabaseError` of SQLite.
-    package static func file(_ db: Database) throws -> File {
+    package static func file(_ db: Database) throws -> FileState {
         guard let text = try KeyValueStore.text(db, .seed) else { return .ordinary }
         let json: JSONObject = if case .object(let object)? = try? ExactJSON(parsing: text) { object } else { [:] }
         let seed = Seed(json: json)

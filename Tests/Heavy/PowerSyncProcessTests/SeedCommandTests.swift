@@ -97,7 +97,8 @@ import Testing
     }
 
     @Test func compactionAndDeploymentInBetweenCostWhatDiffers() async throws {
-        try await service.run { address in #expect(try await makeSeed(address).status == 0) }
+        let run = try await service.run { address in try await makeSeed(address) }
+        #expect(run.status == 0, "\(run)")
         // The operations that the seed has are replaced by others.
         try await service.run { address in
             for number in 0..<5 {
@@ -136,13 +137,13 @@ import Testing
             let second = try await makeSeed(address)
             #expect(second.status == 0, "\(second)")
             let client = client()
-            try await client.waitForReady()
+            #expect(try await todos(client) == ["Milk", "Bread", "Tea"])
             try await client.close()
-            try FileManager.default.removeItem(atPath: seed)
-            try FileManager.default.moveItem(atPath: folder.path("client.db"), toPath: seed)
+            try Data("mine".utf8).write(to: URL(filePath: seed))
             let third = try await makeSeed(address)
             #expect(third.status == 1)
             #expect(third.errors.contains("is no seed, which is not replaced"), "\(third)")
+            #expect(try Data(contentsOf: URL(filePath: seed)) == Data("mine".utf8))
         }
     }
 
@@ -191,16 +192,26 @@ import Testing
         try queue.close()
     }
 
-    @Test func userOfTheConfigurationIsEnough() async throws {
+    @Test func userOfTheConfigurationIsEnoughAndStreamsAreNamed() async throws {
         _ = try await CommandRun(["init", "app", "--port", "\(FreePort.take())"], in: folder)
         let app = URL(filePath: folder.path("app"), directoryHint: .isDirectory)
+        let syncConfig = """
+            config: {edition: 3}
+            streams:
+              lists:
+                auto_subscribe: true
+                query: SELECT * FROM lists WHERE owner_id = auth.user_id()
+              todos:
+                query: SELECT * FROM todos WHERE list_id = subscription.parameter('list')
+            """
+        try syncConfig.write(to: app.appending(path: "sync.yaml"), atomically: true, encoding: .utf8)
         let development = try ShellLine("powersync dev", in: app)
         _ = await development.lines { DevelopmentLines.isLast($0) }
-        let run = try await CommandRun(
-            ["seed", "--user", "user-1", "--config", "app/powersync.yaml", "--output", "seed.db"],
-            in: folder
-        )
-        #expect(run.status == 0, "\(run)")
+        let arguments = ["seed", "--user", "user-1", "--config", "app/powersync.yaml", "--output", "seed.db"]
+        let plain = try await CommandRun(arguments, in: folder)
+        #expect(plain.status == 0 && plain.text.hasPrefix("seed.db: 1 row, "), "\(plain)")
+        let run = try await CommandRun(arguments + ["--stream", #"todos={"list":"groceries"}"#], in: folder)
+        #expect(run.status == 0 && run.text.hasPrefix("seed.db: 3 rows, "), "\(run)")
         #expect(await development.end() == 0)
         let inspected = try await CommandRun(["inspect", "seed.db"], in: folder)
         #expect(inspected.status == 0, "\(inspected)")

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncCore
+import PowerSyncCoreTestSupport
 import PowerSyncTesting
 import TestSupport
 

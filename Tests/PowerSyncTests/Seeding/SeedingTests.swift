@@ -38,7 +38,7 @@ import Testing
         #expect(try await database.getUploadQueueStats(includeSize: false).count == 0)
         #expect(try await database.getAll("SELECT id FROM drafts") { try $0.getString(index: 0) }.isEmpty)
         let keys = try await database.getAll("SELECT key FROM ps_kv ORDER BY key") { try $0.getString(index: 0) }
-        #expect(keys == ["client_id", "swift_seed"])
+        #expect(keys == ["client_id", "powersync_js_migrated_subkeys", "swift_seed"])
         // The first write of a new file.
         try await database.execute("INSERT INTO lists (id, name) VALUES ('x', 'mine')")
         #expect(try await database.getNextCrudTransaction()?.crud.map(\.clientId) == [1])
@@ -101,7 +101,7 @@ import Testing
         #expect(try await database.get("SELECT count(*) FROM ps_untyped") { try $0.getInt(index: 0) } == 1)
         let text = Column.text("text")
         for table in [Table(name: "other", columns: [text]), Table(name: "other", columns: [text], direct: true)] {
-            try await database.updateSchema(schema: Schema(SeedFixture.schema.tables + [table]))
+            try await database.updateSchema(schema: Schema(tables: SeedFixture.schema.tables + [table]))
             #expect(try await database.get("SELECT text FROM other") { try $0.getString(index: 0) } == "of no table")
         }
         try await database.close()

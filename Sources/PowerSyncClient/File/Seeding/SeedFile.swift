@@ -115,7 +115,7 @@ struct SeedFile: Sendable {
         let (version, file, isComplete) = try read { db in
             let hasVersion =
                 "SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name IN ('ps_migration', 'ps_kv')"
-            guard try Int.fetchOne(db, sql: hasVersion) == 2 else { return (0, Seed.File.ordinary, false) }
+            guard try Int.fetchOne(db, sql: hasVersion) == 2 else { return (0, Seed.FileState.ordinary, false) }
             let version = try Int.fetchOne(db, sql: "SELECT max(id) FROM ps_migration") ?? 0
             guard version <= SystemTables.currentVersion else { return (version, .ordinary, false) }
             return (version, try Seed.file(db), try Seed.isComplete(db))
@@ -189,6 +189,7 @@ extension Seed {
     /// Whether the rows are those of a user.
     ///
     /// - Parameter subject: The `sub` of the token.
+    /// - Returns: Whether they are.
     func isOf(user subject: String) -> Bool { user == UserHash.text(of: subject, salt: salt) }
 }
 
