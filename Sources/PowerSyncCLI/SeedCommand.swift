@@ -84,7 +84,9 @@ struct SeedCommand: AsyncParsableCommand {
         guard token == nil || claim.isEmpty else {
             throw ValidationError("--claim is for a token that is signed, with --user")
         }
-        guard timeout > 0 else { throw ValidationError("--timeout is a number of seconds from 1, got \(timeout)") }
+        guard (1...31_536_000).contains(timeout) else {
+            throw ValidationError("--timeout is a number of seconds from 1 to 31536000, got \(timeout)")
+        }
         guard !output.isEmpty else { throw ValidationError("--output is empty") }
         _ = try streams
     }

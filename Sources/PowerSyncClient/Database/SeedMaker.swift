@@ -121,7 +121,9 @@ package struct SeedMaker: Sendable {
             }
             tasks.addTask {
                 for await _ in connector.refusals {
-                    throw PowerSyncError.cannotMakeSeed(ofToken: "is not accepted by the service")
+                    throw PowerSyncError.cannotMakeSeed(
+                        ofToken: "is not accepted by the service, or ends before the rows are here"
+                    )
                 }
                 return nil
             }

@@ -32,11 +32,15 @@ struct InspectionConnection {
             var isFollowing = false
             do {
                 for try await line in lines {
-                    guard let (text, begins) = await answer(line) else { continue }
+                    guard let (text, told) = await answer(line) else { continue }
                     try await writer.write(text + "\n")
-                    if begins, !isFollowing {
+                    if let told, !isFollowing {
                         isFollowing = true
-                        group.addTask { try await self.follow(writer) }
+                        group.addTask {
+                            // Without it nothing would be told any more.
+                            defer { self.channel.channel.close(promise: nil) }
+                            try await self.follow(writer, after: told)
+                        }
                     }
                 }
             } catch let error as FramingError {
@@ -46,19 +50,20 @@ struct InspectionConnection {
         }
     }
 
-    /// - Returns: The answer, and whether changes are to be told from now on; `nil` for a notification, which gets none.
-    private func answer(_ line: ByteBuffer) async -> (text: String, begins: Bool)? {
+    /// - Returns: The answer, and the status after which changes are to be told; `nil` for a notification, which gets none.
+    private func answer(_ line: ByteBuffer) async -> (text: String, told: JSONObject?)? {
         do throws(RPCError) {
             let message = try RPCRequest(parsing: line)
             guard let id = message.id else { return nil }
             do throws(RPCError) {
                 let request = try InspectionRequest(method: message.method, parameters: message.parameters)
-                return (RPCRequest.answer(to: id, try await result(of: request)), request == .follow)
+                let result = try await result(of: request)
+                return (RPCRequest.answer(to: id, result), request == .follow ? result : nil)
             } catch {
                 throw error.answering(id)
             }
         } catch {
-            return (error.text, false)
+            return (error.text, nil)
         }
     }
 
@@ -72,8 +77,8 @@ struct InspectionConnection {
         }
     }
 
-    /// Tells each change of the status, those that come at once in one notification.
-    private func follow(_ writer: Writer) async throws {
+    /// Tells each change of the status after one that was told, those that come at once in one notification.
+    private func follow(_ writer: Writer, after told: JSONObject) async throws {
         let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let (status, database) = (listener.database.sync.status, listener.database)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -85,11 +90,12 @@ struct InspectionConnection {
                 let writes = database.onChange(
                     tables: [ChangeTracker.uploadQueue],
                     throttle: 0,
-                    triggerImmediately: false
+                    triggerImmediately: true
                 )
                 for try await _ in writes { change.yield() }
             }
-            var last: JSONObject?
+            var last = told
+            last["date"] = nil
             for await _ in changes {
                 var object = try await listener.status()
                 var compared = object

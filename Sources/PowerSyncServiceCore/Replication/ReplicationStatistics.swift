@@ -97,7 +97,7 @@ package final class ReplicationStatistics: Sendable {
     /// Rows were copied from the table that a stream copies.
     func didCopy(_ copied: [SourceRow], for stream: ReplicationStreamID) {
         state.withLockedValue { $0.counts.copies[stream]?.rows += copied.count }
-        didCopy(rows: copied.count, bytes: copied.byteCount)
+        didCopy(rows: copied.count, bytes: copied.reduce(0) { $0 + $1.byteCount })
     }
 
     /// Rows were copied from a table.
@@ -211,7 +211,7 @@ package final class ReplicationStatistics: Sendable {
 
 extension SourceRow {
     /// The bytes of the values: those of texts and blobs, and eight for a number.
-    fileprivate var byteCount: Int {
+    var byteCount: Int {
         values.reduce(0) { sum, value in
             switch value {
             case .null: sum
@@ -221,9 +221,4 @@ extension SourceRow {
             }
         }
     }
-}
-
-extension [SourceRow] {
-    /// The bytes of the values of all rows.
-    var byteCount: Int { reduce(0) { $0 + $1.byteCount } }
 }

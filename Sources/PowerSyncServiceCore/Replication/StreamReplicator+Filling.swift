@@ -113,20 +113,20 @@ extension StreamReplicator {
         do {
             try await source.waitUntilShown(table.descriptor)
             var reader = try await source.snapshot(of: table.descriptor, after: key)
-            var read = try await next(of: &reader, with: &builder, in: history)
+            var read = try await next(of: &reader, after: nil, with: &builder, in: history)
             while let chunk = read {
                 fill.offer(.rows(chunk.records, upTo: chunk.lastKey), at: chunk.high)
                 try await source.emitMarker()
                 // While these rows are saved, the next ones are read. Whatever comes of that, nothing begins before these are taken.
                 let following: Result<EvaluatedChunk?, any Error>
                 do {
-                    following = .success(try await next(of: &reader, with: &builder, in: history))
+                    following = .success(try await next(of: &reader, after: chunk, with: &builder, in: history))
                 } catch {
                     following = .failure(error)
                 }
                 guard try await fill.waitUntilTaken() else { return false }
                 statistics.didCopy(rows: chunk.records.count, bytes: chunk.bytes)
-                key = chunk.lastKey
+                key = chunk.lastKey ?? key
                 touch()
                 read = try following.get()
             }
@@ -143,29 +143,43 @@ extension StreamReplicator {
 
     /// Rows that were read and evaluated.
     private struct EvaluatedChunk {
-        let records: [PendingRecord]
-        /// As ``SnapshotChunk/lastKey``.
-        let lastKey: SnapshotKey
+        var records: [PendingRecord] = []
+        /// The estimated bytes of the operations.
+        var size = 0
         /// The bytes of the rows.
-        let bytes: Int
-        /// A position that shows all that they show.
+        var bytes = 0
+        /// Rows of the same chunk of the source that are still to be evaluated: of rows that are in many buckets, a few at a time.
+        var rest: ArraySlice<SourceRow>
+        /// As ``SnapshotChunk/lastKey``.
+        let endKey: SnapshotKey
+        /// A position that shows all that the rows show.
         let high: LSN
+
+        /// Where the rows after them begin; `nil` when that is in the chunk of the source.
+        var lastKey: SnapshotKey? { rest.isEmpty ? endKey : nil }
     }
 
     /// The next rows.
     private func next(
         of reader: inout any SnapshotReader,
+        after last: EvaluatedChunk?,
         with builder: inout RecordBuilder,
         in history: SourceHistory
     ) async throws -> EvaluatedChunk? {
-        guard let chunk = try await reader.next() else { return nil }
-        let high = try await head(in: history)
-        return EvaluatedChunk(
-            records: chunk.rows.map { builder.evaluate(.update($0)) },
-            lastKey: chunk.lastKey,
-            bytes: chunk.rows.byteCount,
-            high: high
-        )
+        var chunk: EvaluatedChunk
+        if let last, !last.rest.isEmpty {
+            chunk = EvaluatedChunk(rest: last.rest, endKey: last.endKey, high: last.high)
+        } else {
+            guard let read = try await reader.next() else { return nil }
+            chunk = EvaluatedChunk(rest: read.rows[...], endKey: read.lastKey, high: try await head(in: history))
+        }
+        while chunk.size < PendingChanges.Limits.tables.bytes, let row = chunk.rest.popFirst() {
+            let record = builder.evaluate(.update(row))
+            chunk.records.append(record)
+            chunk.size += record.size
+            chunk.bytes += row.byteCount
+        }
+        return chunk
     }
 
     /// Tells the follower of an end, which it looks at with the marker that follows.

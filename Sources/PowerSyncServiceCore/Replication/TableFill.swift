@@ -17,8 +17,8 @@ import PowerSyncSyncConfig
 final class TableFill: Sendable {
     /// What the reader hands over.
     enum Offer: Sendable {
-        /// Rows of the table that was begun, evaluated, and where the rows after them begin.
-        case rows([PendingRecord], upTo: SnapshotKey)
+        /// Rows of the table that was begun, evaluated, and where the rows after them begin; `nil` when it is not known.
+        case rows([PendingRecord], upTo: SnapshotKey?)
         /// All rows of the table that was begun have been handed over.
         case table
         /// There are no other tables.
@@ -27,7 +27,7 @@ final class TableFill: Sendable {
 
     /// What the follower saves.
     enum Taken: Sendable {
-        /// Rows of a table, and how far it has been read with them; `nil` when they are read once more.
+        /// Rows of a table, and how far it has been read with them; `nil` when it is not known, or they are read once more.
         case rows([PendingRecord], upTo: SnapshotKey?, SourceTable)
         /// All rows of a table have been saved.
         case table(SourceTable)

@@ -63,7 +63,7 @@ extension PostgresSource {
                 )
             }
         }
-        return logNames.withLockedValue { $0.see(log) }
+        return logNames.withLockedValue { $0.see(log, knowing: known) }
     }
 
     /// The timelines that the log of the server has come through; none if the server does not know.

@@ -125,6 +125,7 @@ extension PostgresSource: ReplicationSource {
         }
         let required = try await required(before: position, of: slotName)
         let stream = try await openStream(slotName)
+        if required.isEmpty { beginAcknowledging(on: stream, of: slotName) }
         defer {
             slots.withLockedValue { $0[slotName]?.stream = nil }
             rowView.end()
@@ -183,7 +184,7 @@ extension PostgresSource: ReplicationSource {
 
     /// Begins to read the changes of a slot, from the position on that the server has confirmed.
     private func openStream(_ slotName: String) async throws -> WALStream {
-        let stream = try await whileInUse(slotName) {
+        try await whileInUse(slotName) {
             let connection = try await openReplication()
             // Logical messages exist since version 14; before it, an empty transaction is news, too.
             let messages = connection.serverVersion >= 140_000 ? ", messages 'true'" : ""
@@ -196,11 +197,16 @@ extension PostgresSource: ReplicationSource {
                 """
             )
         }
+    }
+
+    /// From now on, the server is told on a stream what it may forget.
+    ///
+    /// Only when the log is known to be the one that was read: where it has something else, it would be forgotten that this has to be looked for.
+    func beginAcknowledging(on stream: WALStream, of slotName: String) {
         let acknowledged = slots.withLockedValue { slots in
             slots[slotName, default: SlotState()].stream = stream
             return slots[slotName]?.acknowledged
         }
         if let acknowledged { stream.acknowledge(acknowledged) }
-        return stream
     }
 }

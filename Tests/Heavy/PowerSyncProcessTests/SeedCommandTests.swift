@@ -134,6 +134,14 @@ import Testing
         try await service.run { address in
             #expect(try await makeSeed(address).status == 0)
             try await service.writeToSource { try $0.execute(sql: "INSERT INTO todos VALUES ('t4', 'l1', 'Tea', 0)") }
+            // Until the service has it.
+            let reader = service.client("reader")
+            try await reader.connect(connector: try service.connector("anna", address.url), options: nil)
+            try await reader.waitForRows(
+                of: "todos",
+                toEqual: try await service.sourceRows("todos").filter { $0[1] == "l1" }
+            )
+            try await reader.close()
             let second = try await makeSeed(address)
             #expect(second.status == 0, "\(second)")
             let client = client()

@@ -72,12 +72,17 @@ import Testing
         let errors = Self.counted()
         let logger = errors.recorded(by: CollectedLog().logger)
         logger.error("Replication failed", metadata: [LogKey.error: "no connection"])
+        logger.error("Request failed", metadata: [LogKey.code: "PSYNC_S2001"])
         for number in 1...1000 {
-            logger.error("Request failed", metadata: [LogKey.description: "no token \(number)"])
+            logger.error(
+                "Request failed",
+                metadata: [LogKey.code: "PSYNC_S2101", LogKey.description: "no token \(number)"]
+            )
         }
         let kept = errors.newestFirst
         #expect(kept.count == RecentErrors.maximumOfOneMessage + 1)
         #expect(kept.first?.details == "no token 1000" && kept.last?.message == "Replication failed")
+        #expect(kept.contains { $0.code == "PSYNC_S2001" })
     }
 
     @Test func noMoreIsKeptThanPeopleRead() {

@@ -134,7 +134,7 @@ import Testing
 
     @Test func aReaderThatReadsNothingStandsInNobodysWay() async throws {
         var app = try app()
-        app.limits.connections = 2
+        app.limits.connections = 3
         try await app.whileListening {
             try await app.connect(reading: false) { idle in
                 let query = RPCRequest(

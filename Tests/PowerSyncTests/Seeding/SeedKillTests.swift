@@ -17,9 +17,8 @@ import Testing
         #expect(await worker.waitForExit() == SIGKILL)
         let isThere = FileManager.default.fileExists(atPath: path)
         #expect(isThere == [.placed, .finished].contains(step))
-        #expect(
-            FileManager.default.fileExists(atPath: path + "-seed") == [.copied, .copyFinished, .placed].contains(step)
-        )
+        let hasCopy = FileManager.default.fileExists(atPath: path + "-seeding")
+        #expect(hasCopy == [.copied, .copyFinished, .placed].contains(step))
         // The seed is not needed any more where the file is whole.
         let database = fixture.database("app.db", seed: isThere ? "/missing" : nil)
         #expect(try await database.listIDs() == ["a1", "a2"])

@@ -228,4 +228,15 @@ import Testing
         #expect(try await database.listIDs() == ["a1", "a2"])
         try await database.close()
     }
+
+    @Test func seedThatIsALinkStaysAsItIs() async throws {
+        let fixture = try await SeedFixture()
+        let before = try Data(contentsOf: URL(filePath: fixture.path))
+        let link = fixture.folder.path("link.db")
+        try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: fixture.path)
+        let database = fixture.database("app.db", seed: link)
+        #expect(try await database.listIDs() == ["a1", "a2"])
+        try await database.close()
+        #expect(try Data(contentsOf: URL(filePath: fixture.path)) == before)
+    }
 }

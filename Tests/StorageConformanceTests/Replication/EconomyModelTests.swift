@@ -92,6 +92,8 @@ private struct EconomyRun {
                 let steps = (0..<(2 + random.number(below: 4))).map { _ in Self.step(&random) }
                 try await scenario.replicating { [self] in
                     for step in steps { try await take(step, seed, isRunning: true) }
+                    // What was stored without a checkpoint would be read again, and make operations that the model does not know.
+                    _ = try await scenario.readAgain(config.withLockedValue(\.text))
                 }
                 if scenario.home.kind != .inMemory { scenario = try await scenario.reopened() }
             }

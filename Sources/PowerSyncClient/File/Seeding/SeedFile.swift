@@ -20,8 +20,8 @@ package enum SeedingStep: String, Codable, Sendable, CaseIterable {
 /// A seed that a database begins with when it has no file yet (docs/database.md "Seeds").
 ///
 /// ```
-///  app-seed.db ──copy──▶ app.db-seed ──(key)──▶ fsync ──link──▶ app.db ──▶ unlink app.db-seed
-///                └────────── under the lock of app.db-seed.lock ─────────────────┘
+///  app-seed.db ──copy──▶ app.db-seeding ──(key)──▶ fsync ──link──▶ app.db ──▶ unlink app.db-seeding
+///                └──────────── under the lock of app.db-seeding.lock ──────────────────┘
 /// ```
 ///
 /// A link does not replace what another process has made meanwhile, as renaming would. What a process leaves behind that dies in between is
@@ -65,13 +65,17 @@ struct SeedFile: Sendable {
         let copy = SeedFile.copy(of: path)
         SeedFile.removeUnfinished(of: path)
         do {
-            try FileManager.default.copyItem(atPath: self.path, toPath: copy)
+            // Of a link, what it leads to.
+            let file = URL(fileURLWithPath: self.path).resolvingSymlinksInPath().path
+            try FileManager.default.copyItem(atPath: file, toPath: copy)
             // That of an app's bundle cannot be written to, and others may read it.
             guard unsafe chmod(copy, PrivateFiles.fileMode) == 0 else { throw POSIXError.last }
             reached(.copied)
             if let key { try DatabaseKey.encrypt(unusedFile: copy, with: key()) }
             try SeedFile.synchronize(copy)
             reached(.copyFinished)
+            // Another process may have made one without a seed: its log is in use.
+            guard !SeedFile.exists(path) else { return SeedFile.removeUnfinished(of: path) }
             // A log that is left of a file that was deleted is no log of this one.
             for suffix in ["-wal", "-shm", "-journal"] { unsafe unlink(path + suffix) }
             try SeedFile.give(copy, thePlace: path)
@@ -157,8 +161,8 @@ struct SeedFile: Sendable {
 
     // MARK: - Names
 
-    fileprivate static func copy(of path: String) -> String { "\(path)-seed" }
-    fileprivate static func lock(of path: String) -> String { "\(path)-seed.lock" }
+    fileprivate static func copy(of path: String) -> String { "\(path)-seeding" }
+    fileprivate static func lock(of path: String) -> String { "\(path)-seeding.lock" }
 
     fileprivate static func exists(_ path: String) -> Bool {
         var status = stat()

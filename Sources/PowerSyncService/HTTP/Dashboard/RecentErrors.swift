@@ -4,8 +4,8 @@ import PowerSyncServiceCore
 
 /// The last errors and warnings that a service has logged: so that the dashboard shows them without the log.
 ///
-/// Equal ones are one entry with a count. What strangers cause, such as refused tokens, has one message, and few entries of one message
-/// are kept: it drives out nothing else.
+/// Equal ones are one entry with a count. What strangers cause, such as refused tokens, has one message and few codes, and few
+/// entries of one message are kept: it drives out nothing else.
 final class RecentErrors: Sendable {
     /// An error or a warning of the log.
     typealias Entry = ServiceSnapshot.LoggedError
@@ -54,7 +54,8 @@ final class RecentErrors: Sendable {
             entries.append(entry)
             let ofMessage = entries.indices.filter { entries[$0].message == entry.message }
             if ofMessage.count > Self.maximumOfOneMessage {
-                entries.remove(at: ofMessage[0])
+                // One of the same code, so that refused tokens do not drive out errors of the service.
+                entries.remove(at: ofMessage.dropLast().first { entries[$0].code == entry.code } ?? ofMessage[0])
             } else if entries.count > Self.maximumCount {
                 entries.removeFirst()
             }

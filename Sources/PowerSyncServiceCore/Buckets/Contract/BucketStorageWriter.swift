@@ -83,13 +83,15 @@ package protocol BucketStorageWriter {
     /// What evaluates rows of a table outside of the task of the writer, for ``save(_:)``: as changes of the change stream.
     ///
     /// - Parameters:
-    ///   - table: A record from ``resolveTable(_:)``, which it is good for until the writer is told something else of it.
+    ///   - table: The record of the table. The builder is of no use any more once the writer has changed that record.
     ///   - parts: The parts of the config that rows are added to, while what is stored of them for other ones stays; `nil` for the whole
     ///     config.
     /// - Returns: A builder for one task.
     func recordBuilder(of table: SourceTable, addingTo parts: SyncPlan?) -> RecordBuilder
 
     /// Adds rows that were read beside the change stream, and evaluated by ``recordBuilder(of:addingTo:)``.
+    ///
+    /// Of a row whose key was changed since it was read, there must be no record: what it gave to other parts would stay.
     ///
     /// - Parameter records: The rows.
     /// - Returns: Rows that are not synced as the config says, and why.

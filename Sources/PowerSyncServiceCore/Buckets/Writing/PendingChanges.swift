@@ -41,7 +41,7 @@ package struct PendingChanges {
     private var evaluators: [SaveMode: [String: RecordBuilder]] = [:]
     private var batch = Batch()
     private var bytes = 0
-    /// Those of what was added last.
+    /// The limits of the kind that was added last.
     private var limits = Limits.changes
 
     /// Creates an empty collection for the changes of one stream.

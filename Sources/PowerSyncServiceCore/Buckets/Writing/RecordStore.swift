@@ -63,7 +63,8 @@ package enum OperationChange {
 /// (docs/service.md "Rows and operations").
 ///
 /// For every record at most one row state is read and one written. What a row gives to a bucket or an index that has the same of
-/// it already makes no operation and no entry; a record that changes nothing writes nothing.
+/// it already makes no operation and no entry; a record that changes nothing writes nothing, but perhaps
+/// the state in another order after rows were added to some parts.
 package struct RecordStore<Tables: RecordTables> {
     private var tables: Tables
     /// Whether a record was of a row that an earlier record of its table may have, and that was not found there: it was deleted, or has

@@ -16,6 +16,9 @@ struct LogContinuity: Sendable {
         missing = required
     }
 
+    /// Whether the stream has shown everything that it must have.
+    var isShown: Bool { missing.isEmpty }
+
     /// Takes a message.
     ///
     /// - Returns: A position that the stream has come past, and where it has something else.

@@ -83,8 +83,13 @@ struct LogNames: Sendable {
     }
 
     /// The name of a log that is seen.
-    mutating func see(_ log: Log) -> String {
-        let name = name(of: log)
+    ///
+    /// - Parameters:
+    ///   - log: The log.
+    ///   - known: The history of a stored position: another process may have named the log.
+    /// - Returns: The name.
+    mutating func see(_ log: Log, knowing known: SourceHistory? = nil) -> String {
+        let name = known.flatMap { Log($0) } == log ? log.name : name(of: log)
         names[log] = name
         last = log
         return name

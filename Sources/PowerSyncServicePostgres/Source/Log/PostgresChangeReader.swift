@@ -30,6 +30,8 @@ struct PostgresChangeReader: ChangeReader {
     private var leftOut: Set<SourceTableDescriptor> { described.subtracting(followed) }
     private let position: SourcePosition
     private var continuity: LogContinuity
+    /// Whether the server is told what it may forget.
+    private var isAcknowledging: Bool
     private var assembly: ChangeAssembly
     private var hasAnswered = false
     /// Since the last look at the catalogue.
@@ -67,6 +69,7 @@ struct PostgresChangeReader: ChangeReader {
         layouts = Dictionary(tables.map { ($0.descriptor, $0.table.columns) }) { first, _ in first }
         self.described = described
         continuity = LogContinuity(required)
+        isAcknowledging = required.isEmpty
         assembly = ChangeAssembly(tables, after: start, nextTransaction: nextTransaction)
         sinceCatalogue = Stopwatch(source.clock)
         sinceNews = Stopwatch(source.clock)
@@ -105,6 +108,10 @@ struct PostgresChangeReader: ChangeReader {
                     before = assembly.take()
                 }
                 try assembly.add(message)
+            }
+            if !isAcknowledging, continuity.isShown {
+                isAcknowledging = true
+                source.beginAcknowledging(on: stream, of: slotName)
             }
             if try await hasOtherTables() { return before + [.tablesChanged] }
             let assembled = before + assembly.take()
