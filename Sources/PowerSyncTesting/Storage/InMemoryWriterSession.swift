@@ -171,13 +171,13 @@ extension InMemoryBucketStorage.Stream {
         }
         var kept: [BucketRow] = []
         for row in old?.memberships ?? [] where !content.rows.contains(where: { $0.row.isSame(as: row) }) {
-            if content.withheld.contains(where: { $0.isSame(as: row) }) {
+            if content.isAddition || content.withheld.contains(where: { $0.isSame(as: row) }) {
                 kept.append(row)
             } else {
                 append(.remove, row, owner, nil, nil, &lastOp)
             }
         }
-        let entries = content.entries.map(\.entry)
+        var entries = content.entries.map(\.entry)
         for entry in entries {
             let same = old?.entries.first { $0.lookup == entry.lookup }
             // The bytes decide: to Swift, some texts are equal that are not the same.
@@ -185,7 +185,11 @@ extension InMemoryBucketStorage.Stream {
             append(entry.lookup, entry.rows, owner, &lastOp)
         }
         for entry in old?.entries ?? [] where !entries.contains(where: { $0.lookup == entry.lookup }) {
-            append(entry.lookup, [], owner, &lastOp)
+            if content.isAddition {
+                entries.append(entry)
+            } else {
+                append(entry.lookup, [], owner, &lastOp)
+            }
         }
         rows[place] = InMemoryBucketStorage.Row(
             memberships: content.rows.map(\.row) + kept,
