@@ -10,6 +10,8 @@ import Glibc
 struct LocalDatabaseWorker {
     static func main() async throws {
         let task = try WorkerTask(argument: CommandLine.arguments[1])
+        // The system's queues make their descriptors with the first timer, and end the process if there are none left: before the file does.
+        try await Task.sleep(for: .nanoseconds(1))
         say(WorkerTask.Line.started)
         if let limit = task.fileSizeLimit { limitFileSize(limit) }
         if task.kind == .attachments, let files = task.filesPath {
