@@ -106,4 +106,17 @@ import Testing
             #expect(MarkedPosition(LSN(text)) == nil, "\(text)")
         }
     }
+
+    /// Before it is, the server is not told what it may forget.
+    @Test func whatIsRequiredIsShownByItsLastMessage() {
+        #expect(LogContinuity().isShown)
+        let required = [(24, 1), (48, 2)].map { MarkedPosition(WALPosition(rawValue: $0), mark: $1) }
+        var continuity = LogContinuity(required)
+        for (index, message) in Self.two.enumerated() {
+            #expect(!continuity.isShown, "before message \(index)")
+            let contradiction = continuity.add(message)
+            #expect(contradiction == nil)
+        }
+        #expect(continuity.isShown)
+    }
 }

@@ -49,6 +49,19 @@ import Testing
         }
     }
 
+    /// One that has started after the fail-over, and has stored what it calls the log.
+    @Test func aLogThatAnotherProcessHasNamedHasThatName() {
+        var names = LogNames()
+        expectName("77.00000001.5", of: Self.log(1), &names)
+        expect(Self.log(2), after: Self.log(1), through: [1], goesOn: true, &names)
+        expectName("77.00000001.5", of: Self.log(2), &names)
+        let stored = Self.history("77.00000002.5~00000000/0A")
+        #expect(names.predecessor(of: Self.log(2), known: stored) == nil)
+        let seen = names.see(Self.log(2), knowing: stored)
+        #expect(seen == "77.00000002.5")
+        expectName("77.00000002.5", of: Self.log(2), &names)
+    }
+
     /// A process that starts after the fail-over knows it from what is stored.
     @Test func aLogThatGoesOnWithTheStoredOneHasItsName() {
         var names = LogNames()

@@ -47,6 +47,32 @@ import Testing
         }
     }
 
+    /// Two rows of a chunk are as much as is evaluated and written at once.
+    @Test func rowsThatAreLargeInManyBucketsAreReadAFewAtATime() async throws {
+        let scenario = try await Scenario(.sqlite)
+        let text = String(repeating: "x", count: 900_000)
+        scenario.model.write((0..<5).map { .update("notes", id: "notes\($0)", ["body": .text(text)]) })
+        let notes = (0..<10).map { (name: "b\($0)", query: "\(Scenario.notes) WHERE id <> 'none \($0)'") }
+        let second = Scenario.config(
+            ("a", Scenario.all),
+            notes[0],
+            notes[1],
+            notes[2],
+            notes[3],
+            notes[4],
+            notes[5],
+            notes[6],
+            notes[7],
+            notes[8],
+            notes[9]
+        )
+        try await scenario.replicating {
+            try await scenario.deployAndServe(Scenario.config(("a", Scenario.all)))
+            let (stream, checkpoint) = try await scenario.deployAndServe(second)
+            try await scenario.expectState(stream, at: checkpoint)
+        }
+    }
+
     @Test(arguments: TestedStorage.distinct)
     func aStreamThatStartsAgainGivesItsPartsNamesThatNoneHadBefore(_ kind: TestedStorage) async throws {
         let scenario = try await Scenario(kind)
