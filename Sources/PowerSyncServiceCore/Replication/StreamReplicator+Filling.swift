@@ -113,14 +113,14 @@ extension StreamReplicator {
         do {
             try await source.waitUntilShown(table.descriptor)
             var reader = try await source.snapshot(of: table.descriptor, after: key)
-            var read = try await next(of: &reader, after: nil, with: &builder, in: history)
+            var read = try await next(of: &reader, after: nil, with: &builder, for: fill, in: history)
             while let chunk = read {
                 fill.offer(.rows(chunk.records, upTo: chunk.lastKey), at: chunk.high)
                 try await source.emitMarker()
                 // While these rows are saved, the next ones are read. Whatever comes of that, nothing begins before these are taken.
                 let following: Result<EvaluatedChunk?, any Error>
                 do {
-                    following = .success(try await next(of: &reader, after: chunk, with: &builder, in: history))
+                    following = .success(try await next(of: &reader, after: chunk, with: &builder, for: fill, in: history))
                 } catch {
                     following = .failure(error)
                 }
@@ -141,44 +141,58 @@ extension StreamReplicator {
         }
     }
 
-    /// Rows that were read and evaluated.
+    /// Rows that were read and evaluated, at most as many as are saved in one storage transaction.
     private struct EvaluatedChunk {
         var records: [PendingRecord] = []
         /// The estimated bytes of the operations.
         var size = 0
         /// The bytes of the rows.
         var bytes = 0
-        /// Rows of the same chunk of the source that are still to be evaluated: of rows that are in many buckets, a few at a time.
-        var rest: ArraySlice<SourceRow>
-        /// As ``SnapshotChunk/lastKey``.
-        let endKey: SnapshotKey
+        /// Rows of the last chunk of the source that are still to be evaluated, and where those after them begin.
+        var rest: (rows: ArraySlice<SourceRow>, endKey: SnapshotKey)?
+        /// Where the rows begin that are not among these; `nil` when that is in the first chunk of the source.
+        var lastKey: SnapshotKey?
         /// A position that shows all that the rows show.
-        let high: LSN
+        var high: LSN?
 
-        /// Where the rows after them begin; `nil` when that is in the chunk of the source.
-        var lastKey: SnapshotKey? { rest.isEmpty ? endKey : nil }
+        var isFull: Bool {
+            size >= PendingChanges.Limits.tables.bytes || records.count >= PendingChanges.Limits.tables.records
+        }
     }
 
-    /// The next rows.
+    /// The next rows; `nil` when there are no more.
+    ///
+    /// Chunks of the source are joined while the follower is busy with the rows before: the states of rows lie everywhere in their table,
+    /// so the fewer storage transactions there are, the fewer pages are written.
     private func next(
         of reader: inout any SnapshotReader,
         after last: EvaluatedChunk?,
         with builder: inout RecordBuilder,
+        for fill: TableFill,
         in history: SourceHistory
     ) async throws -> EvaluatedChunk? {
-        var chunk: EvaluatedChunk
-        if let last, !last.rest.isEmpty {
-            chunk = EvaluatedChunk(rest: last.rest, endKey: last.endKey, high: last.high)
-        } else {
-            guard let read = try await reader.next() else { return nil }
-            chunk = EvaluatedChunk(rest: read.rows[...], endKey: read.lastKey, high: try await head(in: history))
+        var chunk = EvaluatedChunk()
+        chunk.rest = last?.rest
+        while !chunk.isFull {
+            guard let rest = chunk.rest else {
+                if !chunk.records.isEmpty, fill.isTaken { break }
+                guard let read = try await reader.next() else { break }
+                touch()
+                chunk.rest = (read.rows[...], read.lastKey)
+                continue
+            }
+            chunk.rest = nil
+            var rows = rest.rows
+            while !chunk.isFull, let row = rows.popFirst() {
+                let record = builder.evaluate(.update(row))
+                chunk.records.append(record)
+                chunk.size += record.size
+                chunk.bytes += row.byteCount
+            }
+            if rows.isEmpty { chunk.lastKey = rest.endKey } else { chunk.rest = (rows, rest.endKey) }
         }
-        while chunk.size < PendingChanges.Limits.tables.bytes, let row = chunk.rest.popFirst() {
-            let record = builder.evaluate(.update(row))
-            chunk.records.append(record)
-            chunk.size += record.size
-            chunk.bytes += row.byteCount
-        }
+        guard !chunk.records.isEmpty || chunk.lastKey != nil else { return nil }
+        chunk.high = try await head(in: history)
         return chunk
     }
 

@@ -127,6 +127,9 @@ final class TableFill: Sendable {
         return state.withLockedValue(\.isAccepted)
     }
 
+    /// Whether nothing that was offered waits for the follower.
+    var isTaken: Bool { state.withLockedValue { $0.waiting == nil } }
+
     /// Nothing more is read: the follower has to fail with this error.
     func fail(_ error: any Error) { state.withLockedValue { $0.failure = error } }
 

@@ -31,7 +31,7 @@ package struct PendingChanges {
         /// there are, the more of them share a page that is written.
         ///
         /// SQLite has one writer: for as long as that takes, a fraction of a second, other streams and write checkpoints wait.
-        static let tables = Limits(records: SnapshotChunk.maximumRows, bytes: 16 << 20)
+        static let tables = Limits(records: 50_000, bytes: 16 << 20)
     }
 
     private let plan: SyncPlan
