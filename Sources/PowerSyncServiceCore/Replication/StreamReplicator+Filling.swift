@@ -241,5 +241,7 @@ extension StreamReplicator {
         }
         fill.didTake()
         touch()
+        // Not with the next commit, which comes when the reader has evaluated the next rows.
+        if case .rows = taken { try await writer.flush() }
     }
 }
