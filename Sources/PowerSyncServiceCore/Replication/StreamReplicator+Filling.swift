@@ -155,8 +155,10 @@ extension StreamReplicator {
         /// A position that shows all that the rows show.
         var high: LSN?
 
-        var isFull: Bool {
+        /// Whether no other row belongs to them, if the follower waits for them or is busy.
+        func isFull(_ isAwaited: @autoclosure () -> Bool) -> Bool {
             size >= PendingChanges.Limits.tables.bytes || records.count >= PendingChanges.Limits.tables.records
+                || records.count >= SnapshotChunk.maximumRows && isAwaited()
         }
     }
 
@@ -173,7 +175,7 @@ extension StreamReplicator {
     ) async throws -> EvaluatedChunk? {
         var chunk = EvaluatedChunk()
         chunk.rest = last?.rest
-        while !chunk.isFull {
+        while !chunk.isFull(fill.isTaken) {
             guard let rest = chunk.rest else {
                 if !chunk.records.isEmpty, fill.isTaken { break }
                 guard let read = try await reader.next() else { break }
@@ -183,7 +185,7 @@ extension StreamReplicator {
             }
             chunk.rest = nil
             var rows = rest.rows
-            while !chunk.isFull, let row = rows.popFirst() {
+            while !chunk.isFull(fill.isTaken), let row = rows.popFirst() {
                 let record = builder.evaluate(.update(row))
                 chunk.records.append(record)
                 chunk.size += record.size

@@ -14,6 +14,13 @@ struct BucketTable {
         var count: Int64
         /// Operations that this transaction has added.
         var added: Int64 = 0
+
+        mutating func append(_ opID: Int64, _ checksum: Checksum) {
+            lastOp = opID
+            self.checksum += checksum
+            count += 1
+            added += 1
+        }
     }
 
     private let db: Database
@@ -65,15 +72,11 @@ struct BucketTable {
 
     /// Takes an operation into account that is appended to a bucket.
     mutating func add(_ opID: Int64, checksum: Checksum, to bucket: Int64) throws {
-        if states[bucket] == nil {
-            read.bind(bucket, at: 1)
-            while try read.step() { states[bucket] = Self.state(read) }
-        }
-        var state = states[bucket] ?? State(lastOp: 0, checksum: .zero, count: 0)
-        state.lastOp = opID
-        state.checksum += checksum
-        state.count += 1
-        state.added += 1
+        if states[bucket]?.append(opID, checksum) != nil { return }
+        var state = State(lastOp: 0, checksum: .zero, count: 0)
+        read.bind(bucket, at: 1)
+        while try read.step() { state = Self.state(read) }
+        state.append(opID, checksum)
         states[bucket] = state
     }
 

@@ -10,6 +10,8 @@ struct NameTable {
     private let insert: PreparedStatement
     private let db: Database
     private var known: [ExactText: Int64] = [:]
+    /// The text that was asked for last: most operations that follow each other are of one table.
+    private var last: (name: ExactText, id: Int64)?
 
     /// Prepares the statements.
     init(_ db: Database) throws {
@@ -21,7 +23,15 @@ struct NameTable {
     /// The number of a text; a new one when there is none.
     mutating func id(of name: String) throws -> Int64 {
         let key = ExactText(name)
+        if let last, last.name == key { return last.id }
+        let id = try find(key)
+        last = (key, id)
+        return id
+    }
+
+    private mutating func find(_ key: ExactText) throws -> Int64 {
         if let id = known[key] { return id }
+        let name = key.text
         select.bind(name, at: 1)
         var id: Int64?
         while try select.step() { id = select.integer(at: 0) }

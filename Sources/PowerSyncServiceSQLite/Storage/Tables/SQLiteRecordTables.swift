@@ -6,11 +6,13 @@ import PowerSyncServiceCore
 
 /// Writes what ``RecordStore`` decides, one statement for each operation, parameter entry and row state.
 ///
-/// All statements are prepared once.
+/// All statements are prepared once. The states of rows lie everywhere in their table: they are written at the end, in its order.
 struct SQLiteRecordTables: RecordTables {
     private let db: Database
     private let streamID: ReplicationStreamID
     private let states: RowStateTable
+    /// What is to be stored of rows; `nil` for those that are forgotten.
+    private var changedStates: [Place: StoredRow?] = [:]
     private var names: NameTable
     private var buckets: BucketTable
     private let insertOperation: PreparedStatement
@@ -20,6 +22,16 @@ struct SQLiteRecordTables: RecordTables {
     private let insertSupersededEntry: PreparedStatement
     private let selectLookup: PreparedStatement
     private let insertLookup: PreparedStatement
+
+    /// Where the state of a row is.
+    private struct Place: Hashable, Comparable {
+        let table: Int64
+        let key: ReplicaID
+
+        init(_ row: SourceRowKey) { (table, key) = (row.table, row.key) }
+
+        static func < (one: Place, other: Place) -> Bool { (one.table, one.key) < (other.table, other.key) }
+    }
 
     private let firstOp: Int64
     private var lastOp: Int64
@@ -60,6 +72,13 @@ struct SQLiteRecordTables: RecordTables {
     }
 
     consuming func finish() throws -> OpID? {
+        for (place, state) in changedStates.sorted(by: { $0.key < $1.key }) {
+            if let state {
+                try states.store(state, of: place.key, of: place.table)
+            } else {
+                try states.delete(place.key, of: place.table)
+            }
+        }
         guard lastOp > firstOp else { return nil }
         try buckets.store()
         try db.execute(sql: "UPDATE op_sequence SET last_op_id = ? WHERE id = 1", arguments: [lastOp])
@@ -70,7 +89,10 @@ struct SQLiteRecordTables: RecordTables {
 
     mutating func number(of name: String) throws -> Int64 { try names.id(of: name) }
 
-    func row(_ key: SourceRowKey) throws -> StoredRow? { try states.find(key.key, of: key.table) }
+    func row(_ key: SourceRowKey) throws -> StoredRow? {
+        if let changed = changedStates[Place(key)] { return changed }
+        return try states.find(key.key, of: key.table)
+    }
 
     func rows(
         of table: Int64,
@@ -80,9 +102,9 @@ struct SQLiteRecordTables: RecordTables {
         try states.first(limit, of: table, byteLimit: byteLimit)
     }
 
-    func store(_ state: StoredRow, of key: SourceRowKey) throws { try states.store(state, of: key.key, of: key.table) }
+    mutating func store(_ state: StoredRow, of key: SourceRowKey) { changedStates[Place(key)] = .some(state) }
 
-    func delete(_ key: SourceRowKey) throws { try states.delete(key.key, of: key.table) }
+    mutating func delete(_ key: SourceRowKey) { changedStates[Place(key)] = .some(nil) }
 
     // MARK: Operations
 
