@@ -106,7 +106,7 @@ extension StreamReplicator {
         in history: SourceHistory
     ) async throws -> Bool {
         let low = try await head(in: history)
-        try await source.emitMarker()
+        try await ask(for: low, fill)
         try await fill.waitUntilReached(low)
         // Keys are noted from here on only: what was saved before must be in the rows. It may have been of the columns that were before.
         fill.begin(table)
@@ -116,7 +116,7 @@ extension StreamReplicator {
             var read = try await next(of: &reader, after: nil, with: &builder, for: fill, in: history)
             while let chunk = read {
                 fill.offer(.rows(chunk.records, upTo: chunk.lastKey), at: chunk.high)
-                try await source.emitMarker()
+                if let high = chunk.high { try await ask(for: high, fill) }
                 // While these rows are saved, the next ones are read. Whatever comes of that, nothing begins before these are taken.
                 let following: Result<EvaluatedChunk?, any Error>
                 do {
@@ -198,10 +198,14 @@ extension StreamReplicator {
         return chunk
     }
 
-    /// Tells the follower of an end, which it looks at with the marker that follows.
+    /// Makes the follower come to a position, also if nothing else happens at the source.
+    private func ask(for lsn: LSN, _ fill: TableFill) async throws {
+        if !fill.hasReached(lsn) { try await source.emitMarker() }
+    }
+
+    /// Tells the follower of an end.
     private func hand(_ end: TableFill.Offer, to fill: TableFill) async throws {
         fill.offer(end, at: nil)
-        try await source.emitMarker()
         _ = try await fill.waitUntilTaken()
     }
 
@@ -219,7 +223,7 @@ extension StreamReplicator {
 
     // MARK: Saving
 
-    /// Saves what was read, if the change stream has come to where it was read.
+    /// Saves what was read, if the follower has come to where it was read.
     func save(_ fill: TableFill, with writer: inout any BucketStorageWriter, progress: inout Progress) async throws {
         try fill.reached(progress.position.lsn)
         guard let taken = fill.take() else { return }

@@ -216,12 +216,13 @@ struct StreamReplicator {
         progress: inout Progress
     ) async throws -> Outcome? {
         do {
-            var (messages, reader) = try await Self.step(reader)
+            var (messages, reader) = try await Self.step(reader, for: nil)
             while true {
                 touch()
                 // While these changes are evaluated and written, the next ones are read.
-                let rest = reader
-                async let next = Self.step(rest)
+                let (rest, fill) = (reader, progress.fill)
+                fill?.awaitChanges()
+                async let next = Self.step(rest, for: fill)
                 let lastCommit = messages.indexOfLastCommit
                 for (index, message) in messages.enumerated() {
                     progress.fill?.note(message)
@@ -261,7 +262,10 @@ struct StreamReplicator {
                     progress.lag.didCatchUp(silence: reader.silence)
                     try await acknowledgeLast(with: &writer, progress: &progress)
                 }
-                if let fill = progress.fill { try await save(fill, with: &writer, progress: &progress) }
+                while let fill = progress.fill {
+                    try await save(fill, with: &writer, progress: &progress)
+                    guard try await fill.waitForOffer() else { break }
+                }
                 if progress.isActive {
                     let now = now()
                     statistics.recordLag(progress.lag.seconds(at: now), of: stream.id, at: now)
@@ -304,10 +308,15 @@ struct StreamReplicator {
 
     /// Reads changes.
     ///
+    /// - Parameters:
+    ///   - reader: What reads them.
+    ///   - fill: What the follower is asked to save until they come.
     /// - Returns: The changes, and the reader of those that follow.
     private static func step(
-        _ reader: any ChangeReader
+        _ reader: any ChangeReader,
+        for fill: TableFill?
     ) async throws -> ([SourceMessage], any ChangeReader) {
+        defer { fill?.changesHaveCome() }
         var reader = reader
         return (try await reader.next(), reader)
     }

@@ -5,13 +5,16 @@ import PowerSyncSyncConfig
 /// the next config of the stream (docs/service.md "What a deployment keeps"), or because columns are others than they were.
 ///
 ///     reader                                       follower
-///     waits until a marker has come back           saves changes up to it
+///     waits for the position “low”                 saves changes up to it
 ///     begin(table)                                 notes the keys of all changes of the table from here on
 ///     reads a chunk, then the position “high”,
 ///     and evaluates its rows
 ///     offer(chunk, high)          ───────►         has saved changes up to “high”: takes the chunk
 ///     reads and evaluates the next one             saves its rows, without those whose keys it has noted
 ///     offer(chunk, high)          ───────►
+///
+/// Where the follower has not come to a position, the reader puts a marker into the change stream. A marker is written to the disk of the
+/// source; a follower that is there already takes the chunk without one.
 ///
 /// So the rows that are saved are as they were at the position that the follower has reached: clients are served checkpoints meanwhile.
 final class TableFill: Sendable {
@@ -48,8 +51,15 @@ final class TableFill: Sendable {
         var isOutdated = false
         var position: LSN?
         var waiting: Waiting?
+        /// Whether the change stream has something that the follower has not looked at.
+        var hasChanges = false
         var isAccepted = false
         var failure: (any Error)?
+
+        func hasReached(_ lsn: LSN?) -> Bool {
+            guard let position else { return false }
+            return lsn.map { $0 <= position } ?? true
+        }
     }
 
     /// The number of the newest config of the stream.
@@ -106,16 +116,20 @@ final class TableFill: Sendable {
 
     /// Waits until everything up to a position has been saved.
     func waitUntilReached(_ lsn: LSN) async throws {
-        try await wait { $0.position.map { $0 >= lsn } ?? false }
+        try await wait { $0.hasReached(lsn) }
     }
 
-    /// Offers something: the follower takes it with a later change, so a marker has to follow.
+    /// Whether everything up to a position has been saved.
+    func hasReached(_ lsn: LSN) -> Bool { state.withLockedValue { $0.hasReached(lsn) } }
+
+    /// Offers something.
     ///
     /// - Parameters:
     ///   - offer: Rows, or an end.
     ///   - high: A position that shows all that the rows show; `nil` when nothing was read.
     func offer(_ offer: Offer, at high: LSN?) {
         state.withLockedValue { $0.waiting = Waiting(offer: offer, high: high) }
+        changed.advance()
     }
 
     /// Waits until what was offered has been taken.
@@ -131,7 +145,10 @@ final class TableFill: Sendable {
     var isTaken: Bool { state.withLockedValue { $0.waiting == nil } }
 
     /// Nothing more is read: the follower has to fail with this error.
-    func fail(_ error: any Error) { state.withLockedValue { $0.failure = error } }
+    func fail(_ error: any Error) {
+        state.withLockedValue { $0.failure = error }
+        changed.advance()
+    }
 
     private func wait(until condition: (State) -> Bool) async throws {
         while true {
@@ -180,14 +197,32 @@ final class TableFill: Sendable {
         changed.advance()
     }
 
+    /// The follower has looked at all changes that have come, and waits for others.
+    func awaitChanges() { state.withLockedValue { $0.hasChanges = false } }
+
+    /// Changes have come, or an error.
+    func changesHaveCome() {
+        state.withLockedValue { $0.hasChanges = true }
+        changed.advance()
+    }
+
+    /// Waits until there is something to take, or an error of the reader, or changes have come, which are saved first.
+    ///
+    /// - Returns: Whether no changes have come.
+    /// - Throws: `CancellationError`.
+    func waitForOffer() async throws -> Bool {
+        try await wait { state in
+            state.hasChanges || state.failure != nil || state.waiting.map { state.hasReached($0.high) } ?? false
+        }
+        return state.withLockedValue { !$0.hasChanges }
+    }
+
     /// Takes what is offered, if it is as everything is that has been saved.
     ///
     /// - Returns: The rows to save, or an end; `nil` when there is nothing yet.
     func take() -> Taken? {
         state.withLockedValue { state in
-            guard let waiting = state.waiting, let position = state.position,
-                waiting.high.map({ $0 <= position }) ?? true
-            else { return nil }
+            guard let waiting = state.waiting, state.hasReached(waiting.high) else { return nil }
             guard let table = state.table else { return .everything }
             switch waiting.offer {
             case .everything: return .everything
