@@ -88,6 +88,46 @@ import Testing
         #expect(again.ids == ["b"] && again.goesOn)
     }
 
+    /// It need not wait for a marker, which is written to the disk of the source.
+    @Test func aFollowerThatWaitsTakesWhatIsOfferedAtItsPosition() async throws {
+        let fill = makeFill()
+        try fill.reached(LSN("5"))
+        #expect(fill.hasReached(LSN("5")) && !fill.hasReached(LSN("6")))
+        fill.awaitChanges()
+        async let goesOn = fill.waitForOffer()
+        offer("a", at: LSN("5"), to: fill)
+        #expect(try await goesOn)
+        #expect(try await taken(fill, at: LSN("5"))?.ids == ["a"])
+        // An end belongs to no position.
+        fill.offer(.everything, at: nil)
+        #expect(try await fill.waitForOffer())
+    }
+
+    @Test func changesThatHaveComeAreLookedAtFirst() async throws {
+        let fill = makeFill()
+        try fill.reached(LSN("5"))
+        fill.awaitChanges()
+        offer("a", at: LSN("5"), to: fill)
+        fill.changesHaveCome()
+        #expect(try await !fill.waitForOffer())
+        // Rows that show what has not been saved yet are not taken.
+        offer("b", at: LSN("6"), to: fill)
+        fill.awaitChanges()
+        async let goesOn = fill.waitForOffer()
+        fill.changesHaveCome()
+        #expect(try await !goesOn)
+    }
+
+    @Test func aFollowerThatWaitsHearsOfTheReadersFailure() async throws {
+        struct Failure: Error {}
+        let fill = makeFill()
+        fill.awaitChanges()
+        async let goesOn = fill.waitForOffer()
+        fill.fail(Failure())
+        #expect(try await goesOn)
+        #expect(throws: Failure.self) { try fill.reached(LSN("2")) }
+    }
+
     @Test func theFollowerFailsWithTheReader() throws {
         struct Failure: Error {}
         let fill = makeFill()
