@@ -67,10 +67,25 @@ package struct ElapsedClock: Sendable {
     /// - Throws: `error`, or what `operation` throws.
     package func withLimit<Result: Sendable>(
         _ limit: Duration,
-        otherwise error: @autoclosure @escaping @Sendable () -> any Error,
+        otherwise error: @autoclosure @Sendable () -> any Error,
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await race(operation, { try await sleep(for: limit) }, error)
+        guard let result = try await withLimit(limit, operation) else { throw error() }
+        return result
+    }
+
+    /// Runs an operation, but not longer than a limit.
+    ///
+    /// - Parameters:
+    ///   - limit: When the operation is cancelled.
+    ///   - operation: What to do. It is awaited in any case.
+    /// - Returns: What `operation` returns; `nil` when the limit was reached.
+    /// - Throws: What `operation` throws.
+    package func withLimit<Result: Sendable>(
+        _ limit: Duration,
+        _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result? {
+        try await race(operation) { try await sleep(for: limit) }
     }
 
     /// Runs an operation that waits for an answer, but not longer than a limit in which this process runs.
@@ -83,26 +98,40 @@ package struct ElapsedClock: Sendable {
     /// - Throws: `error`, or what `operation` throws.
     package func withAnswerLimit<Result: Sendable>(
         _ limit: Duration,
-        otherwise error: @autoclosure @escaping @Sendable () -> any Error,
+        otherwise error: @autoclosure @Sendable () -> any Error,
         _ operation: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        try await race(operation, { try await sleepAwake(for: limit) }, error)
+        guard let result = try await withAnswerLimit(limit, operation) else { throw error() }
+        return result
+    }
+
+    /// Runs an operation that waits for an answer, but not longer than a limit in which this process runs.
+    ///
+    /// - Parameters:
+    ///   - limit: When the operation is cancelled; it begins anew when the process was suspended meanwhile.
+    ///   - operation: What to do. It is awaited in any case.
+    /// - Returns: What `operation` returns; `nil` when the limit was reached.
+    /// - Throws: What `operation` throws.
+    package func withAnswerLimit<Result: Sendable>(
+        _ limit: Duration,
+        _ operation: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result? {
+        try await race(operation) { try await sleepAwake(for: limit) }
     }
 
     private func race<Result: Sendable>(
         _ operation: @escaping @Sendable () async throws -> Result,
-        _ timer: @escaping @Sendable () async throws -> Void,
-        _ error: @escaping @Sendable () -> any Error
-    ) async throws -> Result {
-        try await withThrowingTaskGroup(of: Result.self) { group in
+        _ timer: @escaping @Sendable () async throws -> Void
+    ) async throws -> Result? {
+        try await withThrowingTaskGroup(of: Result?.self) { group in
             group.addTask { try await operation() }
             group.addTask {
                 try await timer()
-                throw error()
+                return nil
             }
             defer { group.cancelAll() }
-            guard let result = try await group.next() else { throw CancellationError() }
-            return result
+            guard let first = try await group.next() else { throw CancellationError() }
+            return first
         }
     }
 }

@@ -14,12 +14,7 @@ extension ElapsedClock {
     func repeatingUnanswered<Result: Sendable>(
         _ request: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
-        do {
-            return try await withAnswerLimit(Self.firstAttempt, otherwise: Unanswered(), request)
-        } catch is Unanswered {
-            return try await request()
-        }
+        if let answer = try await withAnswerLimit(Self.firstAttempt, request) { return answer }
+        return try await request()
     }
-
-    private struct Unanswered: Error {}
 }

@@ -63,8 +63,6 @@ extension SyncHandle {
         var connection: Connection?
     }
 
-    private struct DeadlineReached: Error {}
-
     /// Does something until a deadline.
     ///
     /// - Parameters:
@@ -78,12 +76,7 @@ extension SyncHandle {
         _ clock: ElapsedClock,
         _ body: @escaping @Sendable () async throws -> Void
     ) async throws -> Bool {
-        do {
-            try await clock.withLimit(deadline - clock.now, otherwise: DeadlineReached(), body)
-            return true
-        } catch is DeadlineReached {
-            return false
-        }
+        try await clock.withLimit(deadline - clock.now, body) != nil
     }
 
     private func uploadedEntries(since start: Int64?) async throws -> Int {
