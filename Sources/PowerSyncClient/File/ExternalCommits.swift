@@ -42,10 +42,8 @@ final class ExternalCommits: Sendable {
     /// The answer of the writer to the last look.
     private let version = NIOLockedValueBox<Int64?>(nil)
     private let task = NIOLockedValueBox<Task<Void, Never>?>(nil)
-    private let writes: CoalescingTrigger<Hint>
-
-    /// That the log was written to.
-    private enum Hint: Comparable { case write }
+    /// Fires when the log was written to.
+    private let writes: CoalescingTrigger<Void>
 
     /// Begins to collect hints; `nil` for a database in memory.
     ///
@@ -67,8 +65,8 @@ final class ExternalCommits: Sendable {
         }
     ) {
         guard case .file(let path) = location else { return nil }
-        let writes = CoalescingTrigger<Hint>()
-        let log = watch(path + "-wal") { writes.fire(.write) }
+        let writes = CoalescingTrigger<Void>()
+        let log = watch(path + "-wal") { writes.fire() }
         self.log = log
         self.writes = writes
         self.pool = pool

@@ -2,8 +2,8 @@ import NIOConcurrencyHelpers
 
 /// A coalescing flag that says "look again", for one waiting task.
 ///
-/// Reasons are ordered: of several the greatest counts.
-package final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
+/// Of several reasons the greatest counts; `Void` for a flag without reasons.
+package final class CoalescingTrigger<Reason: Sendable>: Sendable {
     private struct State: WaitedState {
         var pending: Reason?
         var waiters = Waiters<Reason>()
@@ -15,18 +15,31 @@ package final class CoalescingTrigger<Reason: Comparable & Sendable>: Sendable {
     }
 
     private let state = NIOLockedValueBox(State())
+    private let greater: @Sendable (Reason, Reason) -> Reason
 
     /// Creates a flag that is not set.
-    package init() {}
+    package init() where Reason: Comparable {
+        greater = { max($0, $1) }
+    }
+
+    /// Creates a flag that is not set and has no reasons.
+    package init() where Reason == Void {
+        greater = { _, _ in }
+    }
 
     /// Sets the flag.
     package func fire(_ reason: Reason) {
         let waiter = state.withLockedValue { state in
             let waiter = state.waiters.takeFirst()
-            if waiter == nil { state.pending = max(state.pending ?? reason, reason) }
+            if waiter == nil { state.pending = state.pending.map { greater($0, reason) } ?? reason }
             return waiter
         }
         waiter?.resume(returning: reason)
+    }
+
+    /// Sets the flag.
+    package func fire() where Reason == Void {
+        fire(())
     }
 
     /// Takes the flag down, if it is set and no task waits for it.

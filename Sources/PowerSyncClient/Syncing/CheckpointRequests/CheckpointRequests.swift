@@ -16,10 +16,6 @@ import PowerSyncProtocol
 ///  end, in any state: ended
 /// ```
 final class CheckpointRequests: Sendable {
-    private enum Demand: Comparable, Sendable {
-        case iteration
-    }
-
     private enum Counter: Sendable {
         /// No iteration has agreed with the service on the counter yet.
         case pending
@@ -48,7 +44,7 @@ final class CheckpointRequests: Sendable {
     /// Fires when a request waits for an iteration.
     ///
     /// Not an `AsyncStream`, which the first cancelled wait would end for good.
-    private let demand = CoalescingTrigger<Demand>()
+    private let demand = CoalescingTrigger<Void>()
 
     /// Creates the requests of a connection.
     ///
@@ -111,7 +107,7 @@ final class CheckpointRequests: Sendable {
             case .ended: .failure(CheckpointRequestError.notConnecting)
             }
         } whenWaiting: {
-            demand.fire(.iteration)
+            demand.fire()
         }
     }
 

@@ -13,18 +13,14 @@ final class SubscriptionChanges: Sendable {
     /// The stream that is open goes on meanwhile.
     static let longestWait = Duration.seconds(1)
 
-    private let trigger = CoalescingTrigger<Reason>()
-
-    private enum Reason: Comparable {
-        case change
-    }
+    private let trigger = CoalescingTrigger<Void>()
 
     /// Creates a value without changes.
     init() {}
 
     /// The app's stream handles or the subscription table changed.
     func note() {
-        trigger.fire(.change)
+        trigger.fire()
     }
 
     /// Passes changes on until the task is cancelled.
@@ -38,7 +34,7 @@ final class SubscriptionChanges: Sendable {
     func run(_ clock: ElapsedClock, notBefore earliest: Duration, _ pass: () -> Void) async {
         do {
             while true {
-                _ = try await trigger.wait()
+                try await trigger.wait()
                 if clock.now < earliest { try await clock.sleep(until: earliest) }
                 let end = clock.now + Self.longestWait
                 repeat {
