@@ -42,7 +42,7 @@ import NIOConcurrencyHelpers
     /// The working memory of `powersync_diff`.
     let difference = JSONDifference()
     /// The working memory of the functions that write rows.
-    let rowObject = RowObjectWriter()
+    var rowObject = RowObjectWriter()
     /// The text of doubles in rows.
     let doubleText: DoubleText
     /// What the upload queue knows about the open transaction, and its statements.

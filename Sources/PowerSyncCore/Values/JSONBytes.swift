@@ -7,55 +7,81 @@ struct JSONBytes {
     /// The most memory that is kept, in bytes.
     static let keptCapacity = 65_536
 
-    private var bytes: [UInt8] = []
+    /// The text, and room behind it.
+    ///
+    /// A row is put together from dozens of short pieces, and an array that grows by each of them takes longer for that than for the
+    /// bytes.
+    private var memory: [UInt8] = []
+    /// The length of the text in bytes.
+    private(set) var count = 0
 
-    var isEmpty: Bool { bytes.isEmpty }
-    var count: Int { bytes.count }
+    var isEmpty: Bool { count == 0 }
     /// The size of the memory in bytes.
-    var capacity: Int { bytes.capacity }
+    var capacity: Int { memory.capacity }
 
     /// Whether these are the bytes.
     func equals(_ other: UnsafeRawBufferPointer) -> Bool {
-        unsafe bytes.equals(other)
+        unsafe withUnsafeBytes { unsafe $0.hasBytes(of: other) }
     }
 
     mutating func removeAll() {
-        bytes.removeAll(keepingCapacity: true)
+        count = 0
     }
 
     /// Frees the memory if it is larger than what is kept; the text is empty then.
     ///
     /// For an owner that keeps the value, when the text was used.
     mutating func giveUpLargeMemory() {
-        if bytes.capacity > Self.keptCapacity { bytes = [] }
+        if memory.capacity > Self.keptCapacity { self = JSONBytes() }
     }
 
     mutating func append(_ byte: UInt8) {
-        bytes.append(byte)
+        makeRoom(for: 1)
+        memory[count] = byte
+        count += 1
     }
 
     mutating func append(_ text: StaticString) {
-        text.withUTF8Buffer { unsafe bytes.append(contentsOf: $0) }
+        text.withUTF8Buffer { unsafe append(UnsafeRawBufferPointer($0)) }
     }
 
     mutating func append(_ text: UnsafeRawBufferPointer) {
-        unsafe bytes.append(contentsOf: text)
+        makeRoom(for: text.count)
+        let start = count
+        unsafe memory.withUnsafeMutableBytes {
+            unsafe UnsafeMutableRawBufferPointer(rebasing: $0[start...]).copyMemory(from: text)
+        }
+        count += text.count
     }
 
     mutating func append(_ text: String) {
-        bytes.append(contentsOf: text.utf8)
+        var text = text
+        text.withUTF8 { unsafe append(UnsafeRawBufferPointer($0)) }
     }
 
     /// Appends the digits of an integer.
     mutating func append(_ integer: Int64) {
-        if integer < 0 { bytes.append(UInt8(ascii: "-")) }
-        let start = bytes.count
-        var rest = integer.magnitude
-        repeat {
-            bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+        if integer < 0 { append(UInt8(ascii: "-")) }
+        var digitCount = 1
+        var rest = integer.magnitude / 10
+        while rest > 0 {
+            digitCount += 1
             rest /= 10
-        } while rest > 0
-        bytes[start...].reverse()
+        }
+        makeRoom(for: digitCount)
+        count += digitCount
+        rest = integer.magnitude
+        for place in (count - digitCount..<count).reversed() {
+            memory[place] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        }
+    }
+
+    /// Sees to it that so many bytes fit behind the text.
+    private mutating func makeRoom(for added: Int) {
+        let missing = count + added - memory.count
+        guard missing > 0 else { return }
+        memory.append(contentsOf: repeatElement(0, count: max(missing, memory.count, 64)))
     }
 
     /// Appends a string with quotes.
@@ -74,7 +100,9 @@ struct JSONBytes {
 
     private mutating func appendString(_ text: UnsafeRawBufferPointer, acceptsInvalidUTF8: Bool) -> Bool {
         let view = unsafe ByteView(text)
-        bytes.append(UInt8(ascii: "\""))
+        // Without what is escaped.
+        makeRoom(for: text.count + 2)
+        append(UInt8(ascii: "\""))
         var start = 0
         var offset = view.endOfPlainText(from: 0)
         while offset < text.count {
@@ -86,15 +114,15 @@ struct JSONBytes {
                     offset += length
                 }
             } else {
-                unsafe bytes.append(contentsOf: text[start..<offset])
+                unsafe append(UnsafeRawBufferPointer(rebasing: text[start..<offset]))
                 unsafe appendEscaped(text[offset])
                 offset += 1
                 start = offset
             }
             offset = view.endOfPlainText(from: offset)
         }
-        unsafe bytes.append(contentsOf: text[start...])
-        bytes.append(UInt8(ascii: "\""))
+        unsafe append(UnsafeRawBufferPointer(rebasing: text[start...]))
+        append(UInt8(ascii: "\""))
         return true
     }
 
@@ -102,9 +130,9 @@ struct JSONBytes {
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         // `Array.withUnsafeBytes` has no typed throws.
-        let outcome: Swift.Result<Result, Failure> = unsafe bytes.withUnsafeBytes { bytes in
+        let outcome: Swift.Result<Result, Failure> = unsafe memory.withUnsafeBytes { memory in
             do throws(Failure) {
-                return unsafe .success(try body(bytes))
+                return unsafe .success(try body(UnsafeRawBufferPointer(rebasing: memory[..<count])))
             } catch {
                 return .failure(error)
             }
@@ -113,18 +141,18 @@ struct JSONBytes {
     }
 
     private mutating func appendEscaped(_ byte: UInt8) {
-        bytes.append(UInt8(ascii: "\\"))
+        append(UInt8(ascii: "\\"))
         switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(byte)
-        case 0x08: bytes.append(UInt8(ascii: "b"))
-        case 0x0c: bytes.append(UInt8(ascii: "f"))
-        case 0x0a: bytes.append(UInt8(ascii: "n"))
-        case 0x0d: bytes.append(UInt8(ascii: "r"))
-        case 0x09: bytes.append(UInt8(ascii: "t"))
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): append(byte)
+        case 0x08: append(UInt8(ascii: "b"))
+        case 0x0c: append(UInt8(ascii: "f"))
+        case 0x0a: append(UInt8(ascii: "n"))
+        case 0x0d: append(UInt8(ascii: "r"))
+        case 0x09: append(UInt8(ascii: "t"))
         default:
             append("u00")
             for digit in [byte >> 4, byte & 0xf] {
-                bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+                append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
             }
         }
     }

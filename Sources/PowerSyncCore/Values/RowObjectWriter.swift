@@ -21,7 +21,7 @@ import PowerSyncProtocol
 /// which SQLite reads as infinity again.
 ///
 /// Its memory is used again for the next row, unless it is large.
-final class RowObjectWriter {
+struct RowObjectWriter {
     /// What the object is for.
     enum Purpose {
         /// It is stored: all columns, in the order of the names.
@@ -53,7 +53,7 @@ final class RowObjectWriter {
     ///   - doubleText: Finds texts for doubles.
     ///   - body: Called with the object.
     /// - Throws: ``ColumnRefusal``, and ``LocalDatabaseError`` when names and values do not fit together.
-    func withObject(
+    mutating func withObject(
         _ purpose: Purpose,
         of table: SQLArgument?,
         names nameList: UnsafeRawBufferPointer,
@@ -127,7 +127,7 @@ final class RowObjectWriter {
         unsafe isForQueue && !output.isEmpty && output.equals(bytes)
     }
 
-    private func findNames(_ list: UnsafeRawBufferPointer) throws {
+    private mutating func findNames(_ list: UnsafeRawBufferPointer) throws {
         if let known = knownNames.first(where: { unsafe $0.list.equals(list) }) {
             names = known.names
             return
@@ -144,7 +144,7 @@ final class RowObjectWriter {
     /// The longest list that is remembered, in bytes.
     private static let longestKnownList = 4_096
 
-    private func readNames(_ list: UnsafeRawBufferPointer) throws {
+    private mutating func readNames(_ list: UnsafeRawBufferPointer) throws {
         do throws(JSONError) {
             var scanner = unsafe JSONScanner(list)
             try scanner.beginArray()
@@ -159,7 +159,7 @@ final class RowObjectWriter {
     }
 
     /// Reads the members of the stored row; there are none if it is not JSON as we know it.
-    private func readStored(_ row: SQLArgument) {
+    private mutating func readStored(_ row: SQLArgument) {
         if unsafe !row.isText || (try? stored.read(row.bytes, nulls: .kept, duplicates: .first)) == nil {
             stored.removeAll()
         }
@@ -192,7 +192,7 @@ final class RowObjectWriter {
     ///   - mustKeep: Whether it is written although it would be refused.
     ///   - text: The text of a finite number.
     /// - Returns: Why the value is refused.
-    private func append(
+    private mutating func append(
         _ value: SQLArgument,
         mustKeep: Bool,
         _ text: (Double) -> String
@@ -220,7 +220,7 @@ final class RowObjectWriter {
     }
 
     /// Appends a value, or a text that stands for it.
-    private func appendRecorded(_ value: SQLArgument, _ doubleText: DoubleText) {
+    private mutating func appendRecorded(_ value: SQLArgument, _ doubleText: DoubleText) {
         switch value.storageClass {
         case .null, .blob: output.append("null")
         case .integer(let integer): output.append(integer)
