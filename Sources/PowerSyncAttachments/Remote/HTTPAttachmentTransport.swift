@@ -35,12 +35,7 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
     let http: AttachmentHTTPClient
     let resolveUpload: @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest
     let resolveDownload: @Sendable (LocatedAttachment) async throws -> AttachmentHTTPRequest
-    private let deletion: Deletion
-
-    private enum Deletion: Sendable {
-        case resolve(@Sendable (Attachment) async throws -> AttachmentHTTPRequest)
-        case delegate(@Sendable (Attachment) async throws -> Void)
-    }
+    private let deleteFile: @Sendable (Attachment) async throws -> Void
 
     /// Creates a transport that deletes over HTTP as well.
     ///
@@ -55,10 +50,21 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
         resolveDelete: @escaping @Sendable (Attachment) async throws -> AttachmentHTTPRequest,
         httpClient: PowerSyncHTTPClient = .standard
     ) {
-        http = AttachmentHTTPClient(httpClient.exchange)
+        let http = AttachmentHTTPClient(httpClient.exchange)
+        self.http = http
         self.resolveUpload = resolveUpload
         self.resolveDownload = resolveDownload
-        deletion = .resolve(resolveDelete)
+        deleteFile = { attachment in
+            let request = HTTPExchangeRequest(
+                try await AttachmentCallPart.named("resolveDelete") { try await resolveDelete(attachment) },
+                method: .DELETE
+            )
+            let answer = try await http.send(request)
+            switch answer.response.status {
+            case 200..<300, 404, 410: _ = try? await http.body(of: answer, to: request)
+            default: throw await http.failure(.status, of: request, answer)
+            }
+        }
     }
 
     /// Creates a transport that leaves deletions to the app, for example to a call of its backend.
@@ -77,26 +83,15 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
         http = AttachmentHTTPClient(httpClient.exchange)
         self.resolveUpload = resolveUpload
         self.resolveDownload = resolveDownload
-        deletion = .delegate(deleteFile)
+        self.deleteFile = { attachment in
+            try await AttachmentCallPart.named("deleteFile") { try await deleteFile(attachment) }
+        }
     }
 
     /// Deletes a remote file.
     ///
     /// It is no error when there is none.
     public func delete(_ attachment: Attachment) async throws {
-        switch deletion {
-        case .delegate(let deleteFile):
-            try await AttachmentCallPart.named("deleteFile") { try await deleteFile(attachment) }
-        case .resolve(let resolve):
-            let request = HTTPExchangeRequest(
-                try await AttachmentCallPart.named("resolveDelete") { try await resolve(attachment) },
-                method: .DELETE
-            )
-            let answer = try await http.send(request)
-            switch answer.response.status {
-            case 200..<300, 404, 410: _ = try? await http.body(of: answer, to: request)
-            default: throw await http.failure(.status, of: request, answer)
-            }
-        }
+        try await deleteFile(attachment)
     }
 }
