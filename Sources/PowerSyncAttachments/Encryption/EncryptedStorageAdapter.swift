@@ -79,7 +79,7 @@ public struct EncryptedStorageAdapter: LocalStorageAdapter {
     /// - Returns: The number of bytes of its content.
     @discardableResult
     public func saveFile(filePath: String, data: Data) async throws -> Int64 {
-        try await saveFile(filePath: filePath, chunks: AttachmentChunks(Once(data)))
+        try await saveFile(filePath: filePath, chunks: AttachmentChunks(one: data))
     }
 
     /// Encrypts a file chunk by chunk, with the directories above it; replaces an existing one atomically, after the last.
@@ -108,7 +108,7 @@ public struct EncryptedStorageAdapter: LocalStorageAdapter {
         let chunks: AttachmentChunks
         var moved: String?
         switch content {
-        case .data(let data): chunks = AttachmentChunks(Once(data))
+        case .data(let data): chunks = AttachmentChunks(one: data)
         case .chunks(let given): chunks = given
         case .copy(let source), .link(let source), .move(let source):
             if let file = try await opened(source) {
@@ -245,27 +245,5 @@ public struct EncryptedStorageAdapter: LocalStorageAdapter {
         let key = try await key()
         guard key.count == 32 else { throw AttachmentEncryptionError(code: .invalidKey, path: "") }
         return key
-    }
-}
-
-/// A sequence of one chunk.
-private struct Once: AsyncSequence, Sendable {
-    typealias Element = Data
-
-    let data: Data
-
-    init(_ data: Data) {
-        self.data = data
-    }
-
-    func makeAsyncIterator() -> Iterator { Iterator(data: data) }
-
-    struct Iterator: AsyncIteratorProtocol {
-        fileprivate var data: Data?
-
-        mutating func next() async -> Data? {
-            defer { data = nil }
-            return data
-        }
     }
 }

@@ -29,6 +29,17 @@ public struct AttachmentChunks: AsyncSequence, Sendable {
         }
     }
 
+    /// One chunk.
+    init(one data: Data) {
+        makeNext = {
+            var rest: Data? = data
+            return {
+                defer { rest = nil }
+                return rest
+            }
+        }
+    }
+
     /// Begins with the first chunk, if the app's sequence can be iterated again.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(nextChunk: makeNext())
