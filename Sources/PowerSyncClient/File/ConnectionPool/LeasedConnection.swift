@@ -42,8 +42,8 @@ struct LeasedConnection: ConnectionContext {
     ) throws -> [RowType] {
         try lease.value().withIterator(sql: sql, parameters: try LeasedConnection.values(of: parameters)) { rows in
             var elements: [RowType] = []
-            while let element = try rows.next(callback: { Mapped(try mapper($0)) }) {
-                elements.append(element.value)
+            while let element = try rows.next(callback: mapper) {
+                elements.append(element)
             }
             return elements
         }
@@ -55,12 +55,12 @@ struct LeasedConnection: ConnectionContext {
         mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
     ) throws -> RowType? {
         try lease.value().withIterator(sql: sql, parameters: try LeasedConnection.values(of: parameters)) { rows in
-            let first = try rows.next { Mapped(try mapper($0)) }
+            let first = try rows.next(callback: mapper)
             // A statement that writes (`INSERT … RETURNING`) has to be stepped to its end to be committed.
             if (rows as? LeasedStatement)?.isReadonly != true {
                 while try rows.next(callback: { _ in () }) != nil {}
             }
-            return first?.value
+            return first
         }
     }
 
@@ -69,21 +69,14 @@ struct LeasedConnection: ConnectionContext {
         parameters: [(any Sendable)?]?,
         mapper: @Sendable @escaping (any SqlCursor) throws -> RowType
     ) throws -> RowType {
-        let row = try getOptional(sql: sql, parameters: parameters) { Mapped(try mapper($0)) }
-        guard let row else { throw PowerSyncError.noRow(of: sql) }
-        return row.value
+        // No row is another `nil` than that of a mapper whose elements are optionals.
+        guard let row = try getOptional(sql: sql, parameters: parameters, mapper: mapper) else {
+            throw PowerSyncError.noRow(of: sql)
+        }
+        return row
     }
 
     private static func values(of parameters: [(any Sendable)?]?) throws -> [PowerSyncDataType?] {
         try (parameters ?? []).map { try PowerSyncDataType.value(of: $0) }
-    }
-
-    /// Tells "no row" from a row whose element is `nil`.
-    private struct Mapped<Element> {
-        let value: Element
-
-        init(_ value: Element) {
-            self.value = value
-        }
     }
 }
