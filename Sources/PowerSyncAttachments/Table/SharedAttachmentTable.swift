@@ -103,18 +103,14 @@ final class SharedAttachmentTables: Sendable {
         let table: String
     }
 
-    private struct Entry {
-        weak var table: SharedAttachmentTable?
-    }
-
-    private let tables = NIOLockedValueBox<[Key: Entry]>([:])
+    private let tables = NIOLockedValueBox<[Key: WeakReference<SharedAttachmentTable>]>([:])
 
     /// The names of the tables of a database that have queues, in lower case.
     func names(of database: any PowerSyncDatabaseProtocol) -> [String] {
         let owner = database.fileOwner
         let id = ObjectIdentifier(owner as AnyObject)
         return tables.withLockedValue { tables in
-            tables.filter { $0.key.database == id && $0.value.table != nil }.map(\.key.table)
+            tables.filter { $0.key.database == id && $0.value.object != nil }.map(\.key.table)
         }
     }
 
@@ -124,11 +120,11 @@ final class SharedAttachmentTables: Sendable {
         let owner = database.fileOwner
         let key = Key(database: ObjectIdentifier(owner as AnyObject), table: name.lowercased())
         return tables.withLockedValue { tables in
-            if let table = tables[key]?.table { return table }
-            tables = tables.filter { $0.value.table != nil }
-            let paths = tables.first { $0.key.database == key.database }?.value.table?.paths
+            if let table = tables[key]?.object { return table }
+            tables = tables.filter { $0.value.object != nil }
+            let paths = tables.first { $0.key.database == key.database }?.value.object?.paths
             let table = SharedAttachmentTable(owner: owner, paths: paths ?? ClaimedPaths())
-            tables[key] = Entry(table: table)
+            tables[key] = WeakReference(table)
             return table
         }
     }

@@ -1,16 +1,12 @@
 import NIOConcurrencyHelpers
 
 extension SyncedDatabase {
-    private struct Entry {
-        weak var database: SyncedDatabase?
-    }
-
     /// The databases that are in use, by the status that they give out.
-    private static let byStatus = NIOLockedValueBox<[ObjectIdentifier: Entry]>([:])
+    private static let byStatus = NIOLockedValueBox<[ObjectIdentifier: WeakReference<SyncedDatabase>]>([:])
 
     /// Makes this the database behind each one that forwards its status.
     func register() {
-        Self.byStatus.withLockedValue { $0[ObjectIdentifier(sync.status)] = Entry(database: self) }
+        Self.byStatus.withLockedValue { $0[ObjectIdentifier(sync.status)] = WeakReference(self) }
     }
 
     /// Ends ``register()``.
@@ -27,7 +23,7 @@ extension SyncedDatabase {
     static func behind(_ database: any PowerSyncDatabaseProtocol) -> SyncedDatabase? {
         if let own = database as? SyncedDatabase { return own }
         guard let status = database.currentStatus as? LiveSyncStatus else { return nil }
-        return byStatus.withLockedValue { $0[ObjectIdentifier(status)]?.database }
+        return byStatus.withLockedValue { $0[ObjectIdentifier(status)]?.object }
     }
 }
 

@@ -39,12 +39,8 @@ final class LocalDatabase: Sendable {
         var running = 0
         /// Wait until no callback of this handle has a connection.
         var idle: [CheckedContinuation<Void, Never>] = []
-        var listeners: [WeakListener] = []
+        var listeners: [WeakReference<ChangeListener>] = []
         var whileDisconnected: Disconnected?
-    }
-
-    private struct WeakListener {
-        weak var listener: ChangeListener?
     }
 
     private let state = NIOLockedValueBox(State())
@@ -217,10 +213,10 @@ final class LocalDatabase: Sendable {
             if case .ended = state.use { return true }
             // Those that are gone are looked for when the array would grow: once for each doubling.
             if state.listeners.count == state.listeners.capacity {
-                state.listeners.removeAll { $0.listener == nil }
+                state.listeners.removeAll { $0.object == nil }
                 state.listeners.reserveCapacity(2 * state.listeners.count + 8)
             }
-            state.listeners.append(WeakListener(listener: listener))
+            state.listeners.append(WeakReference(listener))
             return false
         }
         if isEnded { return listener.finish() }
@@ -262,7 +258,7 @@ final class LocalDatabase: Sendable {
     private func endHandle() -> Bool {
         let (wasInUse, listeners) = state.withLockedValue { state -> (Bool, [ChangeListener]) in
             let wasInUse = if case .inUse = state.use { true } else { false }
-            let listeners = state.listeners.compactMap(\.listener)
+            let listeners = state.listeners.compactMap(\.object)
             state.use = .ended
             (state.listeners, state.whileDisconnected) = ([], nil)
             return (wasInUse, listeners)
