@@ -7,9 +7,9 @@ import Testing
     private struct Failure: Error, Equatable {}
 
     @Test func aDatabaseBeginsWithItsSeed() async throws {
-        let database = PowerSyncDatabase(inMemory: TodoApp.schema, logger: TodoApp.logger) { seed in
-            try seed.insert(TodoApp.Todo(id: "t1", listID: "l1", title: "Milk"), into: "todos")
-            try seed.execute(sql: "INSERT INTO todos(id, title) VALUES ('t2', 'Tea')", parameters: [])
+        let database = PowerSyncDatabase(inMemory: TodoApp.schema, logger: TodoApp.logger) { rows in
+            try rows.insert(TodoApp.Todo(id: "t1", listID: "l1", title: "Milk"), into: "todos")
+            try rows.execute(sql: "INSERT INTO todos(id, title) VALUES ('t2', 'Tea')", parameters: [])
         }
         #expect(try await database.titles == ["Milk", "Tea"])
         #expect(try await database.getNextCrudTransaction() == nil)
@@ -18,8 +18,8 @@ import Testing
     }
 
     @Test func aQueryThatIsWatchedBeginsWithTheSeed() async throws {
-        let database = PowerSyncDatabase(inMemory: TodoApp.schema, logger: TodoApp.logger) { seed in
-            try seed.execute(sql: "INSERT INTO todos(id, title) VALUES ('t2', 'Tea')", parameters: [])
+        let database = PowerSyncDatabase(inMemory: TodoApp.schema, logger: TodoApp.logger) { rows in
+            try rows.execute(sql: "INSERT INTO todos(id, title) VALUES ('t2', 'Tea')", parameters: [])
         }
         var results: [[String]] = []
         for try await titles in try database.watch("SELECT title FROM todos", mapper: { try $0.getString(index: 0) }) {
@@ -31,8 +31,8 @@ import Testing
     }
 
     @Test func aSeedThatFailsIsTheErrorOfEachOperation() async throws {
-        let database = PowerSyncDatabase(inMemory: TodoApp.schema, logger: TodoApp.logger) { seed in
-            try seed.execute(sql: "INSERT INTO todos(id, title) VALUES ('t2', 'Tea')", parameters: [])
+        let database = PowerSyncDatabase(inMemory: TodoApp.schema, logger: TodoApp.logger) { rows in
+            try rows.execute(sql: "INSERT INTO todos(id, title) VALUES ('t2', 'Tea')", parameters: [])
             throw Failure()
         }
         for _ in 0..<2 {
@@ -50,8 +50,8 @@ import Testing
     @Test func aSeededDatabaseCanBeConnected() async throws {
         let service = try TodoApp.service(users: "alice")
         try service.put("todos", ["id": "t1", "list_id": "list of alice", "title": "Milk"])
-        let database = PowerSyncDatabase(inMemory: TodoApp.schema, logger: TodoApp.logger) { seed in
-            try seed.execute(sql: "INSERT INTO todos(id, title) VALUES ('t1', 'old')", parameters: [])
+        let database = PowerSyncDatabase(inMemory: TodoApp.schema, logger: TodoApp.logger) { rows in
+            try rows.execute(sql: "INSERT INTO todos(id, title) VALUES ('t1', 'old')", parameters: [])
         }
         try await database.connect(connector: service.connector(user: "alice"))
         try await service.waitUntilSynced(database)

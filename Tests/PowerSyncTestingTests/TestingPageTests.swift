@@ -93,8 +93,8 @@ import Testing
     }
 
     @Test func aPreviewHasRows() async throws {
-        let database = PowerSyncDatabase(inMemory: schema) { seed in
-            try seed.insert(Todo(id: "t1", ownerID: "alice", title: "Milk"), into: "todos")
+        let database = PowerSyncDatabase(inMemory: schema) { rows in
+            try rows.insert(Todo(id: "t1", ownerID: "alice", title: "Milk"), into: "todos")
         }
         #expect(try await database.titles == ["Milk"])
     }

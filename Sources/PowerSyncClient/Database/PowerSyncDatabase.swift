@@ -135,8 +135,8 @@ public func PowerSyncDatabase(
 /// ```swift
 /// #Preview {
 ///     TodoList(
-///         database: PowerSyncDatabase(inMemory: schema) { seed in
-///             try seed.insert(Todo(id: "t1", title: "Milk"), into: "todos")
+///         database: PowerSyncDatabase(inMemory: schema) { rows in
+///             try rows.insert(Todo(id: "t1", title: "Milk"), into: "todos")
 ///         }
 ///     )
 /// }
@@ -148,13 +148,13 @@ public func PowerSyncDatabase(
 /// - Parameters:
 ///   - schema: The tables of the app.
 ///   - logger: Receives messages.
-///   - seed: Writes the rows that the database begins with, when it is used first. They count as rows of the service: they are not
+///   - rows: Writes the rows that the database begins with, when it is used first. They count as rows of the service: they are not
 ///     uploaded. When it throws, each operation of the database throws that error.
 /// - Returns: The database. Two of one schema have nothing in common.
 public func PowerSyncDatabase(
     inMemory schema: Schema,
     logger: (any LoggerProtocol) = DefaultLogger(),
-    seed: (@Sendable (_ transaction: any Transaction) throws -> Void)? = nil
+    rows: (@Sendable (_ transaction: any Transaction) throws -> Void)? = nil
 ) -> any PowerSyncDatabaseProtocol {
-    SyncedDatabase(schema: schema, dbFilename: ":memory:", logger: logger, environment: .live, seed: seed)
+    SyncedDatabase(schema: schema, dbFilename: ":memory:", logger: logger, environment: .live, initialRows: rows)
 }

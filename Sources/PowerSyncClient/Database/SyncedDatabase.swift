@@ -21,7 +21,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     ///   - seedUser: The user whom it has to belong to; `nil` for any.
     ///   - seeding: Called after each step of that.
     ///   - environment: The outside world of the sync client.
-    ///   - seed: Writes the rows that a database in memory begins with.
+    ///   - initialRows: Writes the rows that a database in memory begins with.
     package convenience init(
         schema: any SchemaProtocol,
         dbFilename: String,
@@ -32,7 +32,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         seedUser: String? = nil,
         seeding: @escaping @Sendable (SeedingStep) -> Void = { _ in },
         environment: SyncEnvironment,
-        seed: (@Sendable (any Transaction) throws -> Void)? = nil
+        initialRows: (@Sendable (any Transaction) throws -> Void)? = nil
     ) {
         let location = Result { try DatabaseLocation.resolve(dbFilename) }
         self.init(
@@ -47,7 +47,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
             name: dbFilename,
             logger: logger,
             environment: environment,
-            seed: seed.map(DatabaseSeed.init)
+            initialRows: initialRows.map(InitialRows.init)
         )
     }
 
@@ -86,7 +86,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
     ///   - name: How messages name it.
     ///   - logger: Receives messages.
     ///   - environment: The outside world of the sync client.
-    ///   - seed: Writes the rows that a database in memory begins with.
+    ///   - initialRows: Writes the rows that a database in memory begins with.
     init(
         schema: any SchemaProtocol,
         source: ConnectionSource,
@@ -94,7 +94,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         name: String,
         logger: any LoggerProtocol,
         environment: SyncEnvironment,
-        seed: DatabaseSeed? = nil
+        initialRows: InitialRows? = nil
     ) {
         self.logger = logger
         local = LocalDatabase(
@@ -104,7 +104,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
                 return try ClientSchema(schema)
             },
             logger: logger,
-            seed: seed,
+            initialRows: initialRows,
             identity: identity
         )
         sync = SyncHandle(database: local, logger: logger, environment: environment)

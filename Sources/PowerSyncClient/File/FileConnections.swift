@@ -30,7 +30,7 @@ final class FileConnections: Sendable {
     /// Receives messages: that of the handle that has made the connections.
     private let logger: any LoggerProtocol
     /// Writes the rows that a database in memory begins with.
-    private let seed: DatabaseSeed?
+    private let initialRows: InitialRows?
 
     private enum Connections {
         case unopened
@@ -78,12 +78,12 @@ final class FileConnections: Sendable {
     ///   - source: Where they come from.
     ///   - logger: Receives messages.
     ///   - clock: Measures throttles and delays.
-    ///   - seed: Writes the rows that a database in memory begins with.
-    init(source: ConnectionSource, logger: any LoggerProtocol, clock: any Clock<Duration>, seed: DatabaseSeed?) {
+    ///   - initialRows: Writes the rows that a database in memory begins with.
+    init(source: ConnectionSource, logger: any LoggerProtocol, clock: any Clock<Duration>, initialRows: InitialRows?) {
         self.source = source
         self.logger = logger
         self.clock = clock
-        self.seed = seed
+        self.initialRows = initialRows
         poolCommits = if case .pool(let pool, _) = source { PoolCommits(pool) } else { nil }
     }
 
@@ -184,7 +184,7 @@ final class FileConnections: Sendable {
                 }
             }
             // Before there is a listener that takes it for a change.
-            try self.seed?.write(db, logger: self.logger, kinds: ColumnKinds(schema))
+            try self.initialRows?.write(db, logger: self.logger, kinds: ColumnKinds(schema))
             self.changes.observe(db)
             db.add(transactionObserver: syncState, extent: .databaseLifetime)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"

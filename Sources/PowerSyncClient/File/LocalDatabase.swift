@@ -54,21 +54,21 @@ final class LocalDatabase: Sendable {
     ///   - schema: The tables of the app.
     ///   - logger: Receives messages.
     ///   - clock: Measures throttles and delays.
-    ///   - seed: Writes the rows that a database in memory begins with.
+    ///   - initialRows: Writes the rows that a database in memory begins with.
     ///   - identity: Equal for handles of one file; `nil` for a database that cannot be shared.
     init(
         source: ConnectionSource,
         schema: Result<ClientSchema, any Error>,
         logger: any LoggerProtocol,
         clock: any Clock<Duration> = ContinuousClock(),
-        seed: DatabaseSeed? = nil,
+        initialRows: InitialRows? = nil,
         identity: String? = nil
     ) {
         self.source = source
         self.logger = logger
         ownSchema = schema
         place = DatabaseFile.join(identity: identity, source: source, schema: try? schema.get()) {
-            FileConnections(source: source, logger: logger, clock: clock, seed: seed)
+            FileConnections(source: source, logger: logger, clock: clock, initialRows: initialRows)
         }
     }
 

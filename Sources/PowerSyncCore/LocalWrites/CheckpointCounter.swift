@@ -13,7 +13,7 @@ package enum CheckpointCounter {
     }
 
     /// Stores what the service answered, which may be more or less than what was offered.
-    package static func seed(_ db: Database, _ id: WriteCheckpoint) throws {
+    package static func set(_ db: Database, _ id: WriteCheckpoint) throws {
         try KeyValueStore.set(db, .lastRequestedCheckpoint, to: id.rawValue)
     }
 
@@ -31,7 +31,7 @@ package enum CheckpointCounter {
         guard !overflow, next < LocalWriteGate.pendingTarget.rawValue else {
             throw LocalDatabaseError(.corruptLocalData, "ps_kv has no room for another checkpoint request")
         }
-        try seed(db, WriteCheckpoint(next))
+        try set(db, WriteCheckpoint(next))
         return WriteCheckpoint(next)
     }
 }

@@ -19,7 +19,7 @@ struct CheckpointCounterTests {
     func initialNumber(counter: Int64?, target: Int64?, expected: Int64) throws {
         let database = try LocalTestDatabase()
         try database.queue.write { db in
-            if let counter { try CheckpointCounter.seed(db, WriteCheckpoint(counter)) }
+            if let counter { try CheckpointCounter.set(db, WriteCheckpoint(counter)) }
             if let target { try LocalWriteGate.setTarget(db, WriteCheckpoint(target)) }
             #expect(try CheckpointCounter.initial(db) == WriteCheckpoint(expected))
         }
@@ -30,9 +30,9 @@ struct CheckpointCounterTests {
         try database.queue.write { db in
             #expect(try CheckpointCounter.current(db) == nil)
             #expect(try CheckpointCounter.next(db) == WriteCheckpoint(1))
-            try CheckpointCounter.seed(db, WriteCheckpoint(41))
+            try CheckpointCounter.set(db, WriteCheckpoint(41))
             #expect(try CheckpointCounter.next(db) == WriteCheckpoint(42))
-            try CheckpointCounter.seed(db, WriteCheckpoint(5))
+            try CheckpointCounter.set(db, WriteCheckpoint(5))
             #expect(try CheckpointCounter.next(db) == WriteCheckpoint(6))
         }
     }
@@ -40,7 +40,7 @@ struct CheckpointCounterTests {
     @Test(arguments: [Int64.max, Int64.max - 1]) func numbersEnd(last: Int64) throws {
         let database = try LocalTestDatabase()
         try database.queue.write { db in
-            try CheckpointCounter.seed(db, WriteCheckpoint(last))
+            try CheckpointCounter.set(db, WriteCheckpoint(last))
             #expect(throws: LocalDatabaseError.self) { try CheckpointCounter.next(db) }
         }
     }

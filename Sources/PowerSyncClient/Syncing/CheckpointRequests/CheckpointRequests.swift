@@ -7,9 +7,9 @@ import PowerSyncProtocol
 /// Each iteration agrees with the service on the counter first. Requests wait for that.
 ///
 /// ```
-///   iterationBegan          seeded
+///   iterationBegan          agreed
 ///  ──────────────► pending ────────► ready
-///                   ▲  │ seeding fails  │
+///                   ▲  │ that fails     │
 ///                   │  ▼                │ iterationEnded
 ///   iterationBegan  └─ failed           ▼
 ///                                     pending
@@ -67,14 +67,14 @@ final class CheckpointRequests: Sendable {
 
     /// Takes the next number and posts it, as soon as the counter is agreed on.
     ///
-    /// - Parameter seeding: Whether the counter is agreed on first if it is not: for connections without iterations.
+    /// - Parameter agreeing: Whether the counter is agreed on first if it is not: for connections without iterations.
     /// - Returns: The number that a checkpoint has to repeat.
-    /// - Throws: ``CheckpointRequestError/notConnecting`` as soon as the connection is given up, what seeding or posting throws,
+    /// - Throws: ``CheckpointRequestError/notConnecting`` as soon as the connection is given up, what agreeing or posting throws,
     ///   `CancellationError`.
-    func request(seeding: Bool = false) async throws -> WriteCheckpoint {
-        if seeding {
+    func request(agreeing: Bool = false) async throws -> WriteCheckpoint {
+        if agreeing {
             iterationBegan()
-            if case .pending = state.withLockedValue({ $0.counter }) { try await seed() }
+            if case .pending = state.withLockedValue({ $0.counter }) { try await agree() }
         }
         try await ready()
         let id = try await database.write { db in try CheckpointCounter.next(db) }
@@ -142,20 +142,20 @@ extension CheckpointRequests {
     /// Agrees with the service on the counter.
     ///
     /// - Throws: Why that failed. Requests that wait get the same error.
-    func seed() async throws {
+    func agree() async throws {
         do {
             let initial = try await database.read { try CheckpointCounter.initial($0) }
             let id = try await posted(initial)
-            try await database.write { db in try CheckpointCounter.seed(db, id) }
+            try await database.write { db in try CheckpointCounter.set(db, id) }
         } catch {
-            if !(error is CancellationError) { seeded(.failed(error)) }
+            if !(error is CancellationError) { settle(.failed(error)) }
             throw error
         }
-        seeded(.ready)
+        settle(.ready)
     }
 
     /// Ends the wait for the counter.
-    private func seeded(_ counter: Counter) {
+    private func settle(_ counter: Counter) {
         let waiters = state.withLockedValue { state -> [Waiters<Void>.Waiter] in
             guard case .pending = state.counter else { return [] }
             state.counter = counter

@@ -155,7 +155,7 @@ final class SyncIteration: Sendable {
                 tasks.addTask { await self.readStream(request) }
                 tasks.addTask { await self.watchForSilence() }
                 if let requests = context.checkpointRequests {
-                    tasks.addTask { await self.seed(requests) }
+                    tasks.addTask { await self.agree(with: requests) }
                 }
             case .fetchCredentials(didExpire: true):
                 usedCredentials.withLockedValue { $0 }.map(context.credentials.invalidate)
@@ -274,9 +274,9 @@ extension SyncIteration {
     }
 
     /// Agrees with the service on the numbers of checkpoint requests; without that the iteration fails.
-    private func seed(_ requests: CheckpointRequests) async {
+    private func agree(with requests: CheckpointRequests) async {
         do {
-            try await requests.seed()
+            try await requests.agree()
         } catch {
             guard !Task.isCancelled else { return }
             events.streamFailed(error)

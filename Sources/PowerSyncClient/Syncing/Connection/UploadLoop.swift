@@ -263,7 +263,7 @@ final class UploadLoop: Sendable {
             do {
                 checkpoint =
                     if let requests = context.checkpointRequests {
-                        try await requests.request(seeding: !context.options.mode.downloads)
+                        try await requests.request(agreeing: !context.options.mode.downloads)
                     } else {
                         try await requestWriteCheckpoint(clientID: clientID)
                     }

@@ -3,7 +3,7 @@ import PowerSyncCore
 import PowerSyncProtocol
 
 /// The rows that a database in memory begins with.
-struct DatabaseSeed: Sendable {
+struct InitialRows: Sendable {
     /// Writes them through the views, as an app would.
     let body: @Sendable (any Transaction) throws -> Void
 
