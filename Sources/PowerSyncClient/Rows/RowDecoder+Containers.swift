@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCore
 import PowerSyncProtocol
 
 // A row as a decoder: keyed by column names. A super class reads the same row. Of a row with one column, a single value and an
@@ -99,7 +100,7 @@ struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
 
     /// The value of a column as such a type.
     func oneValue<T: Decodable>(_ type: T.Type) throws -> T {
-        if type == JsonValue.self, let value = JsonValue(try json([JsonValue].self)) as? T { return value }
+        if type == JsonValue.self, let value = try jsonValue() as? T { return value }
         let value = row.value(at: index)
         return try value.decoded(as: type, row.format, at: { codingPath })
     }
@@ -118,6 +119,14 @@ struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
 
     func decode<T: Decodable>(_ type: T.Type) throws -> T {
         try row.decode(type, at: index)
+    }
+
+    /// What a `JsonValue` is: the value of a column of the format's table, or the JSON in the column.
+    private func jsonValue() throws -> JsonValue {
+        guard let kinds = row.format.kinds else { return JsonValue(try json([JsonValue].self)) }
+        let value = JsonValue(row.value(at: index))
+        guard let kind = kinds[row.name(at: index)] else { return value }
+        return ColumnKinds.value(of: value, ClientColumn.Kind(kind)) ?? value
     }
 
     /// The JSON in the column.

@@ -46,8 +46,8 @@ extension RowDecoder {
         at index: Int,
         _ dates: RowFormat.Dates
     ) throws -> StoredValue {
-        let format = RowFormat(keys: format.keys, dates: dates)
-        return StoredValue(try ValueEncoder.column(of: try decode(type, at: index), format))
+        let value = try decode(type, at: index)
+        return StoredValue(try ValueEncoder.column(of: value, named: name(at: index), format.with(dates)))
     }
 }
 

@@ -70,9 +70,13 @@ final class ValueEncoder: Encoder {
     /// The value of a column that holds this value.
     ///
     /// - Throws: `EncodingError`, or what the value throws.
-    static func column(of value: some Encodable, _ format: RowFormat) throws -> PowerSyncDataType? {
+    static func column(
+        of value: some Encodable,
+        named name: String = "",
+        _ format: RowFormat
+    ) throws -> PowerSyncDataType? {
         let encoder = ValueEncoder(format, wanted: nil)
-        return try encoder.encoded(try encoder.part(value, ColumnKey(stringValue: ""))).column
+        return try encoder.encoded(try encoder.part(value, ColumnKey(stringValue: name))).column
     }
 
     private func encoded() throws -> EncodedValue {
@@ -128,6 +132,11 @@ final class ValueEncoder: Encoder {
     }
 
     private func part<T: Encodable>(_ value: T, _ key: any CodingKey) throws -> Part {
+        if isRow, let kinds = format.kinds, let value = value as? JsonValue {
+            // In a column of JSON it is JSON, and in any other one what it is.
+            let json = ExactJSON(value)
+            return .value(kinds[key.stringValue] == .json ? .jsonText(json) : .json(json))
+        }
         do {
             if let known = try EncodedValue(known: value, format) { return .value(known) }
         } catch let mismatch as StoredValue.Mismatch {

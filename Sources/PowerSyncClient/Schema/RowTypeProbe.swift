@@ -113,7 +113,7 @@ final class RowTypeProbe {
     fileprivate func value<T: Decodable>(_ type: T.Type, of column: Column?) throws -> T {
         if let column, let sample = samples[column.name] { return try value(type, of: column, from: sample) }
         if ColumnDecoder.isOneValue(type) {
-            if let column, !column.holds(type) { noteMismatch(type, column) }
+            if let column, !holds(type, column) { noteMismatch(type, column) }
             if let value = Self.madeUp(type) { return value }
         }
         do {
@@ -127,7 +127,10 @@ final class RowTypeProbe {
     /// The value that a sample is read as, by what reads rows.
     private func value<T: Decodable>(_ type: T.Type, of column: Column, from sample: String) throws -> T {
         do {
-            let row = RowDecoder(SampleRow(column: column, text: sample), RowFormat(dates: format.dates))
+            // The sample has the name of the column.
+            var format = format
+            format.keys = .unchanged
+            let row = RowDecoder(SampleRow(column: column, text: sample), format)
             return try row.decode(OneColumn<T>.self).value
         } catch let error as TypedRowError {
             note(error.code, "of the sample, \(error.message)", column: column.name, type)
@@ -135,6 +138,11 @@ final class RowTypeProbe {
             note(.malformedValue, "\(type) does not accept the sample: \(error)", column: column.name, type)
         }
         throw Stop()
+    }
+
+    /// Whether a column can be read as a type that the SDK reads; any can as a `JsonValue` where the format knows the table.
+    private func holds(_ type: Any.Type, _ column: Column) -> Bool {
+        column.holds(type) || (type == JsonValue.self && format.kinds != nil)
     }
 
     fileprivate func noteMismatch(_ type: Any.Type, _ column: Column) {

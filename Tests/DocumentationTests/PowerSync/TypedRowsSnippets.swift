@@ -24,6 +24,14 @@ enum TypedRowsPage {
         return (todos, open)
     }
 
+    static func dictionary(_ database: any PowerSyncDatabaseProtocol) async throws {
+        let todos = Table(name: "todos", columns: [.text("title"), .boolean("done"), .date("due"), .json("tags")])
+        let format = RowFormat(of: todos)
+        var row = try await database.get("SELECT * FROM todos LIMIT 1", as: [String: JsonValue].self, format: format)
+        row["done"] = .bool(true)
+        try await database.update(row, in: "todos", format: format)
+    }
+
     static func write(_ new: Todo, _ database: any PowerSyncDatabaseProtocol) async throws {
         try await database.writeTransaction { transaction in
             var todo = new

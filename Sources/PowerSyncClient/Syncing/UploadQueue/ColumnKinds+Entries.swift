@@ -2,7 +2,7 @@ import Foundation
 import PowerSyncCore
 import PowerSyncProtocol
 
-// Entries of the upload queue are typed by the kinds of the schema at the moment of reading.
+// Entries of the upload queue are typed by the kinds of the schema at the moment of reading, rows of a table by those of the table.
 extension ColumnKinds {
     /// Takes the kinds of the schema of a database; none for a database of the app that is not ours.
     init(of database: any PowerSyncDatabaseProtocol) {
@@ -20,7 +20,7 @@ extension ColumnKinds {
     }
 
     /// A value of a kind; `nil` when it does not fit, or is one already.
-    private static func value(of value: JsonValue, _ kind: ClientColumn.Kind) -> JsonValue? {
+    static func value(of value: JsonValue, _ kind: ClientColumn.Kind) -> JsonValue? {
         switch (kind, value) {
         case (.boolean, .int(let number)) where number == 0 || number == 1:
             .bool(number == 1)
