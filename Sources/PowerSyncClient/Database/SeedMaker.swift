@@ -7,8 +7,8 @@ import PowerSyncSQLite
 
 /// Makes a seed: syncs a new file up to a complete checkpoint, and takes out of it what belongs to one device (docs/database.md "Seeds").
 ///
-/// The file is made beside its place, which it gets at the end. A process that ends in between leaves the place as it was; the next run removes
-/// what it has left.
+/// The file is made beside its place, which it gets at the end, by one process at a time. A process that ends in between leaves the place as it
+/// was; the next run removes what it has left.
 package struct SeedMaker: Sendable {
     /// The URL of the service.
     package var endpoint: String
@@ -58,13 +58,15 @@ package struct SeedMaker: Sendable {
     ///
     /// - Returns: What it has.
     /// - Throws: ``PowerSyncError`` when the token is not accepted or does not say whose it is, the checkpoint does not come in time, the schema
-    ///   cannot be read, or there is another file at ``output``.
+    ///   cannot be read, there is another file at ``output``, or another process makes a seed there.
     package func run() async throws -> MadeSeed {
         guard let subject = WriterWatch.subject(of: token), !subject.isEmpty else {
             throw PowerSyncError.cannotMakeSeed(ofToken: "does not say whose it is: it has no sub")
         }
         let schema = try self.schema.map { try ClientSchema(json: $0) } ?? ClientSchema()
         guard SeedFile.isFree(output) else { throw PowerSyncError.cannotMakeSeed(overOtherFile: output) }
+        guard let lock = try SeedMaker.lock(lockPath) else { throw PowerSyncError.cannotMakeSeed(beside: output) }
+        defer { lock.release() }
         let salt = UUID().uuidString.lowercased()
         let seed = Seed(
             salt: salt,
@@ -141,6 +143,18 @@ package struct SeedMaker: Sendable {
     var unfinished: String { "\(output)-unfinished" }
     private var copy: String { "\(output)-unfinished-copy" }
 
+    /// The file of the lock: who has it makes the seed.
+    var lockPath: String { "\(unfinished).lock" }
+
+    private static func lock(_ path: String) throws -> SeedLock? {
+        do {
+            try PrivateFiles.createFolder(at: URL(fileURLWithPath: path).deletingLastPathComponent().path)
+            return try SeedLock(ifFree: path)
+        } catch {
+            throw PowerSyncError.cannotMakeSeed(at: path, error)
+        }
+    }
+
     private func removeUnfinished() throws {
         for path in [unfinished, copy] { try DatabaseLocation.file(path: path).deleteFiles() }
     }
@@ -163,9 +177,7 @@ package struct SeedMaker: Sendable {
         }
         try SeedFile.synchronize(copy)
         let size = try FileManager.default.attributesOfItem(atPath: copy)[.size] as? Int64
-        guard unsafe rename(copy, output) == 0 else {
-            throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
-        }
+        guard unsafe rename(copy, output) == 0 else { throw POSIXError.last }
         try? removeUnfinished()
         return MadeSeed(rows: rows, bytes: size ?? 0)
     }

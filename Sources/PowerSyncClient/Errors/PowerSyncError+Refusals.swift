@@ -230,6 +230,18 @@ extension PowerSyncError {
         )
     }
 
+    static func cannotMakeSeed(beside path: String) -> PowerSyncError {
+        refused(
+            .fileInUse,
+            "A seed is being made at \(path) just now, by another powersync seed. Wait until it has ended, or give another name."
+        )
+    }
+
+    /// A failure of the file system, with its error below.
+    static func cannotMakeSeed(at path: String, _ error: any Error) -> PowerSyncError {
+        .operationFailed(message: "The file \(path) cannot be made, so there is no seed", underlyingError: error)
+    }
+
     static func cannotMakeSeed(ofToken problem: String) -> PowerSyncError {
         refused(.invalidArgument, "The token \(problem), and without one no seed can be made.")
     }

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import PowerSyncSQLite
 
 /// A Unix socket in the file system, which only the user of the process can connect to.
 ///
@@ -82,7 +83,7 @@ struct SocketFile {
             unsafe bind(descriptor, address, socklen_t(length)) == 0 ? 0 : errno
         }
         guard code != EADDRINUSE else { return false }
-        guard code == 0 else { throw PowerSyncError.cannotListen(at: path, POSIXError(code)) }
+        guard code == 0 else { throw PowerSyncError.cannotListen(at: path, POSIXError(code: code)) }
         return true
     }
 
@@ -101,14 +102,5 @@ struct SocketFile {
     /// The number of the file at a path, of a link itself; `nil` when there is none.
     private static func number(of path: String) -> Int? {
         (try? FileManager.default.attributesOfItem(atPath: path))?[.systemFileNumber] as? Int
-    }
-}
-
-extension POSIXError {
-    /// What the last call has failed with.
-    fileprivate static var last: POSIXError { POSIXError(errno) }
-
-    fileprivate init(_ code: CInt) {
-        self.init(POSIXErrorCode(rawValue: code) ?? .EIO)
     }
 }

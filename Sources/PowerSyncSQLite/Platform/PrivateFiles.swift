@@ -55,7 +55,7 @@ package enum PrivateFiles {
                 throw POSIXError(.ENOTDIR)
             }
             return true
-        default: throw POSIXError(POSIXErrorCode(rawValue: code) ?? .EIO)
+        default: throw POSIXError(code: code)
         }
     }
 }

@@ -1,6 +1,8 @@
 import Foundation
 import GRDB
 import IntegrationTestSupport
+import NIOCore
+import NIOPosix
 import PowerSync
 import PowerSyncService
 import TestSupport
@@ -153,6 +155,35 @@ import Testing
             #expect(third.errors.contains("is no seed, which is not replaced"), "\(third)")
             #expect(try Data(contentsOf: URL(filePath: seed)) == Data("mine".utf8))
         }
+    }
+
+    @Test func secondCommandForOneOutputIsRefusedUntilTheFirstHasEnded() async throws {
+        // A service that never answers: who has connected is at work.
+        let (connections, connected) = AsyncStream.makeStream(of: Void.self)
+        let silence = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                connected.yield()
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+            .bind(host: "127.0.0.1", port: 0)
+            .get()
+        let port = try #require(silence.localAddress?.port)
+        let token = try service.configuration.makeDevelopmentToken(userID: "anna")
+        let arguments = ["seed", "--token", token, "--endpoint", "http://127.0.0.1:\(port)", "--output", seed]
+        let first = try RunningCommand(arguments)
+        for await _ in connections { break }
+        let second = try await CommandRun(arguments, in: folder)
+        #expect(second.status == 1)
+        #expect(second.errors.contains("A seed is being made at \(seed) just now"), "\(second)")
+        first.signal(SIGKILL)
+        #expect(await first.waitForExit() == SIGKILL)
+        try await silence.close()
+        // The lock has gone with its process, and what that has left goes now.
+        try await service.run { address in
+            let third = try await makeSeed(address)
+            #expect(third.status == 0, "\(third)")
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path) == ["seed.db"])
     }
 
     @Test func whatIsMissingIsSaid() async throws {

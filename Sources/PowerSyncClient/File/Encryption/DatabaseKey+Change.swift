@@ -183,7 +183,7 @@ private struct KeyChange {
             if let mode { try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: copy) }
             reached(.copyClosed)
             // SQLite has synchronised the copy. A loss of power leaves one file or the other.
-            guard unsafe rename(copy, path) == 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+            guard unsafe rename(copy, path) == 0 else { throw POSIXError.last }
             reached(.replaced)
         } catch {
             try? DatabaseLocation.file(path: copy).deleteFiles()

@@ -48,7 +48,7 @@ struct SeedFile: Sendable {
         do {
             let folder = URL(fileURLWithPath: path).deletingLastPathComponent().path
             try PrivateFiles.createFolder(at: folder)
-            let lock = try SeedingLock(path: SeedFile.lock(of: path))
+            let lock = try SeedLock(path: SeedFile.lock(of: path))
             defer { lock.release() }
             guard !SeedFile.exists(path) else { return SeedFile.removeUnfinished(of: path) }
             reached(.begun)
@@ -195,40 +195,4 @@ extension Seed {
     /// - Parameter subject: The `sub` of the token.
     /// - Returns: Whether they are.
     func isOf(user subject: String) -> Bool { user == UserHash.text(of: subject, salt: salt) }
-}
-
-extension POSIXError {
-    /// The error of the call before.
-    fileprivate static var last: POSIXError { POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
-}
-
-/// One process at a time, and one thread of it, seeds a file.
-///
-/// The lock (`flock`) goes with the process, however it ends. Its file is removed at the end: who has waited for it sees that its name is gone,
-/// and takes the one that has it now.
-private final class SeedingLock {
-    private let path: String
-    private let descriptor: Int32
-
-    /// Takes the lock; waits for others.
-    init(path: String) throws {
-        self.path = path
-        while true {
-            let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC, PrivateFiles.fileMode)
-            guard descriptor >= 0 else { throw POSIXError.last }
-            while flock(descriptor, LOCK_EX) != 0, errno == EINTR {}
-            var (own, named) = (stat(), stat())
-            if unsafe fstat(descriptor, &own) == 0, unsafe stat(path, &named) == 0, own.st_ino == named.st_ino {
-                self.descriptor = descriptor
-                return
-            }
-            close(descriptor)
-        }
-    }
-
-    /// Gives the lock back.
-    func release() {
-        unsafe unlink(path)
-        close(descriptor)
-    }
 }
