@@ -123,6 +123,8 @@ struct CheckpointCompletion {
         try file.schema.revalidate(db)
         var kept = try KeptRows.fetch(db, schema: &file.schema, isQueueEmpty: isQueueEmpty)
         let changed = try changedRows(db, completion, involved, file: &file)
+        var filling: DirectTableFilling?
+        if case .everything = changed { filling = try DirectTableFilling(db, rawTables) }
         let outcome = try RowPublisher.publish(
             db,
             changed,
@@ -130,6 +132,7 @@ struct CheckpointCompletion {
             rawTables: rawTables,
             schema: &file.schema
         )
+        try filling?.end(db)
         (unreadableRows, setAsideRows) = (outcome.unreadable, outcome.setAside)
 
         if completion != .complete {
