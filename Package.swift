@@ -519,7 +519,7 @@ package.targets += [
         ["PowerSync", "PowerSyncService", .grdb, .logging, .nioConcurrencyHelpers]
     ),
     // Uses a database file in a process of its own, which tests may kill.
-    testWorker("LocalDatabaseWorker", ["PowerSync", "PowerSyncClient"]),
+    testWorker("LocalDatabaseWorker", ["PowerSync", "PowerSyncClient", "PowerSyncGRDB", .grdb]),
 ]
 
 // MARK: - The simulation

@@ -19,6 +19,7 @@ struct LocalDatabaseWorker {
         }
         if let change = task.keyChange { return try await change.run(task.path) }
         if let seeding = task.seeding { return try await seeding.run(task.path) }
+        if let alteration = task.alteration { return try await alteration.run(task.path, say) }
         if task.kind == .uploadParts, let parts = task.parts, let service = task.service {
             return try await parts.upload(task.path, to: service, partSize: task.partSize, say)
         }
@@ -52,7 +53,7 @@ struct LocalDatabaseWorker {
         while number != task.count {
             number += 1
             switch task.kind {
-            case .open, .sync, .attachments, .waitForSync, .uploadParts, .changeKey, .seed:
+            case .open, .sync, .attachments, .waitForSync, .uploadParts, .changeKey, .seed, .alterTables:
                 break
             case .write:
                 let transaction = WorkerTransaction(number, worker: task.name)
@@ -65,7 +66,7 @@ struct LocalDatabaseWorker {
     }
 
     /// Prints a line at once: what was said is known even if the process is killed.
-    private static func say(_ line: String) {
+    @Sendable private static func say(_ line: String) {
         FileHandle.standardOutput.write(Data((line + "\n").utf8))
     }
 

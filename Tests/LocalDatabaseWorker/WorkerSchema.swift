@@ -11,6 +11,28 @@ package enum WorkerSchema {
     /// A table of ``first`` that ``second`` does not have.
     package static let removedTable = "table0"
 
+    /// Few tables that are direct, become so or are no more; before and after a change of all that can change.
+    package static func alterable(isChanged: Bool) -> [Table] {
+        let columns: [Column] =
+            isChanged
+            ? [
+                .text("title", renamedFrom: "a"), .integer("b", .check("b <> 7")), .text("c"),
+                .real("added", .default("0.5")),
+            ]
+            : [.text("a"), .integer("b", .unique), .integer("c"), .text("dropped")]
+        let (one, other): (Index, Index) = (
+            .fullText(columns: isChanged ? ["title", "c"] : ["a"]),
+            .ascending(name: isChanged ? "by_c" : "by_b", columns: isChanged ? ["c", "b"] : ["b"])
+        )
+        let ab: [Column] = [.text("a"), .integer("b")]
+        return [
+            Table(name: "changed", columns: columns, indexes: [one, other], direct: true),
+            Table(name: "becomes_direct", columns: ab, direct: isChanged),
+            Table(name: "becomes_view", columns: ab, direct: !isChanged),
+            Table(name: "becomes_synced", columns: ab, localOnly: !isChanged, direct: true),
+        ]
+    }
+
     private static func schema(tables: Range<Int>, extraColumn: Bool) -> Schema {
         var items = Table(
             name: "items",

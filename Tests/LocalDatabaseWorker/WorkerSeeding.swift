@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import PowerSync
 package import PowerSyncClient
 
@@ -12,19 +12,25 @@ package struct WorkerSeeding: Codable, Sendable {
     package var seed: String
     /// After which step the worker kills itself; `nil` for none.
     package var death: SeedingStep?
+    /// The bytes of the key that the file gets; `nil` for none.
+    package var key: Data?
 
     /// Creates a seeding.
-    package init(from seed: String, death: SeedingStep? = nil) {
+    package init(from seed: String, death: SeedingStep? = nil, key: Data? = nil) {
         self.seed = seed
         self.death = death
+        self.key = key
     }
 
     /// Opens the database.
     func run(_ path: String) async throws {
+        var source: (@Sendable () throws -> DatabaseKey)?
+        if let key { source = { try DatabaseKey.bytes(key) } }
         let database = SyncedDatabase(
             schema: Schema(Table(name: "lists", columns: [.text("name")])),
             dbFilename: path,
             logger: DefaultLogger(writers: []),
+            key: source,
             seedFile: seed,
             seeding: { [death] step in
                 guard step == death else { return }

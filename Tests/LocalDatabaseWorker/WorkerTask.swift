@@ -22,6 +22,8 @@ package struct WorkerTask: Codable, Sendable {
         case changeKey
         /// Opens the file ``path`` as a copy of a seed; see ``seeding``.
         case seed
+        /// Changes the direct tables of the file ``path``; see ``alteration``.
+        case alterTables
     }
 
     /// What the worker says before it says numbers.
@@ -69,6 +71,8 @@ package struct WorkerTask: Codable, Sendable {
     package var keyChange: WorkerKeyChange?
     /// How a file is seeded, for ``Kind/seed``.
     package var seeding: WorkerSeeding?
+    /// How direct tables are changed, for ``Kind/alterTables``.
+    package var alteration: WorkerAlteration?
     /// Where the worker kills itself; `nil` for nowhere.
     package var death: AttachmentDeath?
 
