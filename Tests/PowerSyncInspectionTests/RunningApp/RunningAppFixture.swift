@@ -22,12 +22,15 @@ struct RunningAppFixture: Sendable {
             query: SELECT * FROM todos WHERE list_id = subscription.parameter('list')
         """
 
-    private let folder: TemporaryFolder
+    let folder: TemporaryFolder
     let service: FakeService
     let database: any PowerSyncDatabaseProtocol
 
     /// Syncs a client.
-    init() async throws {
+    ///
+    /// - Parameter key: The key of its file; `nil` for none.
+    /// - Throws: What makes a file or the sync fail.
+    init(key: (@Sendable () throws -> DatabaseKey)? = nil) async throws {
         folder = try TemporaryFolder()
         service = try FakeService(streams: Self.config)
         try service.put("lists", ["id": "l1", "owner_id": "u1", "name": "Groceries"])
@@ -36,11 +39,13 @@ struct RunningAppFixture: Sendable {
             Table(name: "lists", columns: [.text("owner_id"), .text("name")]),
             Table(name: "todos", columns: [.text("list_id"), .text("title")])
         )
-        database = PowerSyncDatabase(
-            schema: schema,
-            dbFilename: folder.path("app.db"),
-            logger: DefaultLogger(minSeverity: .fault)
-        )
+        let (path, logger) = (folder.path("app.db"), DefaultLogger(minSeverity: .fault))
+        database =
+            if let key {
+                PowerSyncDatabase(schema: schema, dbFilename: path, logger: logger, key: key)
+            } else {
+                PowerSyncDatabase(schema: schema, dbFilename: path, logger: logger)
+            }
         try await database.connect(connector: service.connector(user: "u1"))
         try await service.waitUntilSynced(database)
     }
