@@ -5,7 +5,8 @@ import Testing
 /// Rows as dictionaries, whose values are of the kinds of the table's columns.
 @Suite struct TableRowTests {
     private static let columns: [Column] = [
-        .boolean("done"), .json("tags"), .date("due"), .decimal("price"), .uuid("owner"), .text("title"), .integer("size"),
+        .boolean("done"), .json("tags"), .date("due"), .decimal("price"), .uuid("owner"), .text("title"),
+        .integer("size"),
         .real("weight"),
     ]
 
@@ -62,8 +63,10 @@ import Testing
         Misfit(sql: "SELECT 2 AS done", value: .int(2)), Misfit(sql: "SELECT 'yes' AS done", value: .string("yes")),
         Misfit(sql: "SELECT '{' AS tags", value: .string("{")), Misfit(sql: "SELECT 'null' AS tags", value: .null),
         Misfit(sql: "SELECT 'soon' AS due", value: .string("soon")), Misfit(sql: "SELECT 7 AS due", value: .int(7)),
-        Misfit(sql: "SELECT 7 AS price", value: .string("7")), Misfit(sql: "SELECT 'Ada' AS owner", value: .string("Ada")),
-        Misfit(sql: "SELECT '[1]' AS other", value: .string("[1]")), Misfit(sql: "SELECT count(*) AS n FROM todos", value: .int(0)),
+        Misfit(sql: "SELECT 7 AS price", value: .string("7")),
+        Misfit(sql: "SELECT 'Ada' AS owner", value: .string("Ada")),
+        Misfit(sql: "SELECT '[1]' AS other", value: .string("[1]")),
+        Misfit(sql: "SELECT count(*) AS n FROM todos", value: .int(0)),
         Misfit(sql: "SELECT x'00ff' AS bytes", value: .string("AP8=")),
     ])
     func whatDoesNotFitStaysAsItIs(_ example: Misfit) async throws {
@@ -79,8 +82,11 @@ import Testing
         try await withMemoryDatabase(Schema(table)) { database in
             let format = RowFormat(of: table)
             try await database.insert(Self.row, into: "todos", format: format)
-            #expect(try await database.get("SELECT * FROM todos", as: [String: JsonValue].self, format: format) == Self.row)
-            let types = "SELECT typeof(done) || typeof(tags) || typeof(title) || typeof(size) || typeof(weight) FROM todos"
+            #expect(
+                try await database.get("SELECT * FROM todos", as: [String: JsonValue].self, format: format) == Self.row
+            )
+            let types =
+                "SELECT typeof(done) || typeof(tags) || typeof(title) || typeof(size) || typeof(weight) FROM todos"
             #expect(try await database.get(types, as: String.self) == "integertexttextintegerreal")
             #expect(try await database.get("SELECT tags FROM todos", as: String.self) == #"["a",{"b":1.5}]"#)
             var row = Self.row
