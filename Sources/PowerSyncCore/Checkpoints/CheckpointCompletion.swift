@@ -124,7 +124,11 @@ struct CheckpointCompletion {
         var kept = try KeptRows.fetch(db, schema: &file.schema, isQueueEmpty: isQueueEmpty)
         let changed = try changedRows(db, completion, involved, file: &file)
         var filling: DirectTableFilling?
-        if case .everything = changed { filling = try DirectTableFilling(db, rawTables) }
+        if case .everything = changed {
+            filling = try DirectTableFilling(db, rawTables)
+            // What is found out meanwhile is forgotten when the transaction is rolled back.
+            try file.schema.revalidate(db)
+        }
         let outcome = try RowPublisher.publish(
             db,
             changed,
