@@ -1,4 +1,6 @@
+import Foundation
 import PowerSyncCore
+import PowerSyncProtocol
 import PowerSyncSQLite
 
 /// The kinds of the columns of a schema, for what reads its upload queue and writes its rows.
@@ -32,5 +34,27 @@ struct ColumnKinds: Sendable {
     /// - Returns: The kinds; none for a table of the app.
     func columns(ofView name: String) -> Columns {
         byView.isEmpty ? [:] : byView[ExactText(ignoringCaseOf: name)] ?? [:]
+    }
+}
+
+extension ColumnKinds {
+    /// A value of a kind; `nil` when it does not fit, or is one already.
+    static func value(of value: JsonValue, _ kind: ClientColumn.Kind) -> JsonValue? {
+        switch (kind, value) {
+        case (.boolean, .int(let number)) where number == 0 || number == 1:
+            .bool(number == 1)
+        case (.json, .string(let text)):
+            (try? ExactJSON(parsing: text)).map(JsonValue.init)
+        case (.date, .string(let text)) where text.utf8.count > "YYYY-MM-DD".utf8.count && !text.hasSuffix("Z"):
+            ISO8601Text.date(text).flatMap(ISO8601Text.text).map(JsonValue.string)
+        case (.decimal, .int(let number)):
+            .string(String(number))
+        case (.decimal, .double(let number)):
+            .string(JSONText.number(number))
+        case (.uuid, .string(let text)) where UUID(uuidString: text) != nil:
+            .string(text.lowercased())
+        case (.boolean, _), (.json, _), (.date, _), (.decimal, _), (.uuid, _):
+            nil
+        }
     }
 }

@@ -1,5 +1,4 @@
 import Foundation
-import PowerSyncCore
 import PowerSyncProtocol
 
 // A row as a decoder: keyed by column names. A super class reads the same row. Of a row with one column, a single value and an
@@ -126,7 +125,7 @@ struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
         guard let kinds = row.format.kinds else { return JsonValue(try json([JsonValue].self)) }
         let value = JsonValue(row.value(at: index))
         guard let kind = kinds[row.name(at: index)] else { return value }
-        return ColumnKinds.value(of: value, ClientColumn.Kind(kind)) ?? value
+        return ColumnKinds.value(of: value, kind) ?? value
     }
 
     /// The JSON in the column.

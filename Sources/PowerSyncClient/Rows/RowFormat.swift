@@ -1,3 +1,5 @@
+import PowerSyncCore
+
 /// How typed rows relate to columns: their names, and what a `Date` is stored as.
 ///
 /// ```swift
@@ -46,7 +48,7 @@ public struct RowFormat: Sendable, Hashable {
     /// Text is always read as ISO 8601. Numbers are seconds, unless this is ``Dates/unixMilliseconds``.
     public var dates: Dates
     /// The kinds of a table's columns by their names, which a `JsonValue` follows; `nil` where one is JSON in any column.
-    private(set) var kinds: [String: ColumnKind]?
+    var kinds: ColumnKinds.Columns?
 
     /// Creates a format.
     ///
@@ -56,28 +58,6 @@ public struct RowFormat: Sendable, Hashable {
     public init(keys: Keys = .unchanged, dates: Dates = .iso8601) {
         self.keys = keys
         self.dates = dates
-    }
-
-    /// Creates the format of rows of a table, for rows that are dictionaries.
-    ///
-    /// A `JsonValue` is what its column holds then, as in ``CrudEntry/opDataTyped``: booleans are `true` and `false`, JSON is its value, dates
-    /// are ISO 8601 in UTC, texts are texts, and NULL is null. What does not fit the kind of its column stays as it is. Without a table, a
-    /// `JsonValue` is JSON in any column.
-    ///
-    /// ```swift
-    /// let format = RowFormat(of: todos)
-    /// var row = try await database.get("SELECT * FROM todos LIMIT 1", as: [String: JsonValue].self, format: format)
-    /// row["done"] = .bool(true)
-    /// try await database.update(row, in: "todos", format: format)
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - table: The table of the schema. Columns of a result that it does not have are like columns without a kind.
-    ///   - keys: The names of columns.
-    ///   - dates: What a `Date` is stored as.
-    public init(of table: Table, keys: Keys = .unchanged, dates: Dates = .iso8601) {
-        self.init(keys: keys, dates: dates)
-        kinds = Dictionary(table.columns.compactMap { column in column.kind.map { (column.name, $0) } }) { $1 }
     }
 
     /// The same names and kinds with other dates.

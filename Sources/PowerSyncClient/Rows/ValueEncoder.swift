@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncCore
 import PowerSyncProtocol
 
 /// Takes a value apart: a row into columns, or what is in a JSON column into JSON.

@@ -13,6 +13,7 @@ import Testing
             .init(name: "t", type: .text), .init(name: "i", type: .integer, constraints: ["UNIQUE", "CHECK (i <> 7)"]),
         ],
         indexes: [.init(name: "by_t", columns: [.init(name: "t", isDescending: false)])],
+        options: .init(),
         isDirect: true
     )
 
@@ -102,7 +103,7 @@ import Testing
 
     /// A trigger of the app may end the transaction, and with it what was dropped is back.
     @Test func publicationThatFailsLeavesTriggersAndIndexes() throws {
-        let scenario = try SyncScenario(Self.table, ClientTable(name: "other", columns: [.text("col")]))
+        let scenario = try SyncScenario(Self.table, ClientTable(name: "other", columns: [.text("col")], options: .init()))
         try scenario.start()
         try scenario.database.write(
             "CREATE TRIGGER refuse AFTER INSERT ON ps_data__other BEGIN SELECT RAISE(ROLLBACK, 'no'); END"

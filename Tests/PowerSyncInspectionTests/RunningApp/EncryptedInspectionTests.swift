@@ -2,6 +2,7 @@ import Foundation
 import PowerSync
 import PowerSyncCoreTestSupport
 import PowerSyncProtocol
+import TestSupport
 import Testing
 
 @testable import PowerSyncInspection
