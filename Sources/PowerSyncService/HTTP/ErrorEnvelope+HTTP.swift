@@ -71,8 +71,14 @@ extension ErrorEnvelope {
         name: "ServiceError"
     )
 
-    /// The level of the log line: a service that shuts down, or has no sync config yet, is no error.
-    var logLevel: Logger.Level { [.shuttingDown, .noSyncConfig].contains(self) ? .info : .error }
+    /// The level of the log line: `error` when something is wrong with the service, `info` when it is the request.
+    ///
+    /// A service that shuts down, or has no sync config yet, is no error. A key set that cannot be fetched is one, though the
+    /// client is told 401: no token can be checked.
+    var logLevel: Logger.Level {
+        if [.authenticationConfiguration, .keySetRequest].contains(code) { return .error }
+        return httpStatus < 500 || [.shuttingDown, .noSyncConfig].contains(self) ? .info : .error
+    }
 
     /// Any error as the client is told about it.
     init(_ error: any Error) {

@@ -49,6 +49,21 @@ import Testing
         #expect(ErrorEnvelope(CancellationError()).logLevel == .error)
     }
 
+    /// What strangers send is not for those who look for errors; a service that cannot check any token is.
+    @Test func requestsThatAreRefusedAreNoErrors() {
+        let overflow = UserStreams.Overflow(limit: 5)
+        for error: any Error in [
+            AuthorizationError(.tokenExpired, "JWT has expired"), overflow, ErrorEnvelope.validationFailed(["path"]),
+            ErrorEnvelope.bodyTooLarge(limit: 1),
+        ] {
+            #expect(ErrorEnvelope(error).logLevel == .info, "\(error)")
+        }
+        for code in [ErrorCode.keySetRequest, .keySetAddressRange, .keySetHost, .authenticationConfiguration] {
+            #expect(ErrorEnvelope(AuthorizationError(code, "JWKS")).logLevel == .error, "\(code)")
+        }
+        #expect(ErrorEnvelope.unhealthy("a file is gone").logLevel == .error)
+    }
+
     // MARK: Secrets
 
     @Test func noLineHasATokenAKeyOrTheTextOfARow() async throws {

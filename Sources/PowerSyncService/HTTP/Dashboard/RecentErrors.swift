@@ -4,8 +4,8 @@ import PowerSyncServiceCore
 
 /// The last errors and warnings that a service has logged: so that the dashboard shows them without the log.
 ///
-/// Equal ones are one entry with a count. What strangers cause, such as refused tokens, has one message and few codes, and few
-/// entries of one message are kept: it drives out nothing else.
+/// Equal ones are one entry with a count. Few entries of one message are kept, so that what a request can cause drives out
+/// nothing else. A request that is refused is no error, and not here (``ErrorEnvelope/logLevel``).
 final class RecentErrors: Sendable {
     /// An error or a warning of the log.
     typealias Entry = ServiceSnapshot.LoggedError
@@ -54,7 +54,7 @@ final class RecentErrors: Sendable {
             entries.append(entry)
             let ofMessage = entries.indices.filter { entries[$0].message == entry.message }
             if ofMessage.count > Self.maximumOfOneMessage {
-                // One of the same code, so that refused tokens do not drive out errors of the service.
+                // One of the same code: a key set that cannot be fetched drives out no other failure of a request.
                 entries.remove(at: ofMessage.dropLast().first { entries[$0].code == entry.code } ?? ofMessage[0])
             } else if entries.count > Self.maximumCount {
                 entries.removeFirst()
