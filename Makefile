@@ -10,18 +10,20 @@ ifeq ($(shell uname -s),Darwin)
 export POWERSYNC_SERVICE = 1
 endif
 
-# What CI builds with. The same flags everywhere, so that one build folder serves every target.
+# What CI builds with. One configuration and the same flags everywhere, so that nothing is built twice: what `make demo` has built
+# serves `make serve` and `make test`. A release build takes twice the time, which a demo of seconds does not save.
 CHECKS = $(TRAITS) -Xswiftc -warnings-as-errors --explicit-target-dependency-import-check error
 
 DEBUG = $(SWIFT) build $(CHECKS) --build-tests
+COMMAND = $(SWIFT) build $(CHECKS) --product powersync
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
 .PHONY: demo test example demo-smoke plugin-smoke test-operating test-newest test-mysql test-sqlite test-sqlcipher test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
-	$(SWIFT) build $(TRAITS) -c release --product powersync
-	$$($(SWIFT) build -c release --show-bin-path)/powersync demo $(DEMO_ARGUMENTS)
+	$(COMMAND)
+	$$($(COMMAND) --show-bin-path)/powersync demo $(DEMO_ARGUMENTS)
 
 ## test: install what is missing, build with warnings as errors, run all tests, a short demo over all formats and transports, and the plugin
 test: packages
@@ -35,7 +37,7 @@ example: packages
 
 # The demo itself is a test: it exits non-zero when something that it claims did not happen. The last one keeps its photos in S3.
 demo-smoke:
-	powersync=$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync && \
+	powersync=$$($(COMMAND) --show-bin-path)/powersync && \
 	$$powersync demo --rows 2000 --plain && \
 	$$powersync demo --rows 2000 --plain --format ndjson && \
 	scripts/with-s3 sh -c '"$$0" demo --rows 2000 --plain --transport websocket --s3 "$$POWERSYNC_S3_ENDPOINT"' $$powersync
@@ -43,7 +45,7 @@ demo-smoke:
 # The command plugin, as people run it, over what the tests have: it exits non-zero when the file is another one.
 GENERATED = Tests/Fixtures/Generate
 plugin-smoke:
-	$(SWIFT) package $(TRAITS) -Xswiftc -warnings-as-errors --allow-writing-to-package-directory generate-powersync \
+	$(SWIFT) package $(CHECKS) --allow-writing-to-package-directory generate-powersync \
 		$(GENERATED)/sync.yaml --schema $(GENERATED)/schema.sql --output Tests/PowerSyncCLITests/Generate/Synced.swift --dates --check
 
 ## test-newest: what needs a PostgreSQL server, over the newest PostgreSQL and PgBouncer of Debian (Debian, root; NEWEST=--short: a part)
@@ -120,12 +122,12 @@ IDLE ?= 90
 
 ## soak-idle: clients that are idle over WebSocket keep their streams, or this exits non-zero
 soak-idle:
-	$$($(SWIFT) build $(CHECKS) --show-bin-path)/powersync demo --rows 2000 --plain --transport websocket --idle $(IDLE)
+	$$($(COMMAND) --show-bin-path)/powersync demo --rows 2000 --plain --transport websocket --idle $(IDLE)
 
 ## serve: start a service for development and print what to connect with
 serve: packages
-	$(SWIFT) build $(TRAITS) -c release --product powersync
-	$$($(SWIFT) build -c release --show-bin-path)/powersync serve --config Examples/serve/powersync.yaml
+	$(COMMAND)
+	$$($(COMMAND) --show-bin-path)/powersync serve --config Examples/serve/powersync.yaml
 
 ## bench: run the benchmarks, each beside its floor
 bench: packages

@@ -38,6 +38,8 @@ let package = Package(
         .library(name: "PowerSyncBackendHummingbird", targets: ["PowerSyncBackendHummingbird"]),
         .executable(name: "powersync", targets: ["PowerSyncCLI"]),
         .plugin(name: "GenerateSwift", targets: ["GenerateSwift"]),
+        // What the plugin builds and runs.
+        .executable(name: "PowerSyncGenerate", targets: ["PowerSyncGenerate"]),
         // For the package in Benchmarks/ only.
         .library(
             name: "_PowerSyncEngine",
@@ -414,7 +416,7 @@ package.targets += [
     ),
     // What commands print, on terminals and in logs: texts of others are escaped.
     module("PowerSyncTerminal", [.argumentParser, .logging, .nioConcurrencyHelpers]),
-    // Code of apps from sync configs: for the command, and for a plugin, which builds nothing else.
+    // Code of apps from sync configs: for the command, and for a plugin, which asks for the build of PowerSyncGenerate when it runs.
     module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
     executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
     .plugin(
@@ -425,8 +427,7 @@ package.targets += [
                 description: "Generate the schema, the rows and the streams of a sync config as Swift code."
             ),
             permissions: [.writeToPackageDirectory(reason: "It writes the file that --output names.")]
-        ),
-        dependencies: ["PowerSyncGenerate"]
+        )
     ),
     // The whole loop in one process, over real connections: a command of its own.
     module(
