@@ -140,6 +140,7 @@ public final class SyncService: Service {
         guard mayStart else { throw ServiceError(.notRunning, "a service runs once; create another one") }
         do {
             try await start()
+            logger.notice("The service has stopped")
             transition(to: .ended(nil))
         } catch {
             let error = configuration.startError(error)

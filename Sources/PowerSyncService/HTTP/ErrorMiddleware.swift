@@ -27,6 +27,8 @@ struct ErrorMiddleware: RouterMiddleware {
     ) async throws -> Response {
         var context = context
         context.logger[metadataKey: LogKey.requestID] = "h/\(makeRequestID())"
+        // Hummingbird's own id says nothing more.
+        context.logger[metadataKey: "hb.request.id"] = nil
         let stopwatch = Stopwatch(clock)
         func log(_ response: Response, _ level: Logger.Level, _ message: Logger.Message, _ more: Logger.Metadata = [:])
         {
@@ -86,7 +88,7 @@ struct ErrorMiddleware: RouterMiddleware {
             LogKey.code: "\(envelope.code)", LogKey.description: "\(envelope.description)",
         ]
         if let error = error as? AuthorizationError {
-            metadata[LogKey.details] = "\(error.logDetails ?? "")"
+            if let details = error.logDetails { metadata[LogKey.details] = "\(details)" }
         } else if !(error is ErrorEnvelope) {
             metadata.add(error)
         }

@@ -77,7 +77,7 @@ extension SyncService {
         return deployer
     }
 
-    /// All that runs, in the order in which it starts. A shutdown ends one after the other from the last to the first:
+    /// All that runs, in the order in which it starts. A shutdown ends one after the other from the last to the first, which says so:
     ///
     /// 1. the server: no new streams, and those that are open end;
     /// 2. readiness, the dashboard's feed, and the dispatcher: no more checkpoints for sessions;
@@ -121,6 +121,7 @@ extension SyncService {
                 serving.history,
                 Readiness { [self] in try await becomeReady(databases.storage, signs, probes) },
                 serving.server,
+                Farewell(logger: logger),
             ] as [any Service]
         return services
     }
@@ -152,6 +153,16 @@ extension SyncService {
         probes.didStart()
         transition(to: .ready(address))
         logger.notice("The service is ready", metadata: [LogKey.url: "\(address.url)"])
+    }
+}
+
+/// Says that the service was told to end, before anything of it does.
+private struct Farewell: Service {
+    let logger: Logger
+
+    func run() async throws {
+        try await gracefulShutdown()
+        logger.notice("The service is stopping")
     }
 }
 

@@ -22,6 +22,8 @@ import Testing
         var line: String
         /// Other texts in the line.
         var texts: [String] = []
+        /// Texts that are not in the line.
+        var without: [String] = []
         var answer: @Sendable () throws -> Response
     }
 
@@ -73,6 +75,12 @@ import Testing
             texts: ["code=PSYNC_S2103", "status=401", "details=exp: 7"]
         ) { throw AuthorizationError(.tokenExpired, "JWT has expired", logDetails: "exp: 7") },
         Case(
+            testDescription: "a refused token about which there is nothing more to say",
+            line: "info Request failed",
+            texts: ["description=JWT", "status=401"],
+            without: ["details="]
+        ) { throw AuthorizationError(.authentication, "JWT") },
+        Case(
             testDescription: "a key set that cannot be fetched",
             line: "error Request failed",
             texts: ["code=PSYNC_S2204", "status=401", "details=no answer"]
@@ -113,6 +121,7 @@ import Testing
         let line = try #require(lines.first)
         #expect(line.hasPrefix(test.line), "\(line)")
         for text in test.texts { #expect(line.contains(text), "\(line)") }
+        for text in test.without + ["hb.request.id"] { #expect(!line.contains(text), "\(line)") }
     }
 
     /// What a request adds to the metrics.

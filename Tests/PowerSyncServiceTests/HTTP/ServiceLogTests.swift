@@ -224,6 +224,18 @@ import Testing
         )
     }
 
+    @Test func theEndOfAServiceIsSaidBeforeAndAfter() async throws {
+        let log = CollectedLog()
+        let stopping = "notice The service is stopping"
+        try await Scenario.run(log: log) { scenario in
+            try await scenario.settle()
+            #expect(!log.lines.contains { $0.hasPrefix(stopping) })
+        }
+        let lines = Self.shown(log)
+        #expect(lines.count { $0.hasPrefix(stopping) } == 1, "\(lines)")
+        #expect(lines.last?.hasPrefix("notice The service has stopped") == true, "\(lines)")
+    }
+
     @Test func requestsThatWentWellAreNotAtInfo() async throws {
         let log = CollectedLog()
         try await Scenario.run(log: log) { scenario in
