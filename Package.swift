@@ -244,7 +244,7 @@ package.targets += [
         ["PowerSyncProtocol", "PowerSyncSQLite", .grdb, .grdbSQLite, .nioConcurrencyHelpers, .nioCore]
     ),
     // One HTTP request: what the client's transports are made on, and what URLSession does for them.
-    module("PowerSyncHTTP", ["CZlib", .nioCore, .nioHTTP1, .nioSSL]),
+    module("PowerSyncHTTP", ["CZlib", .nioCore, .nioHTTP1, .nioPosix, .nioSSL]),
     // That request by URLSession.
     module("PowerSyncURLSession", ["PowerSyncHTTP", .nioConcurrencyHelpers, .nioCore, .nioHTTP1]),
     // That request by AsyncHTTPClient, which imports much, and who imports a module sees the members of all that it imports. So

@@ -27,6 +27,11 @@ enum RunningService {
             guard !url.contains("@") else {
                 throw ValidationError("\(option) has a user or a password, which nobody asks for; leave them out")
             }
+            guard let parsed = URL(string: url), ["https", "http"].contains(parsed.scheme?.lowercased()),
+                parsed.host(percentEncoded: false)?.isEmpty == false
+            else {
+                throw ValidationError("\(option) is not an address such as https://sync.example.com: \(url)")
+            }
             guard let known else {
                 throw ValidationError(
                     "\(option) needs a token of the service in the environment variable PS_ADMIN_TOKEN"

@@ -18,8 +18,10 @@ struct ServeAnnouncement {
     /// - Parameters:
     ///   - address: Where the service listens.
     ///   - dashboard: Where the dashboard is, perhaps with the key that shows it.
-    /// - Returns: Text to print.
+    /// - Returns: Text to print; none beside a log of JSON that nobody reads on a terminal.
     func lines(_ address: BoundAddress, dashboard: String?) -> [String] {
+        // What reads lines of JSON gets nothing else; the log says where the service is.
+        guard isForPeople || configuration.logging.format != .json else { return [] }
         var lines = ["", "The service is ready."]
         guard configuration.role != .sync else {
             return lines + ["  probes     \(address.url)/probes/readiness; the role sync serves no clients"]

@@ -106,7 +106,7 @@ private struct Announcement: Service {
             let lines = try await cancelWhenGracefulShutdown {
                 try await self.lines(service, try await service.waitUntilReady())
             }
-            Terminal.say(lines.joined(separator: "\n"))
+            if !lines.isEmpty { Terminal.say(lines.joined(separator: "\n")) }
             try await cancelWhenGracefulShutdown { try await Task.sleep(for: Self.startup) }
             StartupPages.release()
         } catch is CancellationError {}

@@ -39,7 +39,7 @@ struct StatusCommand: AsyncParsableCommand {
             printToStandardError("\(address): \(error.description)")
             throw Self.unreachable
         } catch {
-            printToStandardError("\(address) does not answer: \(error)")
+            printToStandardError("\(address) does not answer: \(AdminRequest.reason(error))")
             throw Self.unreachable
         }
         let report = StatusReport(answer)

@@ -120,7 +120,7 @@ struct ValidateCommand: AsyncParsableCommand {
         } catch let error as UnreadableFile {
             throw error
         } catch {
-            printToStandardError("\(request.address) does not answer: \(error)")
+            printToStandardError("\(request.address) does not answer: \(AdminRequest.reason(error))")
         }
         throw StatusCommand.unreachable
     }

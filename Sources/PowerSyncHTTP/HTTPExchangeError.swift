@@ -39,7 +39,7 @@ package struct HTTPExchangeError: Error, Sendable {
 extension HTTPExchangeError: CustomStringConvertible {
     /// The cause, or what the code says.
     package var description: String {
-        if let underlyingError { return "\(underlyingError)" }
+        if let underlyingError { return Self.reason(underlyingError) ?? "\(underlyingError)" }
         return switch code {
         case .connection: "the connection broke"
         case .timeout: "nothing was sent or received for too long"

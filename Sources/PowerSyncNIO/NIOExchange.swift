@@ -157,13 +157,13 @@ extension HTTPExchangeError {
         return switch error {
         case let error as FileChunks.ReadError: error.cause
         case let error as HTTPClientError where error == .remoteConnectionClosed:
-            HTTPExchangeError(.closedEarly, underlyingError: error)
-        case HTTPParserError.invalidEOFState: HTTPExchangeError(.closedEarly, underlyingError: error)
+            HTTPExchangeError(.closedEarly)
+        case HTTPParserError.invalidEOFState: HTTPExchangeError(.closedEarly)
         case NIOHTTPDecompression.DecompressionError.inflationError: malformedCompression(error)
         case let error as NIOHTTPDecompression.ExtraDecompressionError where error == .invalidTrailingData:
             malformedCompression(error)
         case let error as HTTPClientError where timeouts.contains(error):
-            HTTPExchangeError(.timeout, underlyingError: error)
+            HTTPExchangeError(.timeout)
         default: HTTPExchangeError(certificateProblem(error) ?? .connection, underlyingError: error)
         }
     }

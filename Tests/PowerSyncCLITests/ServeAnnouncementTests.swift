@@ -12,7 +12,8 @@ import Testing
         role: ServiceConfiguration.Role = .unified,
         file: String? = "powersync.yaml",
         dashboard: String? = Self.dashboard,
-        program: String = "powersync"
+        program: String = "powersync",
+        format: LoggingOptions.Format = .text
     ) throws -> String {
         var configuration = ServiceConfiguration(
             source: .embedded(path: "source.db", statements: []),
@@ -20,6 +21,7 @@ import Testing
             syncConfig: .deployed
         )
         configuration.role = role
+        configuration.logging.format = format
         configuration.authentication.keys = [.hs256(secret: Array(repeating: 7, count: 32), id: "k")]
         configuration.authentication.audience = ["a"]
         let announcement = ServeAnnouncement(
@@ -65,6 +67,11 @@ import Testing
         #expect(stream[0] == "  T=$(powersync token --user u)" && stream[1].hasPrefix("  \(program) -N -H "))
         #expect(stream[2].hasSuffix(" \(url)/sync/stream"))
         #expect(CurlLine.lines(address, "/dev/token", "-d 1") == ["  \(program) -d 1 \(url)/dev/token"])
+    }
+
+    @Test func linesOfJSONAreAmongThemselves() throws {
+        #expect(try Self.text(isForPeople: false, format: .json) == "")
+        #expect(try Self.text(isForPeople: true, format: .json) == Self.text(isForPeople: true))
     }
 
     @Test func logsGetNothingThatLetsAnybodyIn() throws {

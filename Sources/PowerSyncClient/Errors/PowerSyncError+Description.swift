@@ -30,6 +30,7 @@ extension Error {
     /// What a status or a log shows of the error: its own text in one line.
     package var lineOfText: String {
         if let error = self as? PowerSyncError { return error.description }
+        if let reason = HTTPExchangeError.reason(self) { return reason }
         if let cause = (self as? HTTPExchangeError)?.underlyingError { return cause.lineOfText }
         return ((self as? any LocalizedError)?.errorDescription ?? cocoaText ?? "\(self)").inOneLine
     }

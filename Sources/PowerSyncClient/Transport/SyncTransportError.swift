@@ -1,5 +1,6 @@
 package import PowerSyncProtocol
 import Foundation
+import PowerSyncHTTP
 
 /// Why a request to the sync service failed.
 package struct SyncTransportError: Error, Sendable {
@@ -85,7 +86,8 @@ extension SyncTransportError: LocalizedError, CustomStringConvertible {
 
     /// The message and the cause.
     package var description: String {
-        guard let underlyingError else { return message }
+        // What is wrong with a certificate is said by the message.
+        guard let underlyingError, HTTPExchangeError.certificateProblem(underlyingError) == nil else { return message }
         return "\(message): \(underlyingError.lineOfText)"
     }
 }

@@ -54,7 +54,7 @@ extension Doctor {
             try Task.checkCancellation()
             findings.fail(
                 .service,
-                "\(what) gets no answer: \(error)",
+                "\(what) gets no answer: \(AdminRequest.reason(error))",
                 place: service.url,
                 remedy: "Look into the log of the proxy before it. \(Self.page)"
             )
@@ -90,7 +90,7 @@ extension Doctor {
             try Task.checkCancellation()
             findings.fail(
                 .service,
-                "does not answer: \(error)",
+                "does not answer: \(AdminRequest.reason(error))",
                 place: service.url,
                 remedy: "Check the address, its certificate, and that the service and the proxy before it are running."
             )

@@ -3,6 +3,7 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOSSL
+import PowerSyncHTTP
 package import PowerSyncProtocol
 
 /// Questions to a running service, over its admin API.
@@ -24,6 +25,15 @@ package struct AdminRequest: Sendable {
         self.address = address
         self.token = token
         self.isLocal = isLocal
+    }
+
+    /// Why a service does not answer, for people.
+    ///
+    /// - Parameter error: An error of a connection.
+    /// - Returns: The end of a sentence: `the connection was refused`.
+    package static func reason(_ error: any Error) -> String {
+        let client = (error as? HTTPClientError)?.shortDescription
+        return HTTPExchangeError.reason(error) ?? client.map { $0.prefix(1).lowercased() + $0.dropFirst() } ?? "\(error)"
     }
 
     /// Asks what the service replicates, how far it is, and who is connected.

@@ -45,7 +45,7 @@ package struct ProbeAnswer: Sendable {
             self.init(to: question, at: service.url, status: reply.status, body: reply.body)
         } catch {
             try Task.checkCancellation()
-            self.init(isHealthy: false, line: "\(service.url) does not answer: \(error)")
+            self.init(isHealthy: false, line: "\(service.url) does not answer: \(AdminRequest.reason(error))")
         }
     }
 

@@ -4,6 +4,7 @@ import NIOCore
 package import NIOHTTP1
 import NIOHTTPCompression
 import NIOPosix
+import PowerSyncHTTP
 import PowerSyncProtocol
 import PowerSyncServiceCore
 package import PowerSyncAuth
@@ -57,7 +58,7 @@ package struct KeySetClient: Sendable {
         } catch let error as AuthorizationError {
             throw error
         } catch {
-            throw .keySetRequest("\(url.shown): \(error)")
+            throw .keySetRequest("\(url.shown): \(HTTPExchangeError.reason(error) ?? "\(error)")")
         }
     }
 
