@@ -28,7 +28,8 @@ extension HTTPExchangeError {
                 ? "there is no host of that name" : error.connectionErrors.last.flatMap { reason($0.error) }
         case is SocketAddressError.UnknownHost: "there is no host of that name"
         case let error as IOError: reason(ofSystem: error.errnoCode)
-        case let error as NIOSSLExtraError where error == .failedToValidateHostname: "the certificate is for another host"
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+            "the certificate is for another host"
         case NIOSSLError.handshakeFailed(let cause): reason(ofHandshake: "\(cause)")
         case NIOSSLError.uncleanShutdown: "the connection was closed"
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: "the encryption of the connection failed"
@@ -56,12 +57,15 @@ extension HTTPExchangeError {
     /// What BoringSSL says of a handshake: `[Error: 268435703 error:100000f7:SSL routines:OPENSSL_internal:WRONG_VERSION_NUMBER at …]`.
     private static func reason(ofHandshake text: String) -> String {
         let mark = "OPENSSL_internal:"
-        let name = text.firstRange(of: mark).map { text[$0.upperBound...].prefix { $0.isLetter || $0.isNumber || $0 == "_" } }
+        let name = text.firstRange(of: mark).map {
+            text[$0.upperBound...].prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+        }
         switch name {
         case "CERTIFICATE_VERIFY_FAILED": return "the certificate is not trusted"
         case "WRONG_VERSION_NUMBER", "HTTP_REQUEST":
             return "the other end does not speak TLS; its address may begin with http:// or ws://"
-        case let name?: return "the TLS handshake failed: \(name.lowercased().split(separator: "_").joined(separator: " "))"
+        case let name?:
+            return "the TLS handshake failed: \(name.lowercased().split(separator: "_").joined(separator: " "))"
         case nil: return "the TLS handshake failed"
         }
     }

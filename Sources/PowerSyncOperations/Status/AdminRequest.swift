@@ -33,7 +33,8 @@ package struct AdminRequest: Sendable {
     /// - Returns: The end of a sentence: `the connection was refused`.
     package static func reason(_ error: any Error) -> String {
         let client = (error as? HTTPClientError)?.shortDescription
-        return HTTPExchangeError.reason(error) ?? client.map { $0.prefix(1).lowercased() + $0.dropFirst() } ?? "\(error)"
+        return HTTPExchangeError.reason(error) ?? client.map { $0.prefix(1).lowercased() + $0.dropFirst() }
+            ?? "\(error)"
     }
 
     /// Asks what the service replicates, how far it is, and who is connected.

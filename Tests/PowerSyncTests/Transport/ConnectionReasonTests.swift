@@ -34,9 +34,14 @@ import Testing
     }
 
     @Test(arguments: transports) func theOtherEndDoesNotSpeakTLS(_ method: SyncTransportMethod) async throws {
-        try await LoopbackServer.run { _ in .init() } _: { server in
+        try await LoopbackServer.run { _ in
+            .init()
+        } _: { server in
             let text = try await Self.text("https://127.0.0.1:\(server.port)", method)
-            #expect(text.hasSuffix("the other end does not speak TLS; its address may begin with http:// or ws://"), "\(text)")
+            #expect(
+                text.hasSuffix("the other end does not speak TLS; its address may begin with http:// or ws://"),
+                "\(text)"
+            )
         }
     }
 
