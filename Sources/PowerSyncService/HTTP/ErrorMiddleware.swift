@@ -13,6 +13,9 @@ import PowerSyncAuth
 struct ErrorMiddleware: RouterMiddleware {
     typealias Context = ServiceRequestContext
 
+    /// What Hummingbird puts into every line of a request; it says nothing more than ours.
+    private static let otherRequestID = "hb.request.id"
+
     /// Counts answers and refused tokens.
     var metrics = ServiceMetrics.shared
     /// Measures the durations of requests.
@@ -27,8 +30,7 @@ struct ErrorMiddleware: RouterMiddleware {
     ) async throws -> Response {
         var context = context
         context.logger[metadataKey: LogKey.requestID] = "h/\(makeRequestID())"
-        // Hummingbird's own id says nothing more.
-        context.logger[metadataKey: "hb.request.id"] = nil
+        context.logger[metadataKey: Self.otherRequestID] = nil
         let stopwatch = Stopwatch(clock)
         func log(_ response: Response, _ level: Logger.Level, _ message: Logger.Message, _ more: Logger.Metadata = [:])
         {
