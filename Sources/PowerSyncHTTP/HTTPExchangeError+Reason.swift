@@ -1,17 +1,8 @@
+import Foundation
 import NIOCore
 import NIOHTTP1
 import NIOPosix
 import NIOSSL
-
-#if canImport(Darwin)
-import Darwin
-#elseif canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Android)
-import Android
-#endif
 
 extension HTTPExchangeError {
     /// What has happened to a connection, as the end of a sentence for people: `the connection was refused`.
