@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncMySQLConnection
 import TestSupport
@@ -81,6 +81,17 @@ package final class TestMySQLServer: Sendable {
 
     /// The folder of its data.
     package var dataFolder: String { "\(folder)/data" }
+
+    /// Gives the server's user a folder outside of that of its data.
+    package func own(_ folder: URL) throws {
+        let data = try FileManager.default.attributesOfItem(atPath: dataFolder)
+        let owner = data.filter { [.ownerAccountID, .groupOwnerAccountID].contains($0.key) }
+        try FileManager.default.setAttributes(owner, ofItemAtPath: folder.path)
+        let parent = folder.deletingLastPathComponent().path
+        if parent != FileManager.default.temporaryDirectory.path {
+            try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: parent)
+        }
+    }
 
     /// Starts the server, and waits until it can be used.
     ///

@@ -255,44 +255,6 @@ import Testing
         #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
     }
 
-    /// The offset of the log's end has more than 32 bits.
-    ///
-    /// It takes five gigabytes, half of them in memory: in `make soak`.
-    @Test(.enabled(if: isSlow), .timeLimit(.minutes(30)))
-    func aFileOfMoreThanFourGibibytesIsReadOn() async throws {
-        let redo = TestMySQL.isMySQL ? "--innodb-redo-log-capacity=2G" : "--innodb-log-file-size=2G"
-        let server = try await TestMySQLServer("--max-binlog-cache-size=8G", "--max-allowed-packet=1G", redo)
-        var scenario = try await MySQLScenario(
-            [
-                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, owner TEXT, name TEXT)",
-                "CREATE TABLE unread (id INT PRIMARY KEY, body LONGTEXT)",
-            ],
-            on: server
-        )
-        try await scenario.replicate()
-        scenario = try scenario.reopened()
-        let session = try await scenario.database.open()
-        try await session.execute("BEGIN")
-        try await session.execute("INSERT INTO lists VALUES ('first', 'u', 'x')")
-        try await session.execute("INSERT INTO unread VALUES (1, REPEAT('x', 50000000))", timeout: .seconds(600))
-        for _ in 0..<45 {
-            // The row before and after: a hundred megabytes.
-            try await session.execute("UPDATE unread SET body = REVERSE(CONCAT(body, 'y'))", timeout: .seconds(600))
-        }
-        try await session.execute("INSERT INTO lists VALUES ('last', 'u', 'x')")
-        try await session.execute("COMMIT", timeout: .seconds(600))
-        try await session.execute("INSERT INTO lists VALUES ('behind', 'u', 'x')")
-        session.close()
-        #expect(try await server.address.logEnd().offset > 1 << 32)
-        try await scenario.replicate()
-        #expect(try await scenario.ids() == ["first", "last", "behind"])
-        scenario = try scenario.reopened()
-        try await scenario.database.run("INSERT INTO lists VALUES ('resumed', 'u', 'x')")
-        try await scenario.replicate()
-        #expect(try await scenario.ids() == ["first", "last", "behind", "resumed"])
-        #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
-    }
-
     // MARK: Two processes
 
     @Test func aProcessThatTakesOverEndsTheOtherOnesReading() async throws {
