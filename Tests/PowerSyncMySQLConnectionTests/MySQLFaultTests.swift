@@ -6,7 +6,7 @@ import PowerSyncMySQLConnection
 import Testing
 
 /// Silence, lost connections, cancellation, and connections that are left.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(10)))
 struct MySQLFaultTests {
     private let logger = TestMySQL.logger
 
@@ -148,8 +148,7 @@ struct MySQLFaultTests {
     }
 
     // Calls are cancelled at a random moment each: in the handshake, in a statement, among rows. Ten thousand in `make soak`.
-    @Test(.timeLimit(.minutes(10)))
-    func nothingIsLeftBehind() async throws {
+    @Test func nothingIsLeftBehind() async throws {
         let count = ProcessInfo.processInfo.environment["POWERSYNC_SLOW"] == nil ? 300 : 10_000
         let (proxy, settings) = try await proxied()
         let logger = logger
