@@ -87,8 +87,9 @@ final class MySQLBenchmarkDatabase: Sendable {
 
     /// Inserts rows in one transaction.
     func insert(from first: Int, count: Int) async throws {
-        let number = (0..<7).map { "d\($0).d * \(Int(pow(10, Double($0))))" }.joined(separator: " + ")
-        let digits = (0..<7).map { "digits d\($0)" }.joined(separator: ", ")
+        let places = 0..<String(count - 1).count
+        let number = places.map { "d\($0).d * \(Int(pow(10, Double($0))))" }.joined(separator: " + ")
+        let digits = places.map { "digits d\($0)" }.joined(separator: ", ")
         try await run(
             """
             INSERT INTO todos

@@ -12,17 +12,19 @@ import PowerSyncSyncConfig
 ///
 /// Server and service share the machine's cores.
 ///
-/// | Case | Meaning |
-/// | --- | --- |
-/// | `mysql.copy` | a table of rows of ten columns and about 300 bytes; the floor is a client that reads the same rows |
-/// | `mysql.backlog` | updates of one row, each a transaction; the floor is a client that takes the same log |
-/// | `mysql.transaction.1m_rows` | one transaction of a million rows; the floor is a client that takes the same log |
-/// | `mysql.transaction.1m_rows.memory` | what it takes besides |
-/// | `mysql.live.4_clients.transactions` | what four clients write for a minute, a row in a transaction |
-/// | `mysql.live.4_clients.lag` | from their end to the checkpoint with the last change |
-/// | `mysql.live.commit_to_client` | from the statement that writes a row to the client that gets it, 50 times a second |
+/// | Area | Case | Meaning |
+/// | --- | --- | --- |
+/// | `mysql` | `mysql.copy` | a table of rows of ten columns and about 300 bytes; the floor is a client that reads the same rows |
+/// | | `mysql.backlog` | updates of one row, each a transaction; the floor is a client that takes the same log |
+/// | | `.memory` | what both take besides |
+/// | `mysql-transaction` | `mysql.transaction.1m_rows` | one transaction of a million rows; the floor is a client that takes the same log |
+/// | | `mysql.transaction.1m_rows.memory` | what it takes besides |
+/// | `mysql-live` | `mysql.live.4_clients.transactions` | what four clients write for a minute, a row in a transaction |
+/// | | `mysql.live.4_clients.lag` | from their end to the checkpoint with the last change |
+/// | `mysql-clients` | `mysql.live.commit_to_client` | from the statement that writes a row to the client that gets it, 50 times a second |
 ///
-/// The floor of what is live is a client that takes the log in the place of the service. Needs a server: `scripts/with-mysql` starts one.
+/// The floor of what is live is a client that takes the log in the place of the service, for ten seconds. Needs a server:
+/// `scripts/with-mysql` starts one.
 enum MySQLBenchmarks {
     private static let config = """
         config: {edition: 3}
@@ -30,28 +32,44 @@ enum MySQLBenchmarks {
           todos: {query: "SELECT * FROM todos WHERE list = subscription.parameter('list')"}
         """
 
-    /// Runs all cases.
+    /// Decodes a log, copies a table, and takes a backlog.
     ///
     /// - Parameter rows: The rows of the table, and the updates of the backlog.
     /// - Throws: An error of the server or of the storage.
     static func run(rows: Int) async throws {
         try MySQLDecodeBenchmarks.run()
-        guard let server = ProcessInfo.processInfo.environment["POWERSYNC_MYSQL"] else {
-            return print("mysql: there is no server; scripts/with-mysql starts one for a command.")
-        }
-        try await MySQLBenchmarkDatabase.with(server: server) { database in
+        try await withDatabase { database in
             try await database.fill(rows: rows)
             try await measure(database, rows: rows)
         }
-        try await MySQLBenchmarkDatabase.with(server: server) { database in
+    }
+
+    /// Takes one transaction of a million rows.
+    static func runTransaction() async throws {
+        try await withDatabase { database in
             try await database.fill(rows: 1000)
             try await largeTransaction(database)
         }
-        try await MySQLBenchmarkDatabase.with(server: server) { database in
+    }
+
+    /// Follows what four clients write for a minute.
+    static func runLive() async throws {
+        try await withDatabase { database in
             try await database.fill(rows: 100_000)
             try await live(database)
         }
-        try await MySQLBenchmarkDatabase.with(server: server) { try await commitToClient($0) }
+    }
+
+    /// Serves rows to clients while they are written.
+    static func runClients() async throws {
+        try await withDatabase { try await commitToClient($0) }
+    }
+
+    private static func withDatabase(_ body: (MySQLBenchmarkDatabase) async throws -> Void) async throws {
+        guard let server = ProcessInfo.processInfo.environment["POWERSYNC_MYSQL"] else {
+            return print("mysql: there is no server; scripts/with-mysql starts one for a command.")
+        }
+        try await MySQLBenchmarkDatabase.with(server: server, body)
     }
 
     private static func replication(
@@ -73,21 +91,25 @@ enum MySQLBenchmarks {
         let copyFloor = try await time { try await database.readRows() }
         let folder = try TemporaryFolder()
         let replication = try replication(database, folder)
+        var baseline = PeakMemory.Baseline()
         let copy = try await time { try await replication.replicate() }
         Report.line(
             "mysql.copy.\(name)_rows.sqlite",
             ours: rate(rows, copy),
             floors: [("reading the rows", rate(rows, copyFloor))]
         )
+        if let peak = baseline?.peak { Report.memory("mysql.copy.\(name)_rows.sqlite.memory", ours: peak) }
         let begin = try await database.logEnd()
         try await database.update(rows)
         let logFloor = try await time { try await database.readLog(from: begin) }
+        baseline = PeakMemory.Baseline()
         let backlog = try await time { try await replication.replicate() }
         Report.line(
             "mysql.backlog.\(name)_updates.sqlite",
             ours: rate(rows, backlog),
             floors: [("reading the log", rate(rows, logFloor))]
         )
+        if let peak = baseline?.peak { Report.memory("mysql.backlog.\(name)_updates.sqlite.memory", ours: peak) }
         try replication.close()
     }
 
@@ -114,20 +136,19 @@ enum MySQLBenchmarks {
         let folder = try TemporaryFolder()
         let replication = try replication(database, folder)
         try await replication.replicate()
-        let (seconds, clients) = (60, 4)
+        let (seconds, secondsOfFloor, clients) = (60, 10, 4)
         let alone = try await database.readingLog {
-            try await database.updateFor(seconds: seconds, clients: clients)
+            try await database.updateFor(seconds: secondsOfFloor, clients: clients)
         }
         let count = NIOLockedValueBox(0)
         let lag = try await replication.replicate {
             let written = try await database.updateFor(seconds: seconds, clients: clients)
             count.withLockedValue { $0 = written }
         }
-        func rate(_ count: Int) -> Double { Double(count) / Double(seconds) }
         Report.line(
             "mysql.live.4_clients.transactions",
-            ours: rate(count.withLockedValue(\.self)),
-            floors: [("taking the log", rate(alone.result))]
+            ours: rate(count.withLockedValue(\.self), .seconds(seconds)),
+            floors: [("taking the log", rate(alone.result, .seconds(secondsOfFloor)))]
         )
         Report.time(
             "mysql.live.4_clients.lag",
