@@ -1,5 +1,6 @@
 import Foundation
 import MySQLTestSupport
+import NIOConcurrencyHelpers
 import PowerSyncMySQLConnection
 import PowerSyncSyncConfig
 import ServiceTestSupport
@@ -127,6 +128,47 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
+    @Test(arguments: ["ALTER TABLE lists ADD color VARCHAR(10) DEFAULT 'red'", "DROP TABLE lists"])
+    func aTableThatChangesWhileItIsCopied(_ sql: String) async throws {
+        var scenario = try await MySQLScenario(
+            [
+                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY)", "CREATE TABLE notes (id VARCHAR(36) PRIMARY KEY)",
+                "INSERT INTO notes VALUES ('n')",
+            ],
+            config: "config: {edition: 3}\nstreams: {all: {queries: [SELECT * FROM lists, SELECT * FROM notes]}}"
+        )
+        for start in stride(from: 0, to: 12_000, by: 1000) {
+            let values = (start..<start + 1000).map { "('k\(100_000 + $0)')" }
+            try await scenario.database.run("INSERT INTO lists VALUES \(values.joined(separator: ", "))")
+        }
+        let held = HeldSource(scenario.source)
+        scenario.front = held
+        held.hold("lists", afterRows: 10_000)
+        let seen = held.waitCount
+        try await scenario.replicating { [scenario] in
+            try await held.copyWaits(after: seen)
+            let isDone = NIOLockedValueBox(false)
+            async let change: Void = {
+                try await scenario.database.run(sql)
+                isDone.withLockedValue { $0 = true }
+            }()
+            // The copy may be in the middle of a statement, whose end the change waits for.
+            try await scenario.database.untilLockIsWaitedFor { isDone.withLockedValue { $0 } }
+            held.release()
+            try await change
+            try await scenario.caughtUp()
+            let rows = try await scenario.rows()
+            #expect(rows["notes/n"] != nil)
+            if sql.hasPrefix("DROP") {
+                #expect(rows.count == 1)
+            } else {
+                #expect(rows.count == 12_001)
+                #expect(rows.allSatisfy { $0.key == "notes/n" || $0.value.contains("red") })
+            }
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
     @Test(.enabled(if: !TestMySQL.isMySQL, "MySQL describes tables that are locked"))
     func aTableThatIsLockedAtAStartKeepsItsRowsAndTheOthersGoOn() async throws {
         var scenario = try await MySQLScenario(
@@ -232,9 +274,9 @@ import Testing
 }
 
 extension TestMySQLDatabase {
-    /// Waits until a session waits for a lock on a table of the database.
-    func untilLockIsWaitedFor() async throws {
-        while true {
+    /// Waits until a session waits for a lock on a table of the database, or something else is true.
+    func untilLockIsWaitedFor(or isDone: () -> Bool = { false }) async throws {
+        while !isDone() {
             let sessions = try await run("SHOW PROCESSLIST")
             if sessions.contains(where: { $0[3] == name && $0[6]?.hasPrefix("Waiting for table") == true }) { return }
             await Task.yield()

@@ -143,6 +143,79 @@ import Testing
         try await proxy.stop()
     }
 
+    /// The checksum tells, and the event is read again.
+    @Test func anEventThatIsDamagedOnTheWayIsReadAgain() async throws {
+        let (proxy, isDamaged) = try await Self.damagingProxy()
+        let scenario = try await MySQLScenario(proxy: proxy)
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run("INSERT INTO lists VALUES ('a', 'u', 'before')")
+            try await scenario.database.run("INSERT INTO lists VALUES ('b', 'u', 'damaged on the way')")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["a", "b"])
+            #expect(try await scenario.rows()["lists/b"]?.contains("damaged on the way") == true)
+        }
+        #expect(isDamaged.withLockedValue { $0 })
+        let failure = scenario.log.lines.first { $0.contains("the event is damaged: its checksum is another one") }
+        #expect(failure?.contains(#/binlog\.[0-9]{6}/#) == true, "\(failure ?? "")")
+        #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
+        try await proxy.stop()
+    }
+
+    /// What came before it is delivered, and a boundary that is not behind it.
+    @Test func whatIsBehindADamagedEventIsNotDelivered() async throws {
+        let (proxy, isDamaged) = try await Self.damagingProxy()
+        let scenario = try await MySQLScenario(proxy: proxy)
+        let (database, source) = (scenario.database, scenario.source)
+        var plan = try plan(scenario.config)
+        plan.defaultSchema = database.name
+        let position = try await source.prepareStream("damaged", resumingAfter: nil, reached: nil)
+        for name in ["before", "damaged on the way", "behind", "also behind"] {
+            try await database.run("INSERT INTO lists VALUES (UUID(), 'u', '\(name)')")
+        }
+        var (rows, boundary) = (0, position.lsn)
+        await #expect(throws: (any Error).self) {
+            try await source.reads("damaged", after: position, plan) { reader in
+                while true {
+                    for message in try await reader.next() {
+                        switch message {
+                        case .changes(let changes, _): rows += changes.count
+                        case .commit(let lsn): boundary = lsn
+                        default: break
+                        }
+                    }
+                }
+            }
+        }
+        #expect(isDamaged.withLockedValue { $0 })
+        #expect(rows == 1 && boundary > position.lsn)
+        try await source.reads("damaged", after: SourcePosition(boundary, of: position.history), plan) { reader in
+            while rows < 4 {
+                for case .changes(let changes, _) in try await reader.next() { rows += changes.count }
+            }
+        }
+        #expect(rows == 4)
+        try await source.dropStream("damaged")
+        try source.close()
+        try await proxy.stop()
+    }
+
+    /// A proxy that changes a bit of the first event with the text “damaged on the way”, and whether it has done so.
+    private static func damagingProxy() async throws -> (MySQLProxy, NIOLockedValueBox<Bool>) {
+        let isDamaged = NIOLockedValueBox(false)
+        let proxy = try await MySQLProxy(to: try TestMySQL.shared().port) { bytes in
+            guard let place = bytes.readableBytesView.firstRange(of: Array("damaged on the way".utf8))?.lowerBound,
+                let byte = bytes.getInteger(at: place, as: UInt8.self)
+            else { return }
+            let isFirst = isDamaged.withLockedValue { isDamaged in
+                defer { isDamaged = true }
+                return !isDamaged
+            }
+            if isFirst { bytes.setInteger(byte ^ 1, at: place) }
+        }
+        return (proxy, isDamaged)
+    }
+
     /// Inserts rows of 300 bytes in one transaction.
     private static func insert(_ count: Int, into database: TestMySQLDatabase) async throws {
         let values = (0..<count).map { "('\(10_000 + $0)', 'u', '\(String(repeating: "x", count: 280))')" }
@@ -178,6 +251,26 @@ import Testing
         #expect(text?.contains("all tables are copied again. Raise binlog_expire_logs_seconds (now ") == true)
     }
 
+    /// Known positions are looked for once a minute: in `make soak`.
+    @Test(.enabled(if: isSlow)) func aLogThatIsResetWhileItIsReadHasEverythingCopiedAgain() async throws {
+        let server = try await TestMySQLServer()
+        let scenario = try await MySQLScenario(on: server)
+        try await scenario.replicating {
+            try await scenario.database.run("INSERT INTO lists VALUES ('kept', 'u', 'x'), ('deleted', 'u', 'x')")
+            try await scenario.caughtUp()
+            #expect(try await scenario.ids() == ["kept", "deleted"])
+            try await scenario.database.run(TestMySQL.isMySQL ? "RESET BINARY LOGS AND GTIDS" : "RESET MASTER")
+            try await scenario.database.run("DELETE FROM lists WHERE id = 'deleted'")
+            // Longer than the log was.
+            for number in 0..<20 {
+                try await scenario.database.run("INSERT INTO lists VALUES ('\(number)', 'u', 'x')")
+            }
+            try await scenario.untilPublished { try await scenario.ids().count == 21 }
+            #expect(try await !scenario.ids().contains("deleted"))
+        }
+        try await scenario.expectSameRowsAsAFreshCopy(of: "lists")
+    }
+
     /// As after a backup that was restored and written to, until its log was longer than what was read.
     @Test func aPositionInsideOfAnEventIsAnotherHistory() async throws {
         let scenario = try await MySQLScenario()
@@ -209,12 +302,7 @@ import Testing
         server.stop()
         let disk = try SmallDisk(at: folder.url.appending(path: "disk"), size: "2m")
         defer { disk.remove() }
-        let owner = try FileManager.default.attributesOfItem(atPath: server.dataFolder)
-        try FileManager.default.setAttributes(
-            owner.filter { [.ownerAccountID, .groupOwnerAccountID].contains($0.key) },
-            ofItemAtPath: disk.url.path
-        )
-        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.url.path)
+        try server.own(disk.url)
         try await server.start(["--log-bin=\(disk.url.path)/binlog"])
         let scenario = try await MySQLScenario(on: server)
         try await scenario.replicating {

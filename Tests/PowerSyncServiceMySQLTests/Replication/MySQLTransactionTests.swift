@@ -91,6 +91,7 @@ import Testing
                     let head = try await scenario.head()
                     try await scenario.published { $0.lsn >= head.lsn }
                     #expect(try await scenario.ids().contains("upload \(upload)"))
+                    if upload % 5 == 0 { try await scenario.database.run("FLUSH BINARY LOGS") }
                 }
                 group.cancelAll()
                 while let result = await group.nextResult() { _ = result }

@@ -288,19 +288,39 @@ import Testing
 
     // MARK: Bytes and others
 
-    static let bytes: [Case] = [
-        Case(type: "BINARY(4)", values: [("'a\\0'", .blob([0x61, 0, 0, 0])), ("''", .blob([0, 0, 0, 0]))]),
-        Case(type: "VARBINARY(10)", values: [("'a\\0'", .blob([0x61, 0])), ("''", .blob([]))]),
-        Case(type: "BLOB", values: [("X'00FF'", .blob([0, 255])), ("NULL", .null)]),
-        Case(type: "VARCHAR(10) CHARACTER SET binary", values: [("X'80'", .blob([0x80]))]),
-        Case(type: "POINT", values: [("ST_GeomFromText('POINT(1 2)')", nil), ("NULL", .null)]),
-        Case(type: "GEOMETRY", values: [("ST_GeomFromText('LINESTRING(0 0, 1 1)', 4326)", nil)]),
-        Case(
-            type: "VECTOR(3)",
-            values: [("STRING_TO_VECTOR('[1,2,3]')", .blob([0, 0, 128, 63, 0, 0, 0, 64, 0, 0, 64, 64]))],
-            servers: [.mysql]
-        ),
-    ]
+    static let bytes: [Case] =
+        [
+            Case(type: "BINARY(4)", values: [("'a\\0'", .blob([0x61, 0, 0, 0])), ("''", .blob([0, 0, 0, 0]))]),
+            Case(type: "VARBINARY(10)", values: [("'a\\0'", .blob([0x61, 0])), ("''", .blob([]))]),
+            Case(type: "BLOB", values: [("X'00FF'", .blob([0, 255])), ("NULL", .null)]),
+            Case(type: "VARCHAR(10) CHARACTER SET binary", values: [("X'80'", .blob([0x80]))]),
+            Case(type: "POINT", values: [("ST_GeomFromText('POINT(1 2)')", nil), ("NULL", .null)]),
+            Case(type: "GEOMETRY", values: [("ST_GeomFromText('LINESTRING(0 0, 1 1)', 4326)", nil)]),
+            Case(
+                type: "VECTOR(3)",
+                values: [("STRING_TO_VECTOR('[1,2,3]')", .blob([0, 0, 128, 63, 0, 0, 0, 64, 0, 0, 64, 64]))],
+                servers: [.mysql]
+            ),
+            Case(
+                type: "VECTOR(3)",
+                values: [
+                    ("VEC_FromText('[1,2,3]')", .blob([0, 0, 128, 63, 0, 0, 0, 64, 0, 0, 64, 64])), ("NULL", .null),
+                ],
+                servers: [.newestMariaDB]
+            ),
+            Case(type: "TINYBLOB", values: [("X'00'", .blob([0])), ("''", .blob([]))]),
+            Case(
+                type: "MEDIUMBLOB",
+                values: [("REPEAT(X'FF', 70000)", .blob(Array(repeating: 255, count: 70_000))), ("NULL", .null)]
+            ),
+            Case(type: "LONGBLOB", values: [("X'0102'", .blob([1, 2]))]),
+        ]
+        + [
+            ("LINESTRING", "LINESTRING(0 0, 1 1)"), ("POLYGON", "POLYGON((0 0, 1 0, 1 1, 0 0))"),
+            ("MULTIPOINT", "MULTIPOINT(1 2, 3 4)"), ("MULTILINESTRING", "MULTILINESTRING((0 0, 1 1))"),
+            ("MULTIPOLYGON", "MULTIPOLYGON(((0 0, 1 0, 1 1, 0 0)))"),
+            ("GEOMETRYCOLLECTION", "GEOMETRYCOLLECTION(POINT(1 2))"),
+        ].map { type, text in Case(type: type, values: [("ST_GeomFromText('\(text)')", nil), ("NULL", .null)]) }
 
     static let others: [Case] = [
         Case(
@@ -363,6 +383,33 @@ import Testing
         let streamed = try await fixture.streamed(into: table, since: start)
         #expect(streamed.count == 4)
         for (one, other) in zip(copied, streamed) { #expect(one.isExactly(other)) }
+    }
+
+    @Test func invisibleColumnsAreTheSameInEachWay() async throws {
+        let fixture = try await MySQLFixture(
+            "CREATE TABLE t (id INT PRIMARY KEY, a INT, hidden INT DEFAULT 7 INVISIBLE)"
+        )
+        let start = try await fixture.position()
+        try await fixture.database.run("INSERT INTO t (id, a) VALUES (1, 2)")
+        try await fixture.database.run("INSERT INTO t (id, a, hidden) VALUES (2, 3, 4)")
+        let table = try await fixture.table()
+        let copied = try await fixture.copied(table)
+        #expect(copied == [["id": 1, "a": 2, "hidden": 7], ["id": 2, "a": 3, "hidden": 4]])
+        #expect(try await fixture.streamed(into: table, since: start) == copied)
+    }
+
+    @Test(.enabled(if: TestMySQL.isMySQL, "MariaDB makes no keys"))
+    func theKeyThatTheServerHasMadeIsTheSameInEachWay() async throws {
+        let fixture = try await MySQLFixture()
+        let start = try await fixture.position()
+        try await fixture.database.run([
+            "SET SESSION sql_generate_invisible_primary_key = ON", "CREATE TABLE t (a INT)",
+            "INSERT INTO t VALUES (5), (5)", "SET SESSION sql_generate_invisible_primary_key = DEFAULT",
+        ])
+        let table = try await fixture.table()
+        let copied = try await fixture.copied(table)
+        #expect(copied == [["my_row_id": 1, "a": 5], ["my_row_id": 2, "a": 5]])
+        #expect(try await fixture.streamed(into: table, since: start) == copied)
     }
 
     @Test func generatedColumnsAreTheSameInEachWay() async throws {
