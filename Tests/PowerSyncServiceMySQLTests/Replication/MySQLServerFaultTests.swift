@@ -145,8 +145,9 @@ import Testing
 
     /// The checksum tells, and the event is read again.
     @Test func anEventThatIsDamagedOnTheWayIsReadAgain() async throws {
-        let (proxy, isDamaged) = try await Self.damagingProxy()
-        let scenario = try await MySQLScenario(proxy: proxy)
+        let server = try await TestMySQLServer()
+        let (proxy, isDamaged) = try await Self.damagingProxy(to: server)
+        let scenario = try await MySQLScenario(on: server, proxy: proxy)
         try await scenario.replicating {
             try await scenario.caughtUp()
             try await scenario.database.run("INSERT INTO lists VALUES ('a', 'u', 'before')")
@@ -164,8 +165,9 @@ import Testing
 
     /// What came before it is delivered, and a boundary that is not behind it.
     @Test func whatIsBehindADamagedEventIsNotDelivered() async throws {
-        let (proxy, isDamaged) = try await Self.damagingProxy()
-        let scenario = try await MySQLScenario(proxy: proxy)
+        let server = try await TestMySQLServer()
+        let (proxy, isDamaged) = try await Self.damagingProxy(to: server)
+        let scenario = try await MySQLScenario(on: server, proxy: proxy)
         let (database, source) = (scenario.database, scenario.source)
         var plan = try plan(scenario.config)
         plan.defaultSchema = database.name
@@ -201,9 +203,10 @@ import Testing
     }
 
     /// A proxy that changes a bit of the first event with the text “damaged on the way”, and whether it has done so.
-    private static func damagingProxy() async throws -> (MySQLProxy, NIOLockedValueBox<Bool>) {
+    private static func damagingProxy(to server: TestMySQLServer) async throws -> (MySQLProxy, NIOLockedValueBox<Bool>)
+    {
         let isDamaged = NIOLockedValueBox(false)
-        let proxy = try await MySQLProxy(to: try TestMySQL.shared().port) { bytes in
+        let proxy = try await MySQLProxy(to: server.port) { bytes in
             guard let place = bytes.readableBytesView.firstRange(of: Array("damaged on the way".utf8))?.lowerBound,
                 let byte = bytes.getInteger(at: place, as: UInt8.self)
             else { return }
