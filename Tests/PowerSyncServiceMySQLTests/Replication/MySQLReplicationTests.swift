@@ -9,7 +9,7 @@ import Testing
 @testable import PowerSyncServiceMySQL
 
 /// Rows from the server to a bucket, over its log (docs/mysql.md).
-@Suite(.timeLimit(.minutes(2))) struct MySQLReplicationTests {
+@Suite(.timeLimit(.minutes(5))) struct MySQLReplicationTests {
     private static let two = """
         config:
           edition: 3
