@@ -195,6 +195,88 @@ import Testing
         @TaskLocal static var name = "nobody"
     }
 
+    /// What was found of a row and of its table before a decision holds only as long as the decision changes neither.
+    @Test(
+        arguments: [
+            // It gives the row away, and takes it back.
+            ("mine", "UPDATE t SET owner = 'u2' WHERE id = 'mine'", false),
+            ("theirs", "UPDATE t SET owner = 'u1' WHERE id = 'theirs'", true),
+            // It removes the row, and stores another one.
+            ("mine", "DELETE FROM t", false), ("theirs", "DELETE FROM t", false),
+            ("theirs", "REPLACE INTO t(id, owner) VALUES ('theirs', 'u1')", true),
+            ("new", "INSERT INTO t(id, owner) VALUES ('new', 'u1')", true),
+            // By a trigger, by a reference, and with another table of the name.
+            ("theirs", "DELETE FROM log", true), ("mine", "DELETE FROM parents", false),
+            ("mine", "DROP TABLE t; CREATE TABLE t (id TEXT PRIMARY KEY, owner, name)", false),
+            ("mine", "ALTER TABLE t RENAME COLUMN owner TO old; ALTER TABLE t ADD COLUMN owner", false),
+            // What it rolls back it has not changed.
+            ("mine", "SAVEPOINT s; DELETE FROM t; ROLLBACK TO s; RELEASE s", true),
+        ] as [(String, String, Bool)]
+    )
+    func decisionsSeeWhatTheyHaveChanged(id: String, statement: String, isMine: Bool) async throws {
+        let scenario = try UploadScenario(
+            schema: """
+                CREATE TABLE parents (id TEXT PRIMARY KEY);
+                CREATE TABLE t (id TEXT PRIMARY KEY, owner, name, parent REFERENCES parents ON DELETE CASCADE);
+                CREATE TABLE log (id INTEGER PRIMARY KEY);
+                CREATE TRIGGER given AFTER DELETE ON log BEGIN UPDATE t SET owner = 'u1'; END;
+                INSERT INTO parents VALUES ('p');
+                INSERT INTO t VALUES ('mine', 'u1', 'old', 'p'), ('theirs', 'u2', 'old', 'p');
+                INSERT INTO log VALUES (1);
+                """,
+            authorize: { write, db in
+                try db.execute(sql: statement)
+                return try write.belongsToUser(by: "owner", db) ? .apply : .reject("Not yours.")
+            }
+        )
+        let patch = UploadEntry(operationID: 1, op: .put, table: "t", id: id, data: ["name": .string("new")])
+        let response = try await scenario.apply([patch])
+        #expect(response.rejections.map(\.code) == (isMine ? [] : [.forbidden]))
+        let name = try await scenario.database.read { db in
+            try String.fetchOne(db, sql: "SELECT name FROM t WHERE id = ?", arguments: [id])
+        }
+        #expect(name == (isMine ? "new" : id == "new" ? nil : "old"))
+    }
+
+    @Test func decisionsMayChangeTheSchema() async throws {
+        var options = UploadApplierOptions()
+        options.rejectionScope = .entry
+        let scenario = try UploadScenario(
+            schema: "CREATE TABLE t (id TEXT PRIMARY KEY, owner, a); INSERT INTO t VALUES ('first', 'u1', 0)",
+            options: options,
+            authorize: { write, db in
+                let column = write.entry.metadata ?? ""
+                guard !column.isEmpty else { return .apply }
+                try db.execute(sql: "ALTER TABLE t ADD COLUMN \(column)")
+                // The table is looked at with the new column.
+                let isThere = try write.userOwns("first", in: "t", by: "owner", db)
+                return isThere && write.entry.id != "rejected" ? .apply : .reject("Not yours.")
+            }
+        )
+        func put(_ number: Int64, _ id: String, _ column: String, adds: String? = nil) -> UploadEntry {
+            UploadEntry(
+                operationID: number,
+                op: .put,
+                table: "t",
+                id: id,
+                transactionID: 1,
+                data: [column: .int(Int(number))],
+                metadata: adds
+            )
+        }
+        let response = try await scenario.apply([
+            put(1, "first", "a"), put(2, "second", "b", adds: "b"),
+            // The column goes with the rejected write, and its version of the schema comes again.
+            put(3, "rejected", "c", adds: "c"), put(4, "third", "d", adds: "d"), put(5, "fourth", "c"),
+        ])
+        #expect(response.rejections.map(\.operationID) == [3, 5])
+        #expect(response.rejections.map(\.code) == [.forbidden, .unknownColumn])
+        let rows = try await scenario.database.read { db in
+            try String.fetchAll(db, sql: "SELECT id || ' ' || coalesce(a, b, d) FROM t ORDER BY 1")
+        }
+        #expect(rows == ["first 1", "second 2", "third 4"])
+    }
+
     @Test func decisionsAreMadeOutsideOfAnyTask() async throws {
         let scenario = try UploadScenario { _, _ in
             let task = withUnsafeCurrentTask { $0 == nil ? "no task" : "a task" }

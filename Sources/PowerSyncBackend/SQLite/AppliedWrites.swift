@@ -108,8 +108,14 @@ struct AppliedWrites {
     ///
     /// - Throws: `DatabaseError`.
     func add(_ entry: UploadEntry, _ db: Database) throws {
-        try db.cachedStatement(sql: "INSERT INTO _ps_upload_writes(client, op_id, digest) VALUES (?, ?, ?)")
-            .execute(arguments: [records.client, entry.operationID, Data(ClientRecords.digest(of: entry))])
+        let statement = try PreparedStatement(
+            db,
+            sql: "INSERT INTO _ps_upload_writes(client, op_id, digest) VALUES (?1, ?2, ?3)"
+        )
+        statement.bind(records.client, at: 1)
+        statement.bind(entry.operationID, at: 2)
+        statement.bind(blob: ClientRecords.digest(of: entry), at: 3)
+        try statement.run()
     }
 
     /// Forgets writes that will not come again.

@@ -22,49 +22,22 @@ struct IdentityColumn {
         case text(String)
     }
 
-    /// Of what form values become when they are stored in the column.
-    private enum Affinity {
-        /// Texts that are numbers become integers or reals.
-        case numeric
-        /// Texts that are numbers become reals.
-        case real
-        /// Texts stay as they are.
-        case text
-    }
-
     let name: String
     private let table: String
-    private let affinity: Affinity
+    private let affinity: TextAffinity
+    /// The rows that the column takes for those with the id that is the parameter.
+    private let candidatesSQL: String
 
-    /// The column with a name; values in one that the table does not have are taken for texts.
-    ///
-    /// - Throws: `DatabaseError`.
-    init(_ name: String, of table: String, _ db: Database) throws {
-        let columns = try Row.fetchAll(
-            db,
-            sql: """
-                SELECT x.name, x.type, l.strict FROM pragma_table_xinfo(?1) AS x
-                JOIN pragma_table_list(?1) AS l ON l.schema = 'main'
-                """,
-            arguments: [table]
-        )
-        let column = columns.first { ExactText($0["name"]) == ExactText(name) }
-        self.init(name, of: table, type: column?["type"] ?? "TEXT", isStrict: column?["strict"] ?? false)
-    }
-
-    /// A column with a declared type.
-    init(_ name: String, of table: String, type: String, isStrict: Bool) {
+    /// The column with a name.
+    init(_ name: String, of table: String, _ affinity: TextAffinity) {
         self.table = table
         self.name = name
-        affinity = Self.affinity(of: type.uppercased(), isStrict: isStrict)
-    }
-
-    /// The rules of SQLite (“Determination Of Column Affinity”).
-    private static func affinity(of type: String, isStrict: Bool) -> Affinity {
-        if type.contains("INT") { return .numeric }
-        if ["CHAR", "CLOB", "TEXT"].contains(where: type.contains) { return .text }
-        if type.isEmpty || type.contains("BLOB") || isStrict && type == "ANY" { return .text }
-        return ["REAL", "FLOA", "DOUB"].contains(where: type.contains) ? .real : .numeric
+        self.affinity = affinity
+        let column = SQLText.identifier(name)
+        // A column without affinity may have 7 where the client has seen “7”.
+        let number = TextAffinity.converted(to: "NUMERIC")
+        candidatesSQL =
+            "SELECT \(column), \(column) = ?1 FROM \(SQLText.identifier(table)) WHERE \(column) IN (?1, \(number))"
     }
 
     // MARK: - Finding a row
@@ -77,15 +50,9 @@ struct IdentityColumn {
     /// - Returns: The id as it is stored; `nil` when there is no such row.
     /// - Throws: ``WriteRefusal`` when the table has a row with another spelling of the id, or several with the id; `DatabaseError`.
     func storedID(_ id: String, _ db: Database) throws -> StoredID? {
-        let column = SQLText.identifier(name)
-        // A column without affinity may have 7 where the client has seen “7”.
-        let number = Self.converted(to: "NUMERIC")
-        let candidates = try PreparedStatement(
-            db,
-            sql: "SELECT \(column), \(column) = ?1 FROM \(SQLText.identifier(table)) WHERE \(column) IN (?1, \(number))"
-        )
+        let candidates = try PreparedStatement(db, sql: candidatesSQL)
         defer { candidates.reset() }
-        try bind(id, to: candidates)
+        try candidates.bind(id: id, at: 1, in: table)
         var found: [StoredID] = []
         var isSpelledOtherwise = false
         while try candidates.step() {
@@ -106,47 +73,14 @@ struct IdentityColumn {
         return found.first
     }
 
-    /// Checks that rows with an id can be told from all others.
+    /// Checks that rows with an id can be told from all others, and finds the row with the id.
     ///
     /// - Throws: ``WriteRefusal`` as ``storedID(_:_:)`` does, and when the id would be stored as another text; `DatabaseError`.
-    func check(_ id: String, _ db: Database) throws {
-        if let other = try otherText(of: id, db) {
+    func checkedID(_ id: String, _ db: Database) throws -> StoredID? {
+        if let other = try affinity.otherText(of: id, in: table, db) {
             throw refusal("would store the id “\(id.shortened())” as “\(other.shortened())”")
         }
-        _ = try storedID(id, db)
-    }
-
-    /// What is read of a text that was stored in the column; `nil` when that is the text itself.
-    ///
-    /// - Throws: `DatabaseError`.
-    func otherText(of text: String, _ db: Database) throws -> String? {
-        let type: String
-        switch affinity {
-        case .numeric: type = "NUMERIC"
-        case .real: type = "REAL"
-        case .text: return nil
-        }
-        let statement = try PreparedStatement(db, sql: "SELECT \(Self.converted(to: type))")
-        defer { statement.reset() }
-        try bind(text, to: statement)
-        guard try statement.step(), statement.storedID(with: text, at: 0) == nil else { return nil }
-        return statement.text(ofNumberAt: 0) ?? statement.string(at: 0)
-    }
-
-    private func bind(_ text: String, to statement: PreparedStatement) throws {
-        guard statement.bind(text, at: 1) == 0 else {
-            throw WriteRefusal(
-                code: .constraint,
-                message: "A value for table “\(table)” is longer than the database allows."
-            )
-        }
-    }
-
-    /// The first parameter as a column with a numeric affinity stores it.
-    ///
-    /// CAST makes 12 of `12a`, which a column leaves as it is; but a comparison with the result converts as the column does.
-    private static func converted(to type: String) -> String {
-        "CASE WHEN CAST(?1 AS NUMERIC) = ?1 THEN CAST(?1 AS \(type)) ELSE ?1 END"
+        return try storedID(id, db)
     }
 
     private func refusal(_ reason: String) -> WriteRefusal { WriteRefusal(table: table, id: reason) }
@@ -189,8 +123,20 @@ extension PreparedStatement {
         }
     }
 
+    /// Binds the text of an id.
+    ///
+    /// - Throws: ``WriteRefusal`` for a text that is longer than the database allows.
+    func bind(id: String, at index: CInt, in table: String) throws {
+        guard bind(id, at: index) == 0 else {
+            throw WriteRefusal(
+                code: .constraint,
+                message: "A value for table “\(table)” is longer than the database allows."
+            )
+        }
+    }
+
     /// The id in a column of the current row, if its text is this one.
-    fileprivate func storedID(with text: String, at column: CInt) -> IdentityColumn.StoredID? {
+    func storedID(with text: String, at column: CInt) -> IdentityColumn.StoredID? {
         switch storageClass(at: column) {
         case .integer where ExactText(String(integer(at: column))) == ExactText(text): .integer(integer(at: column))
         case .real
@@ -203,7 +149,7 @@ extension PreparedStatement {
     }
 
     /// The text of a number in a column of the current row.
-    fileprivate func text(ofNumberAt column: CInt) -> String? {
+    func text(ofNumberAt column: CInt) -> String? {
         switch storageClass(at: column) {
         case .integer: String(integer(at: column))
         case .real: RealText.plain(double(at: column))

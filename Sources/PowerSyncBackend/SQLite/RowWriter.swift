@@ -8,30 +8,35 @@ import PowerSyncUpload
 /// Names are compared by their bytes, and quoted. Values are bound as they are: integers of 64 bits, reals, texts with
 /// everything in them. Booleans become 1 and 0, arrays and objects their JSON text.
 struct RowWriter {
-    /// A table of the app.
-    private struct Table {
-        let name: String
-        /// The columns that can be written.
-        let columns: Set<ExactText>
-        let key: [String]
-        let ids: IdentityColumn
-        /// `" OR ABORT"` when the table would resolve conflicts of unique columns by itself: a row may not vanish by a write of another.
-        let conflictClause: String
+    /// What a statement does.
+    private struct StatementKey: Hashable {
+        enum Kind {
+            case insert, update, delete
+        }
+
+        let kind: Kind
+        let table: ExactText
+        let columns: [ExactText]
+        /// Whether the table resolves conflicts of unique columns by itself.
+        let resolvesConflicts: Bool
     }
 
     private let idColumn: String
     /// The names of the tables that may be written to.
     private let names: Set<ExactText>
-    private var tables: [ExactText: Table] = [:]
+    private let tables: AppTables
     /// How many statements are kept.
     private static let statementLimit = 100
-    /// Statements by their text.
+    /// Statements by what they do.
     ///
     /// Clients choose the columns, so GRDB must not keep them for ever.
-    private var statements: [ExactText: Statement] = [:]
+    private var statements: [StatementKey: Statement] = [:]
+    /// The tables whose changes observers of the database know of.
+    private var announcedTables: Set<ExactText> = []
 
     /// Looks at the names of the tables; those with a quote are left out, because GRDB 7 does not escape it when it looks them up.
     init(_ options: UploadApplierOptions, _ db: Database) throws {
+        tables = AppTables(idColumn: options.idColumn)
         idColumn = options.idColumn
         let existing = try String.fetchAll(
             db,
@@ -47,50 +52,25 @@ struct RowWriter {
 
     /// Checks that a write names a table that can be written, and one row of it.
     ///
-    /// - Returns: The column of the table with the ids.
+    /// - Returns: The row.
     /// - Throws: ``WriteRefusal``, or `DatabaseError`.
-    mutating func check(_ entry: UploadEntry, _ db: Database) throws -> IdentityColumn {
-        let ids = try table(entry.table, db).ids
-        try ids.check(entry.id, db)
-        return ids
+    func check(_ entry: UploadEntry, _ db: Database) throws -> TargetRow {
+        try TargetRow(entry.id, in: table(entry.table, db), tables, db)
     }
 
-    private mutating func table(_ name: String, _ db: Database) throws -> Table {
-        let key = ExactText(name)
-        guard names.contains(key) else {
-            throw WriteRefusal(unknownTable: name)
-        }
-        let table: Table
-        if let known = tables[key] {
-            table = known
-        } else {
-            let columns = try Row.fetchAll(
-                db,
-                sql: "SELECT name, pk, hidden FROM pragma_table_xinfo(?)",
-                arguments: [name]
-            )
-            table = Table(
-                name: name,
-                columns: Set(columns.filter { $0["hidden"] == 0 }.map { ExactText($0["name"]) }),
-                key: columns.filter { $0["pk"] > 0 }.map { $0["name"] },
-                ids: try IdentityColumn(idColumn, of: name, db),
-                conflictClause: try Self.resolvesConflicts(name, db) ? " OR ABORT" : ""
-            )
-            tables[key] = table
-        }
+    /// Forgets what is known of tables, after a rollback.
+    mutating func forgetTables() {
+        tables.forget()
+        announcedTables = []
+    }
+
+    private func table(_ name: String, _ db: Database) throws -> AppTable {
+        guard names.contains(ExactText(name)) else { throw WriteRefusal(unknownTable: name) }
+        let table = try tables.table(name, db)
         guard table.key.count == 1, table.key.first.map({ ExactText($0) }) == ExactText(idColumn) else {
             throw WriteRefusal(keyOf: name, isNot: idColumn)
         }
         return table
-    }
-
-    private static func resolvesConflicts(_ table: String, _ db: Database) throws -> Bool {
-        let sql = try String.fetchOne(
-            db,
-            sql: "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?",
-            arguments: [table]
-        )
-        return sql.map { UniqueConflicts.areResolved(by: $0) } ?? false
     }
 
     /// Writes a row.
@@ -101,23 +81,34 @@ struct RowWriter {
     /// - Parameters:
     ///   - entry: What to do with which row.
     ///   - values: The columns; the id among them is ignored.
+    ///   - row: What ``check(_:_:)`` has returned for the write.
     ///   - db: The writer, inside a transaction.
     /// - Throws: ``WriteRefusal`` when the values are at fault, else `DatabaseError`.
-    mutating func write(_ entry: UploadEntry, _ values: JsonParam, _ db: Database) throws {
+    mutating func write(_ entry: UploadEntry, _ values: JsonParam, to row: TargetRow, _ db: Database) throws {
         let table = try table(entry.table, db)
         let id = ExactText(idColumn)
         let members =
             entry.op == .delete
             ? [] : JSONObject(values).members.filter { ExactText($0.name) != id }
-        if let unknown = members.first(where: { !table.columns.contains(ExactText($0.name)) }) {
-            throw WriteRefusal(unknownColumn: unknown.name, of: table.name)
+        let columns = members.map { ExactText($0.name) }
+        if let unknown = columns.first(where: { !table.writableColumns.contains($0) }) {
+            throw WriteRefusal(unknownColumn: unknown.text, of: table.name)
         }
         // No upsert: SQLite checks all of the new row, and runs the triggers for one, before it finds the row that is there.
-        let stored = try table.ids.storedID(entry.id, db)
-        guard let sql = statement(for: entry.op, table, columns: members.map(\.name), exists: stored != nil) else {
-            return
+        let stored = try row.storedID(db)
+        let kind: StatementKey.Kind
+        switch entry.op {
+        case .put where stored == nil: kind = .insert
+        case .put, .patch:
+            guard stored != nil, !columns.isEmpty else { return }
+            kind = .update
+        case .delete:
+            guard stored != nil else { return }
+            kind = .delete
         }
-        try run(sql, members.map(\.value), stored ?? .text(entry.id), in: table, db)
+        try run(kind, columns, members.map(\.value), stored ?? .text(entry.id), in: table, db)
+        // Observers look at what has changed when the request is committed: once is enough.
+        guard announcedTables.insert(ExactText(table.name)).inserted else { return }
         try db.notifyChanges(in: GRDB.Table(table.name))
     }
 
@@ -125,15 +116,20 @@ struct RowWriter {
     ///
     /// - Throws: ``WriteRefusal`` when the values are at fault, else `DatabaseError`.
     private mutating func run(
-        _ sql: String,
+        _ kind: StatementKey.Kind,
+        _ columns: [ExactText],
         _ values: [ExactJSON],
         _ id: IdentityColumn.StoredID,
-        in table: Table,
+        in table: AppTable,
         _ db: Database
     ) throws {
-        let prepared = try statements[ExactText(sql)] ?? db.makeStatement(sql: sql)
-        if statements.count >= Self.statementLimit { statements = [:] }
-        statements[ExactText(sql)] = prepared
+        let key = StatementKey(
+            kind: kind,
+            table: ExactText(table.name),
+            columns: columns,
+            resolvesConflicts: table.resolvesConflicts
+        )
+        let prepared = try statements[key] ?? makeStatement(key, table, db)
         defer { withExtendedLifetime(prepared) {} }
         let statement = unsafe PreparedStatement(borrowing: prepared.sqliteStatement)
         var code: CInt = 0
@@ -152,7 +148,7 @@ struct RowWriter {
             try statement.run()
         } catch let error as DatabaseError where error.isAboutValues {
             // After an error, resetting it may not be enough to run it again.
-            statements[ExactText(sql)] = nil
+            statements[key] = nil
             throw WriteRefusal(
                 code: .constraint,
                 message: "Table “\(table.name)” refuses the row: \(error.message ?? error.resultCode.description)."
@@ -160,25 +156,28 @@ struct RowWriter {
         }
     }
 
-    /// The statement of a write; its parameters are the columns in order, then the id.
-    ///
-    /// `nil` when there is nothing to do.
-    private func statement(for op: UpdateType, _ table: Table, columns: [String], exists: Bool) -> String? {
+    /// Prepares a statement, and keeps it; its parameters are the columns in order, then the id.
+    private mutating func makeStatement(_ key: StatementKey, _ table: AppTable, _ db: Database) throws -> Statement {
         let name = SQLText.identifier(table.name)
-        let columns = columns.map(SQLText.identifier)
-        switch op {
-        case .put where !exists:
+        let columns = key.columns.map { SQLText.identifier($0.text) }
+        // A row may not vanish by a write of another.
+        let clause = table.resolvesConflicts ? " OR ABORT" : ""
+        let sql: String
+        switch key.kind {
+        case .insert:
             let placeholders = Array(repeating: "?", count: columns.count + 1).joined(separator: ", ")
             let all = (columns + [SQLText.identifier(idColumn)]).joined(separator: ", ")
-            return "INSERT\(table.conflictClause) INTO \(name) (\(all)) VALUES (\(placeholders))"
-        case .put, .patch:
-            guard exists, !columns.isEmpty else { return nil }
+            sql = "INSERT\(clause) INTO \(name) (\(all)) VALUES (\(placeholders))"
+        case .update:
             let updates = columns.enumerated().map { "\($1) = ?\($0 + 1)" }.joined(separator: ", ")
-            let condition = table.ids.condition(columns.count + 1)
-            return "UPDATE\(table.conflictClause) \(name) SET \(updates) WHERE \(condition)"
+            sql = "UPDATE\(clause) \(name) SET \(updates) WHERE \(table.ids.condition(columns.count + 1))"
         case .delete:
-            return exists ? "DELETE FROM \(name) WHERE \(table.ids.condition(1))" : nil
+            sql = "DELETE FROM \(name) WHERE \(table.ids.condition(1))"
         }
+        let statement = try db.makeStatement(sql: sql)
+        if statements.count >= Self.statementLimit { statements = [:] }
+        statements[key] = statement
+        return statement
     }
 }
 

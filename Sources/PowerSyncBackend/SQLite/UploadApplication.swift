@@ -83,6 +83,7 @@ struct UploadApplication {
                     guard context.options.rejectionScope == .entry, db.isInsideTransaction else {
                         throw RejectedTransaction(new, because: [rejection])
                     }
+                    writer.forgetTables()
                     rejections.append(rejection)
                 }
             }
@@ -105,11 +106,11 @@ struct UploadApplication {
 
     private mutating func write(_ entry: UploadEntry, _ db: Database) throws {
         try context.checkForm(of: entry)
-        let ids = try writer.check(entry, db)
+        let row = try writer.check(entry, db)
         try context.checkSpelling(of: entry)
-        let write = UploadedWrite(user: context.user, clientID: context.request.clientID, entry: entry, ids: ids)
+        let write = UploadedWrite(user: context.user, clientID: context.request.clientID, entry: entry, row: row)
         if let values = try context.values(of: entry, by: authorize(write, db)) {
-            try writer.write(entry, values, db)
+            try writer.write(entry, values, to: row, db)
         }
         try applied?.add(entry, db)
     }

@@ -32,8 +32,8 @@ extension UploadedWrite {
     /// - Returns: Whether the user owns the row before and after the write. A row without an owner is nobody's.
     /// - Throws: `DatabaseError`, also when the table has no such column.
     public func belongsToUser(by column: String, values: JsonParam? = nil, _ db: Database) throws -> Bool {
-        let stored = try ids.storedID(entry.id, db)
-        if let stored, try !ids.row(stored, has: user.id, in: column, db) { return false }
+        let stored = try row.storedID(db)
+        if let stored, try !row.ids.row(stored, has: user.id, in: column, db) { return false }
         guard entry.op != .delete, let owner = (values ?? entry.data)?[column] else {
             return stored != nil || entry.op != .put
         }
@@ -44,7 +44,9 @@ extension UploadedWrite {
         default: return false
         }
         // The column may make another user's id of it.
-        return try user.hasID(text) && IdentityColumn(column, of: entry.table, db).otherText(of: text, db) == nil
+        guard user.hasID(text) else { return false }
+        let affinity = try row.tables.table(entry.table, db).affinity(of: column)
+        return try affinity.otherText(of: text, in: entry.table, db) == nil
     }
 
     /// Whether a row that the write refers to is there, and the user's.
@@ -64,7 +66,7 @@ extension UploadedWrite {
     /// - Throws: `DatabaseError`, also when the table has no such column; an error that rejects the write when the id is another
     ///   spelling of one that is there.
     public func userOwns(_ id: String, in table: String, by column: String, _ db: Database) throws -> Bool {
-        let ids = try IdentityColumn(ids.name, of: table, db)
+        let ids = try row.tables.table(table, db).ids
         guard let stored = try ids.storedID(id, db) else { return false }
         return try ids.row(stored, has: user.id, in: column, db)
     }

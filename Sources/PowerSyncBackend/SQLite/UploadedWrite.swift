@@ -21,8 +21,8 @@ public struct UploadedWrite: Sendable {
     public let clientID: String?
     /// What the client has written.
     public let entry: UploadEntry
-    /// The column that `UploadEntry.id` is about.
-    let ids: IdentityColumn
+    /// The row that `UploadEntry.id` is about.
+    let row: TargetRow
 
     /// The row as it is in the database now, with what earlier writes of the request have made of it.
     ///
@@ -33,9 +33,9 @@ public struct UploadedWrite: Sendable {
     /// - Throws: `DatabaseError`; an error of the package when the closure has stored another spelling of the id meanwhile, which
     ///   rejects the write.
     public func storedRow(_ db: Database) throws -> Row? {
-        guard let id = try ids.storedID(entry.id, db) else { return nil }
+        guard let id = try row.storedID(db) else { return nil }
         let statement = try db.makeStatement(
-            sql: "SELECT * FROM \(SQLText.identifier(entry.table)) WHERE \(ids.condition(1))"
+            sql: "SELECT * FROM \(SQLText.identifier(entry.table)) WHERE \(row.ids.condition(1))"
         )
         // GRDB's own texts end at a NUL, and SQLite reads the bytes of a blob in the encoding of the database. GRDB is told that
         // there is nothing to bind, and leaves what is bound here.
