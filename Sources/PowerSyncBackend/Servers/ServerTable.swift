@@ -4,7 +4,9 @@ import PowerSyncSQLite
 import PowerSyncUpload
 
 /// A table of a database server, as its catalogue describes it.
-package struct ServerTable: Sendable {
+///
+/// A class, and so are its columns, because each write asks about them: nothing of them is copied then.
+package final class ServerTable: Sendable {
     package let name: String
     /// The name in SQL, quoted.
     package let sqlName: String
@@ -52,7 +54,7 @@ struct UntransactionalTable: Error, CustomStringConvertible {
 }
 
 /// A column of a table in a database server.
-package struct ServerColumn: Sendable {
+package final class ServerColumn: Sendable {
     /// What values the column has, as far as writing them goes.
     package enum Kind: Sendable, Equatable {
         /// Texts that are stored as they are.
@@ -121,17 +123,32 @@ package struct ServerColumn: Sendable {
     /// - Returns: `nil` when only the server knows.
     package func stores(_ text: String) -> Bool? {
         guard storesNUL || !text.utf8.contains(0) else { return false }
-        if let length, text.unicodeScalars.count > length { return false }
+        // A text has no more characters than bytes.
+        if let length, text.utf8.count > length, text.unicodeScalars.count > length { return false }
         if kind == .fixedText, text.utf8.last == UInt8(ascii: " ") { return false }
         switch kind {
         case .text, .fixedText: return characterSet == nil || text.utf8.allSatisfy { $0 < 0x80 } ? true : nil
         case .integer(let bytes, let isUnsigned):
             return Self.isInteger(text, bits: bytes * 8, isUnsigned: isUnsigned)
-        case .uuid:
-            return UUID(uuidString: text).map { $0.uuidString.lowercased().utf8.elementsEqual(text.utf8) } ?? false
+        case .uuid: return Self.isUUID(text)
         case .decimal, .other: return nil
         case .real, .boolean, .json, .bytes, .array, .time: return false
         }
+    }
+
+    /// Whether a text is a UUID as servers write it: `f81d4fae-7dec-11d0-a765-00a0c91e6bf6`.
+    private static func isUUID(_ text: String) -> Bool {
+        guard text.utf8.count == 36 else { return false }
+        for (index, byte) in text.utf8.enumerated() {
+            switch (index, byte) {
+            case (8, UInt8(ascii: "-")), (13, UInt8(ascii: "-")), (18, UInt8(ascii: "-")), (23, UInt8(ascii: "-")):
+                break
+            case (8, _), (13, _), (18, _), (23, _): return false
+            case (_, UInt8(ascii: "0")...UInt8(ascii: "9")), (_, UInt8(ascii: "a")...UInt8(ascii: "f")): break
+            default: return false
+            }
+        }
+        return true
     }
 
     /// Whether a text is an integer as servers write it, within the range.
@@ -210,7 +227,13 @@ package enum HexText {
 
     /// The digits of bytes.
     package static func text(of bytes: some Sequence<UInt8>) -> String {
-        String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        var text: [UInt8] = []
+        text.reserveCapacity(bytes.underestimatedCount * 2)
+        for byte in bytes {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 
     /// The bytes of digits; `nil` when they are none.

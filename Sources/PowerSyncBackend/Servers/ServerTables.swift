@@ -12,6 +12,13 @@ struct ServerTables {
     }
 }
 
+/// A table that clients write to.
+struct WritableTable {
+    let table: ServerTable
+    /// The column with the ids of its rows.
+    let idColumn: ServerColumn
+}
+
 /// What is known of rows in the transaction of a request; what is forgotten is asked for again.
 struct ServerRowCache {
     enum Row {
@@ -21,22 +28,31 @@ struct ServerRowCache {
         case missing
         /// There is a row with another spelling of the id, which the column takes for the same.
         case spelledOtherwise
+
+        /// Whether there is a row with exactly the id.
+        var isThere: Bool {
+            switch self {
+            case .stored, .there: true
+            case .missing, .spelledOtherwise: false
+            }
+        }
     }
 
     /// The most bytes of values that are kept: 16 MiB.
     private static let byteLimit = 16 << 20
 
-    private var rows: [ExactText: [ExactText: Row]] = [:]
+    private var rows: [ObjectIdentifier: [ExactText: Row]] = [:]
     private var bytes = 0
 
     /// What is known of a row; `nil` when it was not asked for.
-    subscript(table: String, id: String) -> Row? {
-        get { rows[ExactText(table)]?[ExactText(id)] }
-        set {
-            let (table, id) = (ExactText(table), ExactText(id))
-            bytes += Self.size(newValue) - Self.size(rows[table]?[id])
-            rows[table, default: [:]][id] = newValue
-        }
+    subscript(table: ServerTable, id: String) -> Row? {
+        rows[ObjectIdentifier(table)]?[ExactText(id)]
+    }
+
+    /// Notes what was found out about a row.
+    mutating func note(_ row: Row, id: String, in table: ServerTable) {
+        let before = rows[ObjectIdentifier(table), default: [:]].updateValue(row, forKey: ExactText(id))
+        bytes += Self.size(row) - Self.size(before)
     }
 
     /// Forgets the values of rows when there are too many bytes of them; that the rows are there stays known.

@@ -14,6 +14,7 @@ extension ServerUpload {
     private func readTables(_ names: [String]) async throws {
         guard !names.isEmpty else { return }
         for name in names { tables[name] = .some(nil) }
+        lastTable = nil
         for table in try await server.tables(named: names) { tables[table.name] = table }
     }
 
@@ -24,15 +25,22 @@ extension ServerUpload {
     }
 
     /// The table of a write.
-    private func table(named name: String) async throws -> ServerTable {
+    ///
+    /// - Throws: ``WriteRefusal``; ``UntransactionalTable``; errors of the server.
+    private func writableTable(named name: String) async throws -> WritableTable {
+        // Writes of one table follow each other.
+        if let lastTable, ExactText(lastTable.table.name) == ExactText(name) { return lastTable }
         guard mayBeWritten(name) else { throw WriteRefusal(unknownTable: name) }
         if tables[name] == nil { try await readTables([name]) }
         guard let table = tables[name] ?? nil else { throw WriteRefusal(unknownTable: name) }
-        return table
+        let writable = WritableTable(table: table, idColumn: try idColumn(of: table))
+        lastTable = writable
+        return writable
     }
 
     /// A table that a rule reads, whether clients write to it or not.
     private func readTable(named name: String) async throws -> ServerTable {
+        if let lastTable, ExactText(lastTable.table.name) == ExactText(name) { return lastTable.table }
         if tables[name] == nil, !name.utf8.contains(0) { try await readTables([name]) }
         guard let table = tables[name] ?? nil else { throw unknownTable(name) }
         return table
@@ -120,7 +128,7 @@ extension ServerUpload {
         for row in found {
             guard let id = row[column.name] else { continue }
             if missing.remove(ExactText(id)) != nil {
-                rows[table.name, id] = withValues ? .stored(row) : .there
+                rows.note(withValues ? .stored(row) : .there, id: id, in: table)
             } else {
                 hasOthers = true
             }
@@ -131,7 +139,7 @@ extension ServerUpload {
             if hasOthers, ids.count > 1 {
                 isSpelledOtherwise = try await !foundRows([id.text], of: table, column, withValues: false).isEmpty
             }
-            rows[table.name, id.text] = isSpelledOtherwise ? .spelledOtherwise : .missing
+            rows.note(isSpelledOtherwise ? .spelledOtherwise : .missing, id: id.text, in: table)
         }
         guard withValues, ids.count > 1, !found.isEmpty else { return }
         let average = found.reduce(0) { $0 + $1.byteCount } / found.count
@@ -140,15 +148,16 @@ extension ServerUpload {
 
     /// Reads the values of a row that is there, and of those that the next writes are about: their rules will ask for them.
     private func readValues(of id: String, in table: ServerTable, _ column: ServerColumn) async throws {
-        try await flush()
-        rows.forgetValues()
         var ids: Set<ExactText> = [ExactText(id)]
         let isNext = ahead.lazy.filter { ExactText($0.table) == ExactText(table.name) }
             .drop { ExactText($0.id) != ExactText(id) }
         for entry in isNext {
             guard ids.count < readLimit else { break }
-            if case .there = rows[table.name, entry.id] { ids.insert(ExactText(entry.id)) }
+            if case .there = rows[table, entry.id] { ids.insert(ExactText(entry.id)) }
         }
+        // Writes of a table where they have no effects on other rows are waiting for more of them.
+        if pending?.writes(anyOf: ids, of: table) == true { try await flush() }
+        rows.forgetValues()
         try await readRows(ids, of: table, column, withValues: true)
     }
 
@@ -168,19 +177,11 @@ extension ServerUpload {
 
     /// What the table has for an id that it stores as it is.
     func row(_ id: String, in table: ServerTable, _ column: ServerColumn) async throws -> ServerRowCache.Row {
-        if let known = rows[table.name, id] { return known }
+        if let known = rows[table, id] { return known }
         try await flush()
         rows.forgetValues()
         try await readRows([ExactText(id)], of: table, column, withValues: true)
-        return rows[table.name, id] ?? .missing
-    }
-
-    /// Whether the table has a row with an id that it stores as it is.
-    func isThere(_ id: String, in table: ServerTable) async throws -> Bool {
-        switch try await row(id, in: table, idColumn(of: table)) {
-        case .stored, .there: true
-        case .missing, .spelledOtherwise: false
-        }
+        return rows[table, id] ?? .missing
     }
 
     /// Checks an id, and reads whether there is a row with it.
@@ -192,6 +193,17 @@ extension ServerUpload {
         guard try await stores(id, in: column) else {
             throw WriteRefusal(table: table.name, id: "would not store the id “\(id.shortened())” as it is")
         }
+        return try await distinctRow(id, in: table, column)
+    }
+
+    /// What the table has for an id that it stores as it is.
+    ///
+    /// - Throws: ``WriteRefusal`` when that is a row with another spelling of the id; errors of the server.
+    private func distinctRow(
+        _ id: String,
+        in table: ServerTable,
+        _ column: ServerColumn
+    ) async throws -> ServerRowCache.Row {
         let row = try await row(id, in: table, column)
         if case .spelledOtherwise = row {
             throw WriteRefusal(
@@ -214,10 +226,11 @@ extension ServerUpload {
     }
 
     /// Checks that a write names a table that can be written, and one row of it.
-    func checkedTable(of entry: UploadEntry) async throws -> ServerTable {
-        let table = try await table(named: entry.table)
-        _ = try await checkedRow(entry.id, in: table, idColumn(of: table))
-        return table
+    ///
+    /// - Returns: The table, and whether the row is there.
+    func target(of entry: UploadEntry) async throws -> (table: WritableTable, isThere: Bool) {
+        let target = try await writableTable(named: entry.table)
+        return (target, try await checkedRow(entry.id, in: target.table, target.idColumn).isThere)
     }
 }
 
@@ -228,8 +241,8 @@ extension ServerUpload {
     ///
     /// A row that is put is inserted, or gets the given columns; those that are not given stay. Nothing happens when a row is
     /// patched or deleted that is not there.
-    func store(_ entry: UploadEntry, _ values: JsonParam, in table: ServerTable) async throws {
-        let idColumn = try idColumn(of: table)
+    func store(_ entry: UploadEntry, _ values: JsonParam, in target: WritableTable) async throws {
+        let (table, idColumn) = (target.table, target.idColumn)
         let members =
             entry.op == .delete
             ? [] : JSONObject(values).members.filter { ExactText($0.name) != ExactText(idColumn.name) }
@@ -241,11 +254,7 @@ extension ServerUpload {
         }
         let texts = try zip(members, columns).map { try server.text(of: $0.value, for: $1, in: table.name) }
         // The decision may have stored it.
-        let isThere: Bool
-        switch try await checkedRow(entry.id, in: table, idColumn) {
-        case .stored, .there: isThere = true
-        case .missing, .spelledOtherwise: isThere = false
-        }
+        let isThere = try await distinctRow(entry.id, in: table, idColumn).isThere
         let kind: WriteBatch.Kind
         switch entry.op {
         case .put where !isThere: kind = .insert
@@ -265,7 +274,7 @@ extension ServerUpload {
             try await flush()
             rows = ServerRowCache()
         } else {
-            rows[table.name, entry.id] = kind == .delete ? .missing : .there
+            rows.note(kind == .delete ? .missing : .there, id: entry.id, in: table)
         }
     }
 
@@ -310,8 +319,12 @@ extension ServerUpload: ServerRows {
         guard let column = keyColumn(of: table), column.identifiesRows else { throw unknownTable(table.name) }
         // An id that the table cannot have is the id of no row.
         guard try await stores(id, in: column) else { return nil }
-        if case .there = rows[table.name, id] { try await readValues(of: id, in: table, column) }
-        switch try await checkedRow(id, in: table, column) {
+        switch rows[table, id] {
+        case .stored(let row): return row
+        case .there: try await readValues(of: id, in: table, column)
+        case .missing, .spelledOtherwise, nil: break
+        }
+        switch try await distinctRow(id, in: table, column) {
         case .stored(let row): return row
         case .there, .missing, .spelledOtherwise: return nil
         }

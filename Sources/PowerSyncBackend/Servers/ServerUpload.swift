@@ -46,6 +46,8 @@ package actor ServerUpload<Server: UploadServer> {
     /// What is not stored yet.
     private var newRecords: [AppliedWrite] = []
     var tables = ServerTables()
+    /// The table of the last write.
+    var lastTable: WritableTable?
     var rows = ServerRowCache()
     /// The writes whose rows were looked for; empty before the first ones, and step by step.
     var ahead: ArraySlice<UploadEntry> = []
@@ -283,10 +285,12 @@ package actor ServerUpload<Server: UploadServer> {
 
     private func write(_ entry: UploadEntry) async throws {
         try context.checkForm(of: entry)
-        let table = try await checkedTable(of: entry)
+        let (table, isThere) = try await target(of: entry)
         try context.checkSpelling(of: entry)
         let write = ServerWrite(user: context.user, clientID: context.request.clientID, entry: entry, rows: self)
-        if let values = try await decidedValues(of: write, in: table) { try await store(entry, values, in: table) }
+        if let values = try await decidedValues(of: write, in: table, isNew: !isThere) {
+            try await store(entry, values, in: table)
+        }
         if records != nil {
             newRecords.append(AppliedWrite(operationID: entry.operationID, digest: ClientRecords.digest(of: entry)))
         }
@@ -298,16 +302,22 @@ package actor ServerUpload<Server: UploadServer> {
     /// after a statement of the app's may be newer than what was read before.
     ///
     /// - Throws: ``ConcurrentChange`` when the row is another transaction's.
-    private func decidedValues(of write: ServerWrite, in table: ServerTable) async throws -> JsonParam? {
+    private func decidedValues(
+        of write: ServerWrite,
+        in table: WritableTable,
+        isNew: Bool
+    ) async throws -> JsonParam? {
         let entry = write.entry
-        let isNew = try await !isThere(entry.id, in: table)
+        func isThere() async throws -> Bool {
+            try await row(entry.id, in: table.table, table.idColumn).isThere
+        }
         ruleSavepoint = isNew && isStepwise ? .needed : .unneeded
         var values = try context.values(of: entry, by: try await decision(about: write))
-        if isNew, values != nil, try await isThere(entry.id, in: table) {
+        if isNew, values != nil, try await isThere() {
             guard ruleSavepoint == .set else { throw AppearedRow() }
             try await server.run("ROLLBACK TO SAVEPOINT ps_rule")
             rows = ServerRowCache()
-            guard try await !isThere(entry.id, in: table) else { throw ConcurrentChange() }
+            guard try await !isThere() else { throw ConcurrentChange() }
             // The app itself has stored it.
             values = try context.values(of: entry, by: try await decision(about: write))
         }

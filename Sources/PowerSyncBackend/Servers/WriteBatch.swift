@@ -40,13 +40,17 @@ package struct WriteBatch: Sendable {
         size = row.size
     }
 
+    /// Whether the statement writes one of some rows.
+    func writes(anyOf ids: Set<ExactText>, of table: ServerTable) -> Bool {
+        self.table === table && !self.ids.isDisjoint(with: ids)
+    }
+
     /// Adds a row, if the same statement can write it.
     ///
     /// - Returns: Whether it was added.
     mutating func add(_ row: Row, _ kind: Kind, _ table: ServerTable, _ columns: [ServerColumn]) -> Bool {
         guard self.kind == kind, rows.count < Self.rowLimit, size + row.size <= Self.byteLimit,
-            ExactText(self.table.name) == ExactText(table.name),
-            self.columns.elementsEqual(columns, by: { ExactText($0.name) == ExactText($1.name) }),
+            self.table === table, self.columns.elementsEqual(columns, by: ===),
             ids.insert(ExactText(row.id)).inserted
         else { return false }
         rows.append(row)
