@@ -68,37 +68,39 @@ struct MySQLServer: UploadServer {
 
     private func table(named name: String) async throws -> ServerTable? {
         let literal = MySQLText.literal(name)
+        // Not joined: MariaDB would look into each table of the server.
         let columns = try await query(
             """
-            SELECT c.COLUMN_NAME, c.DATA_TYPE, c.COLUMN_TYPE, c.CHARACTER_MAXIMUM_LENGTH, c.EXTRA, c.COLUMN_KEY, t.TABLE_NAME,
-                c.CHARACTER_SET_NAME, t.ENGINE
-            FROM information_schema.COLUMNS AS c
-            JOIN information_schema.TABLES AS t ON t.TABLE_SCHEMA = c.TABLE_SCHEMA AND t.TABLE_NAME = c.TABLE_NAME
-            WHERE c.TABLE_SCHEMA = DATABASE() AND c.TABLE_NAME = \(literal) AND t.TABLE_SCHEMA = DATABASE()
-                AND t.TABLE_NAME = \(literal) AND t.TABLE_TYPE = 'BASE TABLE'
-            ORDER BY c.ORDINAL_POSITION
+            SELECT COLUMN_NAME, DATA_TYPE, COLUMN_TYPE, CHARACTER_MAXIMUM_LENGTH, EXTRA, COLUMN_KEY, CHARACTER_SET_NAME, TABLE_NAME
+            FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = \(literal)
+            ORDER BY ORDINAL_POSITION
             """
-        ).filter { $0[6]?.utf8.elementsEqual(name.utf8) == true }
+        ).filter { $0[7]?.utf8.elementsEqual(name.utf8) == true }
         guard !columns.isEmpty else { return nil }
-        let effects = try await query(
+        // A reference of another schema changes rows of this one where it is referred to from here.
+        let tables = try await query(
             """
-            SELECT NOT (\(Self.hasPrivilege("USER", "TRUE"))
+            SELECT TABLE_NAME, ENGINE, NOT (\(Self.hasPrivilege("USER", "TRUE"))
                 OR \(Self.hasPrivilege("SCHEMA", "REPLACE(TABLE_SCHEMA, '\\_', '_') = DATABASE()"))
                 OR \(Self.hasPrivilege("TABLE", "TABLE_SCHEMA = DATABASE() AND TABLE_NAME = \(literal)")))
               OR EXISTS (SELECT 1 FROM information_schema.TRIGGERS
                 WHERE EVENT_OBJECT_SCHEMA = DATABASE() AND EVENT_OBJECT_TABLE = \(literal))
               OR EXISTS (SELECT 1 FROM information_schema.REFERENTIAL_CONSTRAINTS
-                WHERE UNIQUE_CONSTRAINT_SCHEMA = DATABASE() AND REFERENCED_TABLE_NAME = \(literal)
+                WHERE CONSTRAINT_SCHEMA = DATABASE()
+                    AND (REFERENCED_TABLE_NAME = \(literal) OR BINARY UNIQUE_CONSTRAINT_SCHEMA <> BINARY DATABASE())
                     AND (DELETE_RULE NOT IN ('RESTRICT', 'NO ACTION') OR UPDATE_RULE NOT IN ('RESTRICT', 'NO ACTION')))
+            FROM information_schema.TABLES
+            WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = \(literal) AND TABLE_TYPE = 'BASE TABLE'
             """
-        )
+        ).filter { $0[0]?.utf8.elementsEqual(name.utf8) == true }
+        guard let table = tables.first else { return nil }
         return ServerTable(
             name: name,
             sqlName: MySQLText.identifier(name),
             columns: columns.map(Self.column),
             key: columns.filter { $0[5] == "PRI" }.compactMap { $0[0] },
-            hasSideEffects: effects.first?.first != "0",
-            isTransactional: columns[0][8] == "InnoDB"
+            hasSideEffects: table[2] != "0",
+            isTransactional: table[1] == "InnoDB"
         )
     }
 
@@ -124,7 +126,7 @@ struct MySQLServer: UploadServer {
             isWritable: row[4].map { !$0.contains("GENERATED") || $0.contains("DEFAULT_GENERATED") } ?? true,
             storesNUL: true,
             isExact: !isText,
-            characterSet: isText && row[7] != "utf8mb4" ? row[7] : nil
+            characterSet: isText && row[6] != "utf8mb4" ? row[6] : nil
         )
     }
 
@@ -202,13 +204,11 @@ struct MySQLServer: UploadServer {
     func write(_ batch: WriteBatch) async throws {
         let id = MySQLText.identifier(batch.idColumn.name)
         let columns = batch.columns.map { MySQLText.identifier($0.name) }
-        func idValue(_ row: WriteBatch.Row) -> String { MySQLText.id(row.id, for: batch.idColumn) }
-        func values(_ row: WriteBatch.Row) -> [String] {
-            zip(row.values, batch.columns).map { MySQLText.value($0, for: $1) }
-        }
         switch batch.kind {
         case .insert:
-            let rows = batch.rows.map { row in "(\(([idValue(row)] + values(row)).joined(separator: ", ")))" }
+            let rows = batch.rows.map { row in
+                "(\(([Self.idValue(row, batch)] + Self.values(row, batch)).joined(separator: ", ")))"
+            }
             try await send(
                 """
                 INSERT INTO \(batch.table.sqlName) (\(([id] + columns).joined(separator: ", ")))
@@ -217,18 +217,58 @@ struct MySQLServer: UploadServer {
                 of: batch.table
             )
         case .update:
-            // The server has no statement that gives several rows values of their own and checks them as an update.
-            for row in batch.rows {
-                let sets = zip(columns, values(row)).map { "\($0) = \($1)" }.joined(separator: ", ")
-                try await send(
-                    "UPDATE \(batch.table.sqlName) SET \(sets) WHERE \(id) = \(idValue(row))",
-                    of: batch.table
-                )
+            let count = Self.canUpdateSeveral(batch.idColumn) ? Self.updatedRows : 1
+            for start in stride(from: 0, to: batch.rows.count, by: count) {
+                let rows = batch.rows[start..<min(start + count, batch.rows.count)]
+                try await send(Self.update(rows, batch), of: batch.table)
             }
         case .delete:
-            let ids = batch.rows.map(idValue).joined(separator: ", ")
+            let ids = batch.rows.map { Self.idValue($0, batch) }.joined(separator: ", ")
             try await run("DELETE FROM \(batch.table.sqlName) WHERE \(id) IN (\(ids))")
         }
+    }
+
+    /// How many rows one statement updates: each row is compared with the ids before its own.
+    private static let updatedRows = 32
+
+    /// Whether `CASE` takes the same rows for those with an id as `IN` does, and by the same comparison.
+    private static func canUpdateSeveral(_ idColumn: ServerColumn) -> Bool {
+        switch idColumn.kind {
+        case .text, .fixedText, .integer: true
+        default: false
+        }
+    }
+
+    /// The statement that updates rows.
+    ///
+    /// There is none that gives several rows values of their own and checks them as an update, but an expression has another value for each row:
+    ///
+    /// ```sql
+    /// UPDATE `todos` SET `title` = CASE `id` WHEN 'a' THEN 'A' WHEN 'b' THEN 'B' END, `done` = 1 WHERE `id` IN ('a', 'b')
+    /// ```
+    private static func update(_ rows: ArraySlice<WriteBatch.Row>, _ batch: WriteBatch) -> String {
+        let id = MySQLText.identifier(batch.idColumn.name)
+        let ids = rows.map { idValue($0, batch) }
+        let values = rows.map { Self.values($0, batch) }
+        let sets = batch.columns.indices.map { column in
+            let name = MySQLText.identifier(batch.columns[column].name)
+            let first = values[0][column]
+            guard values.contains(where: { !$0[column].utf8.elementsEqual(first.utf8) }) else {
+                return "\(name) = \(first)"
+            }
+            let cases = zip(ids, values).map { "WHEN \($0) THEN \($1[column])" }.joined(separator: " ")
+            return "\(name) = CASE \(id) \(cases) END"
+        }
+        let condition = ids.count == 1 ? "= \(ids[0])" : "IN (\(ids.joined(separator: ", ")))"
+        return "UPDATE \(batch.table.sqlName) SET \(sets.joined(separator: ", ")) WHERE \(id) \(condition)"
+    }
+
+    private static func idValue(_ row: WriteBatch.Row, _ batch: WriteBatch) -> String {
+        MySQLText.id(row.id, for: batch.idColumn)
+    }
+
+    private static func values(_ row: WriteBatch.Row, _ batch: WriteBatch) -> [String] {
+        zip(row.values, batch.columns).map { MySQLText.value($0, for: $1) }
     }
 
     /// Runs a statement with values, unless it is larger than the server takes: it would end the connection.

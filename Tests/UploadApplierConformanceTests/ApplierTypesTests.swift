@@ -111,6 +111,96 @@ import Testing
         #expect(try await scenario.database.run("SELECT id, v FROM t") == [["0", "7"]])
     }
 
+    /// One statement writes several rows: what is stored is what the same values are as new rows.
+    @Test(arguments: Kind.allCases, ["text", "integer", "decimal"])
+    func rowsThatAreUpdatedTogetherHaveTheirOwnValues(_ kind: Kind, ids: String) async throws {
+        let types = ["integer": "BIGINT", "decimal": "DECIMAL(12,2)"]
+        let type = types[ids] ?? (kind == .mysql ? "VARCHAR(100)" : "TEXT")
+        let columns = Self.columns(kind)
+        let definition = columns.enumerated().map { "v\($0) \($1.type)" }.joined(separator: ", ")
+        let scenario = try await ApplierScenario(
+            kind,
+            adding: ["new", "updated"].map { "CREATE TABLE \($0) (id \(type) PRIMARY KEY, \(definition))" }
+        )
+        func entries(_ op: UpdateType, _ table: String, hasValues: Bool) -> [UploadEntry] {
+            (0..<100).map { row in
+                let values = columns.enumerated().map { ("v\($0)", $1.values[row % $1.values.count]) }
+                return UploadEntry(
+                    operationID: Int64(row + 1),
+                    op: op,
+                    table: table,
+                    // Decimals of SQLite are reals.
+                    id: ids == "decimal" && kind != .sqlite ? "\(row).50" : "\(row)",
+                    transactionID: Int64(row / 7),
+                    data: hasValues ? Dictionary(uniqueKeysWithValues: values) : [:]
+                )
+            }
+        }
+        for entries in [
+            entries(.put, "new", hasValues: true), entries(.put, "updated", hasValues: false),
+            entries(.patch, "updated", hasValues: true),
+        ] {
+            #expect(try await scenario.apply(entries, client: nil) == UploadResponse(appliedThrough: 100))
+        }
+        let new = try await scenario.database.run("SELECT * FROM new ORDER BY id")
+        #expect(new.count == 100 && Set(new.map { $0[1] }).count > 1)
+        #expect(try await scenario.database.run("SELECT * FROM updated ORDER BY id") == new)
+    }
+
+    /// Columns of types whose values the servers convert, each with values in turn; the numbers of values have no common factor.
+    private static func columns(_ kind: Kind) -> [(type: String, values: [JsonValue])] {
+        let texts: [JsonValue] = [.string("a"), .null, .string(#"'é\"?"#), .string(""), .string("NULL")]
+        let integers: [JsonValue] = [.int(.max), .int(-1), .null]
+        let bytes: [JsonValue] = [.string("AAH/"), .null, .string(""), .string("\\x27"), .string("MQ==")]
+        let documents: [JsonValue] = [.object(["a": .null]), .array([.double(1.5), .string("ü")]), .null]
+        let times: [JsonValue] = [.string("2026-01-02T03:04:05.25+01:00"), .string("2026-01-02 03:04:05"), .null]
+        switch kind {
+        case .sqlite:
+            return [
+                ("TEXT", texts), ("INTEGER", integers), ("BLOB", bytes), ("TEXT", documents), ("REAL", [.double(0.5)]),
+            ]
+        case .postgres:
+            return [
+                ("text", texts), ("bigint", integers), ("bytea", bytes), ("jsonb", documents), ("timestamptz", times),
+                ("numeric(20,2)", [.string("123456789012345678.91"), .int(5)]),
+                ("double precision", [.double(0.1), .int(3)]),
+                ("boolean", [.bool(true), .int(0), .null]), ("integer[]", [.array([.int(1)]), .array([])]),
+                ("text", [.string("the same")]),
+            ]
+        case .mysql:
+            return [
+                ("TEXT", texts), ("BIGINT", integers), ("BLOB", bytes), ("JSON", documents), ("DATETIME(2)", times),
+                ("TIMESTAMP NULL", times), ("DATE", [.string("2026-02-28"), .null]),
+                ("BIGINT UNSIGNED", [.string("18446744073709551615"), .int(0), .null]),
+                ("DECIMAL(20,2)", [.string("123456789012345678.91"), .int(5)]), ("DOUBLE", [.double(0.1), .int(3)]),
+                ("TINYINT(1)", [.bool(true), .bool(false), .null]), ("BIT(9)", [.string("AQE="), .string("AAE=")]),
+                ("ENUM('happy','1','2')", [.string("2"), .string("happy"), .null]),
+                ("SET('a','b')", [.string("a,b"), .string("")]), ("YEAR", [.int(2026), .string("1999")]),
+                ("VARCHAR(9) CHARACTER SET latin1", [.string("é"), .string("a")]), ("TEXT", [.string("the same")]),
+            ]
+        }
+    }
+
+    @Test(arguments: Kind.allCases)
+    func aValueThatOneOfSeveralUpdatedRowsCannotHaveIsARejectionOfItsWriteAlone(_ kind: Kind) async throws {
+        let text = kind == .mysql ? "VARCHAR(100)" : "TEXT"
+        let scenario = try await ApplierScenario(
+            kind,
+            adding: ["CREATE TABLE t (id \(text) PRIMARY KEY, v INTEGER NOT NULL DEFAULT 0)"]
+        )
+        func apply(_ op: UpdateType, _ value: (Int64) -> JsonValue) async throws -> UploadResponse {
+            let entries = (1...50 as ClosedRange<Int64>).map { number in
+                UploadEntry(operationID: number, op: op, table: "t", id: "\(number)", data: ["v": value(number)])
+            }
+            return try await scenario.apply(entries, client: nil)
+        }
+        #expect(try await apply(.put) { _ in .int(0) } == UploadResponse(appliedThrough: 50))
+        let response = try await apply(.patch) { $0 == 40 ? .null : .int(Int($0)) }
+        #expect(response.appliedThrough == 39)
+        #expect(response.rejections.map(\.operationID) == [40] && response.rejections.map(\.code) == [.constraint])
+        #expect(try await scenario.database.run("SELECT sum(v), count(*) FROM t") == [["780", "50"]])
+    }
+
     private func check(_ kind: Kind, _ test: Case, adding statements: [String], read: String) async throws {
         let text = kind == .mysql ? "VARCHAR(100)" : "text"
         let scenario = try await ApplierScenario(

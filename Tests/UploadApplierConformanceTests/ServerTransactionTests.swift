@@ -113,6 +113,50 @@ import Testing
         #expect(response.appliedThrough == 1 && response.rejections.map(\.code) == [.forbidden])
     }
 
+    /// A note that is deleted takes a row of another schema with it, which takes one of the app's.
+    @Test func referencesByWayOfAnotherSchemaChangeRows() async throws {
+        let rule = Rule(readsName: true) { entry, _, name in
+            entry.table == "notes" || entry.metadata == name ?? "none" ? .apply : .reject("saw \(name ?? "none")")
+        }
+        let database = try await MySQLAppDatabase(ApplierScenario.schema(.mysql), UploadApplierOptions(), rule)
+        let (app, other) = (database.database.name, "\(database.database.name)_o")
+        func cascading(_ table: String, _ parent: String) -> String {
+            """
+            CREATE TABLE \(table) (id VARCHAR(255) PRIMARY KEY, name TEXT, parent VARCHAR(255),
+              FOREIGN KEY (parent) REFERENCES \(parent)(id) ON DELETE CASCADE)
+            """
+        }
+        for statement in [
+            "CREATE DATABASE \(other) CHARACTER SET utf8mb4", cascading("\(other).b", "\(app).notes"),
+            cascading("c", "\(other).b"),
+            "INSERT INTO notes(id) VALUES ('note')", "INSERT INTO \(other).b VALUES ('b', '', 'note')",
+            "INSERT INTO c VALUES ('c', 'old', 'b')",
+        ] {
+            _ = try await database.run(statement)
+        }
+        func patch(_ number: Int64, _ name: String, sees: String) -> UploadEntry {
+            UploadEntry(
+                operationID: number,
+                op: .patch,
+                table: "c",
+                id: "c",
+                data: ["name": .string(name)],
+                metadata: sees
+            )
+        }
+        let request = UploadRequest(
+            clientID: "c1",
+            entries: [
+                patch(1, "new", sees: "old"), UploadEntry(operationID: 2, op: .delete, table: "notes", id: "note"),
+                patch(3, "newer", sees: "none"),
+            ]
+        )
+        let response = try await database.applier.apply(request, for: BackendUser(id: "u1"))
+        let left = try await database.run("SELECT id FROM c")
+        for statement in ["DROP TABLE c", "DROP DATABASE \(other)"] { _ = try await database.run(statement) }
+        #expect(response == UploadResponse(appliedThrough: 3) && left.isEmpty, "\(response)")
+    }
+
     @Test func triggersOfPartitionsChangeRows() async throws {
         let statements =
             ApplierScenario.schema(.postgres) + [
