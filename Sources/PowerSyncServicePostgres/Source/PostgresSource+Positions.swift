@@ -9,7 +9,7 @@ extension PostgresSource {
         try await pool.withConnection { connection in
             let head = try await position(connection, knowing: known?.history)
             guard let known, learn(from: known, at: head) else { return head }
-            return try await position(connection)
+            return try await position(connection, knowing: known.history)
         }
     }
 

@@ -98,7 +98,8 @@ extension PostgresSource: ReplicationSource {
         }
         let described = try await describedTables(for: plan)
         let (head, nextTransaction) = try await pool.withConnection { connection in
-            (try await self.position(connection), try await self.nextTransaction(connection))
+            let head = try await self.position(connection, knowing: position.history)
+            return (head, try await self.nextTransaction(connection))
         }
         guard head.history == position.history else {
             throw ReplicationSourceError(

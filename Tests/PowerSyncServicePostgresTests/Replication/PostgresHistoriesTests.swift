@@ -1,3 +1,4 @@
+import Foundation
 import PostgresTestSupport
 import PowerSyncProtocol
 import PowerSyncSyncConfig
@@ -256,6 +257,118 @@ import Testing
         #expect(try await scenario.storage.streams().count == 1)
         #expect(!scenario.log.lines.contains { $0.contains("lost its history") })
         try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    /// Its stream is cut again and again before it has come past what was read of the server before: it may have something else there, and
+    /// would forget that this is to be looked for.
+    @Test(arguments: [false, true])
+    func aPromotedServerIsToldNothingBeforeItHasShownWhatWasRead(hasEverything: Bool) async throws {
+        let slot = "cut_\(database.name)"
+        var address = try #require(URLComponents(string: database.connectionString.text))
+        let proxy = try await CuttingStreamProxy(to: try #require(address.port))
+        address.port = proxy.port
+        let connection = PostgresConnectionString(try #require(address.string))
+        func withSource<Result>(_ body: (PostgresSource) async throws -> Result) async throws -> Result {
+            let source = PostgresSource(.init(connection: connection), logger: CollectedLog().logger)
+            defer { try? source.close() }
+            return try await body(source)
+        }
+        let first = try await withSource { source in
+            let start = try await source.prepareStream(slot, resumingAfter: nil, reached: nil)
+            return try await read(source, slot, after: start, isAcknowledged: true)
+        }
+        func keepFiles() throws {
+            try database.disconnect()
+            try cluster.keepFiles()
+        }
+        if !hasEverything { try keepFiles() }
+        try write("read", count: 2_000) { try database.run($0) }
+        let stored = try await withSource { try await read($0, slot, after: first, isAcknowledged: false) }
+        if hasEverything { try keepFiles() }
+        try database.disconnect()
+        try cluster.putFilesBack(.promoted)
+        for number in 0..<10 { try write("after\(number)-") { try database.run($0) } }
+        try fill(to: try #require(WALPosition(stored.lsn)), .beyond, database.connect())
+
+        let promoted = PostgresSource(.init(connection: connection), logger: CollectedLog().logger)
+        let confirmed = try self.confirmed(slot)
+        for bytes in [200, 1_000] {
+            proxy.cutStreams(after: bytes)
+            let error = await #expect(throws: (any Error).self) {
+                try await read(promoted, slot, after: stored, isAcknowledged: true)
+            }
+            #expect((error as? ReplicationSourceError)?.code != .historyLost)
+            #expect(try self.confirmed(slot) == confirmed, "\(bytes) bytes")
+        }
+        proxy.cutStreams(after: .max)
+        if hasEverything {
+            // Whatever this process has called the log before.
+            var log = try #require(LogNames.Log(stored.history))
+            log.timeline += 1
+            let other = SourcePosition(stored.lsn, of: SourceHistory(rawValue: log.name))
+            let end = try await read(promoted, slot, after: stored, isAcknowledged: true) {
+                let seen = try await promoted.head(having: other)
+                #expect(seen.history == other.history)
+            }
+            #expect(end.history == stored.history)
+            try database.waitUntil(
+                """
+                EXISTS (
+                    SELECT 1 FROM pg_replication_slots
+                    WHERE slot_name = '\(slot)' AND confirmed_flush_lsn >= '\(end.lsn.unmarked.rawValue)'
+                )
+                """
+            )
+        } else {
+            let error = await #expect(throws: ReplicationSourceError.self) {
+                try await read(promoted, slot, after: stored, isAcknowledged: true)
+            }
+            #expect(error?.code == .historyLost)
+            #expect(try self.confirmed(slot) == confirmed)
+        }
+        try await promoted.dropStream(slot)
+        try promoted.close()
+        try await proxy.stop()
+    }
+
+    /// Up to where a server may forget its log.
+    private func confirmed(_ slot: String) throws -> WALPosition? {
+        try database.run("SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE slot_name = '\(slot)'")
+            .first?.first?.flatMap { WALPosition($0) }
+    }
+
+    /// Reads the changes of a slot up to where its server is.
+    ///
+    /// - Parameters:
+    ///   - source: The server.
+    ///   - slot: The slot.
+    ///   - stored: From where on.
+    ///   - isAcknowledged: Whether each position that is reached is stored, and may be forgotten.
+    ///   - body: Happens when it is known that the server can go on from there.
+    /// - Returns: The last position.
+    /// - Throws: An error of the source.
+    private func read(
+        _ source: PostgresSource,
+        _ slot: String,
+        after stored: SourcePosition,
+        isAcknowledged: Bool,
+        _ body: () async throws -> Void = {}
+    ) async throws -> SourcePosition {
+        let start = try await source.prepareStream(slot, resumingAfter: stored, reached: nil)
+        let head = try await source.head(having: stored)
+        try await body()
+        return try await source.withChanges(of: slot, after: start, tables: [], plan: .empty) { reader in
+            var position = start
+            while true {
+                for message in try await reader.next() {
+                    guard case .commit(let lsn) = message else { continue }
+                    position.lsn = lsn
+                    guard isAcknowledged else { continue }
+                    try await source.acknowledge(DurablePosition(confirmedByDisk: position), of: slot)
+                }
+                if position.lsn.unmarked >= head.lsn.unmarked { return position }
+            }
+        }
     }
 
     /// Somebody who writes all the time, until the connection is lost.

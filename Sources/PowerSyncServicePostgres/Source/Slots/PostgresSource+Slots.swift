@@ -215,7 +215,7 @@ extension PostgresSource {
                 func lost(_ why: String) -> any Error {
                     ReplicationSourceError(.historyLost, "\(why) The tables are copied again.")
                 }
-                guard try await position(connection).history == history else {
+                guard try await position(connection, knowing: history).history == history else {
                     return lost("The database was restored or replaced while its changes were read.")
                 }
                 guard let slot = try await self.slot(slotName, connection) else {
