@@ -65,17 +65,7 @@ extension ReplicationScenario {
     @discardableResult
     package func served(_ content: String) async throws -> ReplicationStream {
         let head = try await head()
-        while true {
-            let seen = storage.feed.signal.version
-            if let active = try await storage.activeStream(),
-                let stream = try await storage.streams().first(where: { $0.id == active.id }),
-                stream.content == content, active.checkpoint.configNumber == stream.configNumber,
-                active.checkpoint.lsn >= head.lsn
-            {
-                return stream
-            }
-            try await storage.feed.signal.wait(after: seen)
-        }
+        return try await storage.served(content, from: head.lsn).stream
     }
 
     /// The stream of this scenario's config.

@@ -123,7 +123,8 @@ struct ContinuationScenario: Sendable {
         try await model.emitMarker()
         while true {
             let seen = progress.version
-            if let active = try await storage.activeStream(),
+            if let current = storage.feed.current, current.lsn >= head.lsn,
+                let active = try await storage.activeStream(),
                 let stream = try await storage.streams().first(where: { $0.id == active.id }),
                 stream.content == content, active.checkpoint.configNumber == stream.configNumber,
                 active.checkpoint.lsn >= head.lsn
@@ -174,13 +175,7 @@ struct ContinuationScenario: Sendable {
         _ stream: ReplicationStream,
         at checkpoint: StorageCheckpoint
     ) async throws -> [String] {
-        let request = SyncPlanRequest(tokenPayload: ["sub": .string(user)])
-        let querier = stream.plan.querier(for: request, bucketPrefix: stream.bucketPrefix)
-        let storage = storage
-        let found = try await querier.buckets(limits: BucketLimits()) { lookups in
-            try await storage.parameterRows(lookups, at: checkpoint, limit: 1000)
-        }
-        return found.buckets.map { String($0.name.rawValue.dropFirst(stream.bucketPrefix.count)) }.sorted()
+        try await storage.buckets(of: user, stream, at: checkpoint)
     }
 
     /// The number of operations of a bucket.

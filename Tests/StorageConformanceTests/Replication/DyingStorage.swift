@@ -9,21 +9,40 @@ struct DyingStorage<Storage: BucketStorage>: ForwardingStorage {
     /// How long the process lives.
     final class Life: Sendable {
         private let callsLeft: NIOLockedValueBox<Int>
+        private let beginLast: @Sendable () -> Void
+        private let die: @Sendable () -> Void
         private let death = ChangeSignal()
 
-        init(calls: Int) { callsLeft = NIOLockedValueBox(calls) }
+        /// Begins a life.
+        ///
+        /// - Parameters:
+        ///   - calls: How many calls it has, one at least.
+        ///   - beginLast: Happens before the last one.
+        ///   - die: Happens after it.
+        init(
+            calls: Int,
+            beginLast: @escaping @Sendable () -> Void = {},
+            die: @escaping @Sendable () -> Void = {}
+        ) {
+            callsLeft = NIOLockedValueBox(calls)
+            self.beginLast = beginLast
+            self.die = die
+        }
 
         /// Waits for the death.
         func end() async throws { try await death.wait(after: 0) }
 
         fileprivate func call<Result>(_ body: () async throws -> Result) async throws -> Result {
-            guard callsLeft.withLockedValue({ $0 > 0 }) else { throw Died() }
+            let left = callsLeft.withLockedValue(\.self)
+            guard left > 0 else { throw Died() }
+            if left == 1 { beginLast() }
             let result = try await body()
             let isAlive = callsLeft.withLockedValue { left in
                 left -= 1
                 return left > 0
             }
             guard isAlive else {
+                die()
                 death.advance()
                 throw Died()
             }
