@@ -31,8 +31,16 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
         package func key(of row: SourceRow) -> [SQLValue] { descriptor.identity.map { row[$0.name] ?? .null } }
 
         /// The rows in the order of their keys, which are texts.
-        package var sorted: [SourceRow] {
-            rows.sorted { "\($0.key)".utf8.lexicographicallyPrecedes("\($1.key)".utf8) }.map(\.value)
+        package var sorted: [SourceRow] { rows.sorted { Self.precedes($0.key, $1.key) }.map(\.value) }
+
+        /// Whether a key comes before another one of the table.
+        fileprivate static func precedes(_ key: [SQLValue], _ other: [SQLValue]) -> Bool {
+            key.lexicographicallyPrecedes(other) { value, other in
+                guard case .text(let text) = value, case .text(let otherText) = other else {
+                    return "\(value)" < "\(other)"
+                }
+                return text < otherText
+            }
         }
     }
 
@@ -61,7 +69,10 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
 
         /// How many transactions there are up to a position; `nil` when this log does not have it.
         package func count(_ position: SourcePosition) -> Int? {
-            (0...log.count).first { self.position($0) == position }
+            guard let count = Int(position.lsn.rawValue.prefix(16), radix: 16), (0...log.count).contains(count),
+                self.position(count) == position
+            else { return nil }
+            return count
         }
 
         private func digits(_ number: UInt64) -> String {
@@ -104,10 +115,8 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     /// The rows of a table at a position.
     package func rows(of table: String, at position: LSN) -> [SourceRow]? {
         let content = content
-        guard let index = content.log.indices.first(where: { content.position($0 + 1).lsn == position }) else {
-            return nil
-        }
-        return content.log[index].tables[table]?.sorted ?? []
+        guard let count = content.count(SourcePosition(position, of: content.history)), count > 0 else { return nil }
+        return content.log[count - 1].tables[table]?.sorted ?? []
     }
 
     // MARK: Writing
@@ -298,9 +307,7 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
 
         mutating func next() async throws -> SnapshotChunk? {
             let found = try source.table(table)
-            let rest = found.sorted.drop { row in
-                lastKey.map { !"\($0)".utf8.lexicographicallyPrecedes("\(found.key(of: row))".utf8) } ?? false
-            }
+            let rest = found.sorted.drop { row in lastKey.map { !Table.precedes($0, found.key(of: row)) } ?? false }
             let rows = Array(rest.prefix(source.pageLength))
             guard let last = rows.last else { return nil }
             lastKey = found.key(of: last)
