@@ -2,14 +2,16 @@
 ///
 /// ```
 /// benchmarks [decode] [apply] [one-row] [direct-tables] [encryption] [sync] [serve] [deploy] [local-writes] [upload-queue] [reads] [typed-rows]
-///            [schema] [opening] [seed] [watching] [writers] [rules] [tokens] [postgres] [postgres-live] [mysql] [mysql-transaction]
-///            [mysql-live] [mysql-clients] [store] [applier] [million] [<number>]
+///            [schema] [opening] [seed] [watching] [writers] [rules] [tokens] [postgres] [postgres-live] [economy-updates]
+///            [economy-latency] [economy-toast] [mysql] [mysql-transaction] [mysql-live] [mysql-clients] [store] [applier] [million]
+///            [<number>]
 /// ```
 ///
 /// `million` is not an area: it adds the case of a million rows to `apply`, `sync`, `seed` and `writers`, which takes minutes. A number is
 /// that of the idle streams of `serve`, 10,000 by default if the limit of open files allows it, and of the rows of `store` and
-/// `postgres` and `mysql`, 300,000 by default. `postgres` and `postgres-live` need `scripts/with-postgres` before the command for all
-/// but decoding, those of `mysql` `scripts/with-mysql`, and `applier` both for the servers.
+/// `postgres` and `mysql`, 300,000 by default. `postgres`, `postgres-live`, `economy-latency` and `economy-toast` need
+/// `scripts/with-postgres` before the command for all but decoding, those of `mysql` `scripts/with-mysql`, and `applier` both for the
+/// servers.
 /// `encryption` needs a SQLite library with a cipher: a folder with `libsqlite3.so.0`, a link to SQLCipher's library, in
 /// `LD_LIBRARY_PATH`. Every line compares with the floors measured in the
 /// same run; compare ratios, machines are noisy.
@@ -36,6 +38,9 @@ enum BenchmarksCommand {
         ("tokens", { _ in try await TokenBenchmarks.run() }),
         ("postgres", { try await PostgresBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("postgres-live", { _ in try await PostgresLiveBenchmarks.run() }),
+        ("economy-updates", { _ in try await EconomyBenchmarks.updates() }),
+        ("economy-latency", { _ in try await EconomyBenchmarks.latency() }),
+        ("economy-toast", { _ in try await EconomyBenchmarks.largeValues() }),
         ("mysql", { try await MySQLBenchmarks.run(rows: $0.number ?? 300_000) }),
         ("mysql-transaction", { _ in try await MySQLBenchmarks.runTransaction() }),
         ("mysql-live", { _ in try await MySQLBenchmarks.runLive() }),

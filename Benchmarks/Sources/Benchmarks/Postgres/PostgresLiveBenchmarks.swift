@@ -14,7 +14,6 @@ import PowerSyncServiceSQLite
 /// | `postgres.live.4_clients.<storage>.transactions` | what four clients of pgbench write, 280,000 rows each, one in a transaction |
 /// | `postgres.live.4_clients.<storage>.lag` | from their end to the checkpoint with the last change |
 /// | `postgres.live.commit_to_client` | from the statement that writes a row to a client of one of two API nodes, 50 times a second; the storage is PostgreSQL, another node replicates |
-/// | `postgres.live.commit_to_one_client.<storage>` | from the statement that writes a row to the only client of a service of one node, 20 times a second |
 ///
 /// Needs `scripts/with-postgres`, whose server has the storage, too. Everything shares the machine's cores.
 enum PostgresLiveBenchmarks {
@@ -47,13 +46,6 @@ enum PostgresLiveBenchmarks {
         try await BenchmarkDatabase.with(server: server) { source in
             try await BenchmarkDatabase.with(server: server) { storage in
                 try await commitToClient(source, storage)
-            }
-        }
-        for isSQLite in [true, false] {
-            try await BenchmarkDatabase.with(server: server) { source in
-                try await BenchmarkDatabase.with(server: server) { storage in
-                    try await commitToOneClient(source, storage, isSQLite: isSQLite)
-                }
             }
         }
     }
@@ -163,43 +155,14 @@ enum PostgresLiveBenchmarks {
         }
     }
 
-    private static func commitToOneClient(
-        _ source: BenchmarkDatabase,
-        _ storage: BenchmarkDatabase,
-        isSQLite: Bool
-    ) async throws {
-        try await fill(source, notes: 1)
-        let folder = try TemporaryFolder()
-        let configuration = configuration(
-            source,
-            isSQLite ? .sqlite(path: folder.path) : settings(of: storage),
-            .unified
-        )
-        try await SyncService.withService(configuration: configuration, logger: logger) { running in
-            let clients = StreamClients()
-            let token = try configuration.makeDevelopmentToken(userID: "a-0")
-            try await clients.open([StreamClients.request(token: token)], port: running.address.port)
-            _ = clients.takeDelays()
-            let start = ContinuousClock.now
-            for number in 0..<400 {
-                try await source.run("UPDATE public.notes SET title = '\(clients.stamp)' WHERE id = 'a-0'")
-                try await Task.sleep(until: start + .milliseconds(50) * (number + 1), clock: .continuous)
-            }
-            try await Task.sleep(for: .seconds(1))
-            let name = "postgres.live.commit_to_one_client.\(isSQLite ? "sqlite" : "postgresql")"
-            try Report.delays(name, clients.takeDelays())
-            await clients.close()
-        }
-    }
-
-    private static var logger: Logger {
+    static var logger: Logger {
         var logger = Logger(label: "service") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .error
         return logger
     }
 
     /// Makes the table of todos, and notes of so many users of each of two names.
-    private static func fill(_ source: BenchmarkDatabase, notes count: Int) async throws {
+    static func fill(_ source: BenchmarkDatabase, rows: Int = rows, notes count: Int) async throws {
         try await source.fill(rows: rows)
         try await source.run(
             """
@@ -209,13 +172,13 @@ enum PostgresLiveBenchmarks {
         )
     }
 
-    private static func settings(of storage: BenchmarkDatabase) -> ServiceConfiguration.Storage {
+    static func settings(of storage: BenchmarkDatabase) -> ServiceConfiguration.Storage {
         var settings = PostgresSettings(uri: storage.uri)
         settings.tls = .disable
         return .postgresql(settings)
     }
 
-    private static func configuration(
+    static func configuration(
         _ source: BenchmarkDatabase,
         _ storage: ServiceConfiguration.Storage,
         _ role: ServiceConfiguration.Role
