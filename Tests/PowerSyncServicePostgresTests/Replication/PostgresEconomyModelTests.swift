@@ -78,6 +78,18 @@ private struct PostgresEconomyRun {
         let stream = try await deployer.deploy(text).stream
         state = NIOLockedValueBox(State(queries: queries, text: text, stream: stream))
         try look()
+        // A column that changes while tables are copied would have them copied anew.
+        try await replicator.whileRunning { [scenario] in _ = try await scenario.served(text) }
+    }
+
+    private var replicator: Replicator {
+        Replicator(
+            storage: scenario.storage,
+            source: scenario.source,
+            streamsChanged: deployer.streamsChanged,
+            logger: scenario.log.logger,
+            touch: { [signs] in signs.advance() }
+        )
     }
 
     private static func text(_ queries: [String]) -> String {
@@ -107,13 +119,6 @@ private struct PostgresEconomyRun {
                 default: try await take(step, seed)
                 }
             }
-            let replicator = Replicator(
-                storage: scenario.storage,
-                source: scenario.source,
-                streamsChanged: deployer.streamsChanged,
-                logger: scenario.log.logger,
-                touch: { [signs] in signs.advance() }
-            )
             try await replicator.whileRunning { [self, later] in
                 for step in later { try await take(step, seed) }
                 // What was stored without a checkpoint would be read again, and make operations that the model does not know.
