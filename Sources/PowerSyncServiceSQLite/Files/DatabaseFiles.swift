@@ -47,6 +47,7 @@ final class DatabaseFiles: Sendable {
             guard let status = FileStatus(path: path + suffix) else { continue }
             state.identities[suffix] = status.identity
             state.lengths[suffix] = status.length
+            if suffix == "-wal" { state.log.begin(at: path + suffix, length: status.length) }
         }
         self.state = NIOLockedValueBox(state)
     }

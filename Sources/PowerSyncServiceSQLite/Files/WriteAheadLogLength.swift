@@ -12,6 +12,9 @@ import Foundation
 /// ones until they are overwritten or cut off. A transaction that changes one of its own frames writes the next ones without a salt, and
 /// gives it to them when it commits. So frames with the salt of the head never become fewer, and a frame without a page is a gap: something
 /// was written behind the end of a log that is shorter than SQLite knows.
+///
+/// A machine that loses its power may leave gaps in the log, too: frames that the disk had not written yet. SQLite goes on before the
+/// first of them, and writes over them. So gaps in what was there when the database was opened are none.
 struct WriteAheadLogLength {
     static let headBytes = 32
     static let frameHeadBytes = 24
@@ -20,6 +23,19 @@ struct WriteAheadLogLength {
     private var salt: [UInt8]?
     /// Where the frames with that salt end.
     private var end: Int64 = 0
+    /// How long the log was when the database was opened.
+    private var openedLength: Int64 = 0
+
+    /// Notes what is there when the database has just been opened.
+    ///
+    /// - Parameters:
+    ///   - path: The log.
+    ///   - length: Its length in bytes.
+    mutating func begin(at path: String, length: Int64) {
+        openedLength = length
+        // What is there is what SQLite goes on with.
+        _ = look(at: path)
+    }
 
     /// Looks at the log.
     ///
@@ -54,7 +70,10 @@ struct WriteAheadLogLength {
         if let last, last.allSatisfy({ $0 == 0 }) { return false }
         while end + frameBytes <= length {
             guard let frame = Self.read(Self.frameHeadBytes, at: end, of: descriptor) else { break }
-            if frame.allSatisfy({ $0 == 0 }) { return false }
+            if frame.allSatisfy({ $0 == 0 }) {
+                guard end < openedLength else { return false }
+                break
+            }
             guard Array(frame[8..<16]) == salt else { break }
             end += frameBytes
         }
