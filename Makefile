@@ -106,9 +106,9 @@ QUERIES ?= 100000
 ## soak: all cases of every test, the targets in Tests/Heavy for longer and with larger files, and clients that are idle over WebSocket
 soak: packages
 	$(DEBUG)
-	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/with-s3 scripts/with-postgres scripts/with-mysql scripts/run-tests $(notdir $(wildcard Tests/*Tests))
-	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/test-newest
-	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 scripts/test-mysql
+	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 POWERSYNC_TEST_MINUTES=0 scripts/with-s3 scripts/with-postgres scripts/with-mysql scripts/run-tests $(notdir $(wildcard Tests/*Tests))
+	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 POWERSYNC_TEST_MINUTES=0 scripts/test-newest
+	POWERSYNC_ALL_CASES=1 POWERSYNC_SLOW=1 POWERSYNC_TEST_MINUTES=0 scripts/test-mysql
 	scripts/test-sqlite sqlcipher keyed
 	POWERSYNC_KILLS=$(KILLS) POWERSYNC_LARGE_FILE_MIB=$(LARGE_FILE_MIB) POWERSYNC_SPLITS=$(SPLITS) \
 	POWERSYNC_QUERIES=$(QUERIES) POWERSYNC_RECONNECTS=$(RECONNECTS) POWERSYNC_SLOW=1 \

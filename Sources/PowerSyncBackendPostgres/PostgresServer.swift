@@ -57,13 +57,14 @@ struct PostgresServer: UploadServer {
                 (a.attgenerated = '' AND a.attidentity <> 'a')::text,
                 (a.attnum = ANY ((i.indkey::int2[])[0:i.indnkeyatts - 1]))::text,
                 (SELECT l.collisdeterministic FROM pg_collation AS l WHERE l.oid = a.attcollation)::text,
-                (SELECT bool_or(k.relhasrules
+                (EXISTS (SELECT FROM pg_inherits AS u WHERE u.inhrelid = c.oid) OR (SELECT bool_or(k.relhasrules
+                    OR k.oid <> c.oid AND k.relname = ANY ($1::text::name[])
                     OR EXISTS (SELECT FROM pg_trigger AS g WHERE g.tgrelid = k.oid AND NOT g.tgisinternal)
                     OR EXISTS (SELECT FROM pg_constraint AS f WHERE f.confrelid = k.oid
                         AND (f.confdeltype IN ('c', 'n', 'd') OR f.confupdtype IN ('c', 'n', 'd'))))
                     FROM (WITH RECURSIVE parts(oid) AS (
                         SELECT c.oid UNION SELECT h.inhrelid FROM pg_inherits AS h JOIN parts ON h.inhparent = parts.oid
-                    ) SELECT parts.oid FROM parts) AS part JOIN pg_class AS k ON k.oid = part.oid)::text
+                    ) SELECT parts.oid FROM parts) AS part JOIN pg_class AS k ON k.oid = part.oid))::text
             FROM pg_class AS c
             JOIN pg_namespace AS n ON n.oid = c.relnamespace
             JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped

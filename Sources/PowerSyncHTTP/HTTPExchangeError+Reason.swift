@@ -15,9 +15,9 @@ extension HTTPExchangeError {
         switch error {
         case let error as HTTPExchangeError: error.underlyingError.flatMap(reason)
         case let error as NIOConnectionError:
-            error.connectionErrors.isEmpty
-                ? "there is no host of that name" : error.connectionErrors.last.flatMap { reason($0.error) }
-        case is SocketAddressError.UnknownHost: "there is no host of that name"
+            error.connectionErrors.last.map { reason($0.error) }
+                ?? reason(ofLookup: error.dnsAError ?? error.dnsAAAAError)
+        case is SocketAddressError.UnknownHost: reason(ofLookup: error)
         case let error as IOError: reason(ofSystem: error.errnoCode)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             "the certificate is for another host"
@@ -32,6 +32,14 @@ extension HTTPExchangeError {
         case is HTTPParserError: "the answer is not HTTP"
         default: nil
         }
+    }
+
+    /// The name may be right, and nobody there to ask: a device without a network.
+    private static func reason(ofLookup error: (any Error)?) -> String {
+        if let error = error as? SocketAddressError.UnknownHost, error.errorCode == Int(EAI_NONAME) {
+            return "there is no host of that name"
+        }
+        return "the host could not be looked up"
     }
 
     private static func reason(ofSystem code: CInt) -> String? {

@@ -181,6 +181,31 @@ import Testing
         #expect(response.appliedThrough == 1 && response.rejections.map(\.code) == [.forbidden])
     }
 
+    /// A row has two names, and a rule sees what was written by the other one.
+    @Test(arguments: [["p1", "p"], ["p", "p1"]])
+    func partitionsHaveTheRowsOfTheirTable(_ names: [String]) async throws {
+        let statements =
+            ApplierScenario.schema(.postgres) + [
+                "CREATE TABLE p (id TEXT PRIMARY KEY, owner_id TEXT, name TEXT) PARTITION BY LIST (id)",
+                "CREATE TABLE p1 PARTITION OF p DEFAULT",
+                "INSERT INTO p VALUES ('a', 'u1', 'A')",
+            ]
+        let database = try await PostgresAppDatabase(statements, UploadApplierOptions(), .everything)
+        let applier = database.applier { write, _ in
+            try await write.belongsToUser(by: "owner_id") ? .apply : .reject("Not yours.")
+        }
+        func patch(_ number: Int64, _ table: String, _ data: [String: JsonValue]) -> UploadEntry {
+            UploadEntry(operationID: number, op: .patch, table: table, id: "a", data: data)
+        }
+        let entries = [
+            patch(1, names[1], ["name": .string("B")]), patch(2, names[0], ["owner_id": .string("u2")]),
+            patch(3, names[1], ["name": .string("C")]),
+        ]
+        let request = UploadRequest(clientID: "c1", entries: entries)
+        let response = try await applier.apply(request, for: BackendUser(id: "u1"))
+        #expect(response.appliedThrough == 2 && response.rejections.map(\.code) == [.forbidden], "\(response)")
+    }
+
     @Test func theSettingsDoNotShowThePassword() {
         let settings = MySQLServerSettings(host: "h", username: "u", password: "secret", database: "d", tls: .disabled)
         var dumped = ""

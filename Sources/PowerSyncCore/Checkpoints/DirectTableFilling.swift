@@ -4,8 +4,9 @@ import PowerSyncSQLite
 /// Takes from empty direct tables what costs time with each row, while the first rows of a database are published (docs/client-sync.md
 /// "Publishing rows").
 ///
-/// The triggers for local writes run for each row, to find that it is none: without them a row takes less than two thirds of the time. An
-/// index is made faster when its rows are there. Both are dropped, and made again from the same texts in the same transaction.
+/// The triggers for local writes run for each row, to find that it is none: without them a row takes less than two thirds of the time. They
+/// are dropped, and made again from the same texts in the same transaction. Indexes stay: foreign keys and triggers of the app may search by
+/// them meanwhile.
 ///
 /// A table with any other trigger stays as it is: in which order triggers run depends on when they were made.
 struct DirectTableFilling {
@@ -15,7 +16,7 @@ struct DirectTableFilling {
     /// What was dropped, in the order in which it was made.
     private let statements: [String]
 
-    /// Drops triggers and indexes of the tables that many rows will come to.
+    /// Drops triggers of the tables that many rows will come to.
     ///
     /// - Parameters:
     ///   - db: The writer, inside a transaction, with the indexes of `ps_oplog`.
@@ -30,7 +31,7 @@ struct DirectTableFilling {
                 continue
             }
             for object in try Self.droppable(db, of: structure.tableName) {
-                try db.execute(sql: "DROP \(object.type) main.\(SQLText.identifier(object.name))")
+                try db.execute(sql: "DROP TRIGGER main.\(SQLText.identifier(object.name))")
                 statements.append(object.sql)
             }
         }
@@ -49,32 +50,28 @@ struct DirectTableFilling {
         return try db.hasTable(table) && !db.hasRows(table)
     }
 
-    /// The triggers of a direct table that run for inserted and updated rows, and its indexes; none if it has a trigger that is not ours.
-    private static func droppable(
-        _ db: Database,
-        of table: String
-    ) throws -> [(type: String, name: String, sql: String)] {
+    /// The triggers of a direct table that run for inserted and updated rows; none if it has one that is not ours, or if a temporary table
+    /// hides it.
+    private static func droppable(_ db: Database, of table: String) throws -> [(name: String, sql: String)] {
         let prefix = StoredDirectTable.namePrefix
-        let objects = try Row.fetchAll(
+        let triggers = try Row.fetchAll(
             db,
             sql: """
-                SELECT type, name, sql, rowid AS place FROM main.sqlite_master
-                WHERE type IN ('trigger', 'index') AND tbl_name = ?1 COLLATE NOCASE AND sql IS NOT NULL
-                UNION ALL SELECT type, name, NULL, 0 FROM temp.sqlite_master WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+                SELECT name, sql, rowid AS place FROM main.sqlite_master
+                WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE
+                UNION ALL SELECT name, NULL, 0 FROM temp.sqlite_master
+                WHERE type = 'trigger' AND tbl_name = ?1 COLLATE NOCASE OR name = ?1 COLLATE NOCASE
                 ORDER BY place
                 """,
             arguments: [table]
-        ).map { row in (type: row[0] as String, name: row[1] as String, sql: row[2] as String?) }
+        ).map { row in (name: row[0] as String, sql: row[1] as String?) }
         let isOfSync = "WHEN NOT powersync_in_sync_operation()"
-        let triggers = objects.filter { $0.type == "trigger" }
         guard triggers.allSatisfy({ $0.name.hasPrefix(prefix) && $0.sql?.contains(isOfSync) == true }) else {
             return []
         }
-        return objects.compactMap { object in
-            guard object.name.hasPrefix(prefix), !object.name.hasPrefix("\(prefix)delete_"), let sql = object.sql else {
-                return nil
-            }
-            return (object.type, object.name, sql)
+        return triggers.compactMap { trigger in
+            guard !trigger.name.hasPrefix("\(prefix)delete_"), let sql = trigger.sql else { return nil }
+            return (trigger.name, sql)
         }
     }
 }

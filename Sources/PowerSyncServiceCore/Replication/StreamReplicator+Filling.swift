@@ -80,9 +80,10 @@ extension StreamReplicator {
                 var key = table.fill.flatMap { $0.configNumber == fill.number ? $0.lastKey : nil }
                 var builder = builder
                 while try await !readRows(of: table, after: &key, with: &builder, for: fill, in: history) { touch() }
-                try await hand(.table, to: fill)
+                // Rows that went away while it was read are gone for the follower, too.
+                try await hand(.table, to: fill, at: try await head(in: history))
             }
-            try await hand(.everything, to: fill)
+            try await hand(.everything, to: fill, at: nil)
         } catch {
             fill.fail(error)
         }
@@ -203,9 +204,10 @@ extension StreamReplicator {
         if !fill.hasReached(lsn) { try await source.emitMarker() }
     }
 
-    /// Tells the follower of an end.
-    private func hand(_ end: TableFill.Offer, to fill: TableFill) async throws {
-        fill.offer(end, at: nil)
+    /// Tells the follower of an end, at a position that shows it.
+    private func hand(_ end: TableFill.Offer, to fill: TableFill, at high: LSN?) async throws {
+        fill.offer(end, at: high)
+        if let high { try await ask(for: high, fill) }
         _ = try await fill.waitUntilTaken()
     }
 

@@ -14,7 +14,7 @@ import PowerSyncSyncConfig
 ///     offer(chunk, high)          ───────►
 ///
 /// Where the follower has not come to a position, the reader puts a marker into the change stream. A marker is written to the disk of the
-/// source; a follower that is there already takes the chunk without one.
+/// source; a follower that is there already, as over SQLite and MySQL when nothing happens, takes the chunk without one.
 ///
 /// So the rows that are saved are as they were at the position that the follower has reached: clients are served checkpoints meanwhile.
 final class TableFill: Sendable {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PowerSyncCore
 
-/// Direct tables without their triggers and indexes while the first rows come (docs/client-sync.md "Publishing rows").
+/// Direct tables without their triggers while the first rows come (docs/client-sync.md "Publishing rows").
 @Suite struct DirectTableFillingTests {
     private static let table = ClientTable(
         name: "items",
@@ -85,6 +85,32 @@ import Testing
         try scenario.receive(.done)
         #expect(try schemaVersion(scenario) == version)
         #expect(try scenario.database.rows("SELECT count(*) FROM seen") == ["\(DirectTableFilling.fewestRows)"])
+    }
+
+    /// The names of tables are looked for in the temporary schema first.
+    @Test func tableThatATemporaryOneHidesStaysAsItIs() throws {
+        let scenario = try SyncScenario(Self.table)
+        try scenario.start()
+        let before = try objects(scenario)
+        try scenario.database.write("CREATE TEMP TABLE ITEMS (id TEXT PRIMARY KEY, t TEXT, i INTEGER)")
+        try receive(scenario, Self.lines(DirectTableFilling.fewestRows + 1) + [.done])
+        #expect(try objects(scenario) == before)
+    }
+
+    /// Foreign keys and triggers of the app may search by them for each row that comes.
+    @Test func indexesStay() throws {
+        let scenario = try SyncScenario(Self.table, ClientTable(name: "other", columns: [.text("col")], options: .init()))
+        try scenario.start()
+        try scenario.database.write(
+            """
+            CREATE TRIGGER look AFTER INSERT ON ps_data__other
+            BEGIN SELECT count(*) FROM items INDEXED BY powersync_items__by_t WHERE t = NEW.id; END
+            """
+        )
+        let count = DirectTableFilling.fewestRows + 1
+        try receive(scenario, [.checkpoint(Int64(count) + 1, [.bucket("a")])] + Self.lines(count).dropFirst())
+        try receive(scenario, [.ops("a", .put(Int64(count) + 1, "x", type: "other")), .done])
+        #expect(scenario.status.hasSynced == true)
     }
 
     @Test func tableWithRowsStaysAsItIs() throws {

@@ -89,7 +89,7 @@ import Testing
             ),
             Change(
                 "emptied twice",
-                copies: 1,
+                copies: 2,
                 "TRUNCATE lists",
                 "INSERT INTO lists (id) VALUES ('t')",
                 "TRUNCATE lists",

@@ -45,6 +45,10 @@ import Testing
         }
     }
 
+    private static func unknownHost(_ code: CInt) -> SocketAddressError.UnknownHost {
+        .init(host: "example.com", port: 80, errorCode: Int(code), errorDescription: "")
+    }
+
     private static let reasons: [(any Error, String?)] = [
         (IOError(errnoCode: ECONNRESET, reason: "read(descriptor:pointer:size:)"), "the connection was reset"),
         (IOError(errnoCode: ENOSPC, reason: "write"), nil),
@@ -52,6 +56,8 @@ import Testing
         (ChannelError.eof, "the connection was closed"),
         (HTTPParserError.invalidEOFState, "the connection was closed in the middle of the answer"),
         (HTTPParserError.invalidConstant, "the answer is not HTTP"),
+        (unknownHost(EAI_NONAME), "there is no host of that name"),
+        (unknownHost(EAI_AGAIN), "the host could not be looked up"),
         (CancellationError(), nil),
     ]
 

@@ -40,6 +40,8 @@ final class SeedLock {
             while flock(descriptor, operation) != 0 {
                 let code = errno
                 guard code != EINTR else { continue }
+                // Some file systems of networks have no locks.
+                if [ENOTSUP, EOPNOTSUPP, ENOSYS, ENOLCK].contains(code), operation == LOCK_EX { break }
                 close(descriptor)
                 guard code == EWOULDBLOCK else { throw POSIXError(code: code) }
                 return nil
