@@ -16,8 +16,8 @@ extension HTTPExchangeError {
         case let error as HTTPExchangeError: error.underlyingError.flatMap(reason)
         case let error as NIOConnectionError:
             error.connectionErrors.last.map { reason($0.error) }
-                ?? reason(ofLookup: error.dnsAError ?? error.dnsAAAAError)
-        case is SocketAddressError.UnknownHost: reason(ofLookup: error)
+                ?? (error.dnsAError ?? error.dnsAAAAError).flatMap(reason) ?? reason(ofLookup: nil)
+        case let error as SocketAddressError.UnknownHost: reason(ofLookup: error.errorCode)
         case let error as IOError: reason(ofSystem: error.errnoCode)
         case let error as NIOSSLExtraError where error == .failedToValidateHostname:
             "the certificate is for another host"
@@ -34,12 +34,9 @@ extension HTTPExchangeError {
         }
     }
 
-    /// The name may be right, and nobody there to ask: a device without a network.
-    private static func reason(ofLookup error: (any Error)?) -> String {
-        if let error = error as? SocketAddressError.UnknownHost, error.errorCode == Int(EAI_NONAME) {
-            return "there is no host of that name"
-        }
-        return "the host could not be looked up"
+    /// What a code of `getaddrinfo` says: the name may be right, and nobody there to ask, as on a device without a network.
+    package static func reason(ofLookup code: Int?) -> String {
+        code == Int(EAI_NONAME) ? "there is no host of that name" : "the host could not be looked up"
     }
 
     private static func reason(ofSystem code: CInt) -> String? {

@@ -45,10 +45,6 @@ import Testing
         }
     }
 
-    private static func unknownHost(_ code: CInt) -> SocketAddressError.UnknownHost {
-        .init(host: "example.com", port: 80, errorCode: Int(code), errorDescription: "")
-    }
-
     private static let reasons: [(any Error, String?)] = [
         (IOError(errnoCode: ECONNRESET, reason: "read(descriptor:pointer:size:)"), "the connection was reset"),
         (IOError(errnoCode: ENOSPC, reason: "write"), nil),
@@ -56,10 +52,15 @@ import Testing
         (ChannelError.eof, "the connection was closed"),
         (HTTPParserError.invalidEOFState, "the connection was closed in the middle of the answer"),
         (HTTPParserError.invalidConstant, "the answer is not HTTP"),
-        (unknownHost(EAI_NONAME), "there is no host of that name"),
-        (unknownHost(EAI_AGAIN), "the host could not be looked up"),
         (CancellationError(), nil),
     ]
+
+    /// A name that cannot be looked up need not be wrong.
+    @Test func aDeviceWithoutANetworkIsNotToldThatTheNameIsWrong() {
+        #expect(HTTPExchangeError.reason(ofLookup: Int(EAI_NONAME)) == "there is no host of that name")
+        #expect(HTTPExchangeError.reason(ofLookup: Int(EAI_AGAIN)) == "the host could not be looked up")
+        #expect(HTTPExchangeError.reason(ofLookup: nil) == "the host could not be looked up")
+    }
 
     @Test(arguments: reasons.indices) func anErrorOfALibraryIsSaidInWords(index: Int) {
         let (error, reason) = Self.reasons[index]
