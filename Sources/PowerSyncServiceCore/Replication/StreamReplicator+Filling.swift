@@ -121,7 +121,9 @@ extension StreamReplicator {
                 // While these rows are saved, the next ones are read. Whatever comes of that, nothing begins before these are taken.
                 let following: Result<EvaluatedChunk?, any Error>
                 do {
-                    following = .success(try await next(of: &reader, after: chunk, with: &builder, for: fill, in: history))
+                    following = .success(
+                        try await next(of: &reader, after: chunk, with: &builder, for: fill, in: history)
+                    )
                 } catch {
                     following = .failure(error)
                 }

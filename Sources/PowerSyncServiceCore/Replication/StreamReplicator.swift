@@ -312,6 +312,7 @@ struct StreamReplicator {
     ///   - reader: What reads them.
     ///   - fill: What the follower is asked to save until they come.
     /// - Returns: The changes, and the reader of those that follow.
+    /// - Throws: What the reader throws.
     private static func step(
         _ reader: any ChangeReader,
         for fill: TableFill?

@@ -99,7 +99,10 @@ import Testing
 
     /// Foreign keys and triggers of the app may search by them for each row that comes.
     @Test func indexesStay() throws {
-        let scenario = try SyncScenario(Self.table, ClientTable(name: "other", columns: [.text("col")], options: .init()))
+        let scenario = try SyncScenario(
+            Self.table,
+            ClientTable(name: "other", columns: [.text("col")], options: .init())
+        )
         try scenario.start()
         try scenario.database.write(
             """
@@ -129,7 +132,10 @@ import Testing
 
     /// A trigger of the app may end the transaction, and with it what was dropped is back.
     @Test func publicationThatFailsLeavesTriggersAndIndexes() throws {
-        let scenario = try SyncScenario(Self.table, ClientTable(name: "other", columns: [.text("col")], options: .init()))
+        let scenario = try SyncScenario(
+            Self.table,
+            ClientTable(name: "other", columns: [.text("col")], options: .init())
+        )
         try scenario.start()
         try scenario.database.write(
             "CREATE TRIGGER refuse AFTER INSERT ON ps_data__other BEGIN SELECT RAISE(ROLLBACK, 'no'); END"
