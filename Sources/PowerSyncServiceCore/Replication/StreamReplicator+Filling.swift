@@ -206,10 +206,15 @@ extension StreamReplicator {
         if !fill.hasReached(lsn) { try await source.emitMarker() }
     }
 
-    /// Tells the follower of an end, at a position that shows it.
+    /// Tells the follower of an end, which it looks at with the marker that follows: the checkpoint there shows what it has saved.
+    ///
+    /// - Parameters:
+    ///   - end: The end.
+    ///   - fill: Where it goes.
+    ///   - high: A position that shows it.
     private func hand(_ end: TableFill.Offer, to fill: TableFill, at high: LSN?) async throws {
         fill.offer(end, at: high)
-        if let high { try await ask(for: high, fill) }
+        try await source.emitMarker()
         _ = try await fill.waitUntilTaken()
     }
 
@@ -229,8 +234,7 @@ extension StreamReplicator {
 
     /// Saves what was read, if the follower has come to where it was read.
     func save(_ fill: TableFill, with writer: inout any BucketStorageWriter, progress: inout Progress) async throws {
-        try fill.reached(progress.position.lsn)
-        guard let taken = fill.take() else { return }
+        guard let taken = try fill.take() else { return }
         switch taken {
         case .rows(let records, let key, let table):
             rejections.report(try await writer.save(records))
@@ -251,7 +255,9 @@ extension StreamReplicator {
         }
         fill.didTake()
         touch()
+        guard case .rows = taken else { return }
         // Not with the next commit, which comes when the reader has evaluated the next rows.
-        if case .rows = taken { try await writer.flush() }
+        try await writer.flush()
+        touch()
     }
 }

@@ -262,6 +262,7 @@ struct StreamReplicator {
                     progress.lag.didCatchUp(silence: reader.silence)
                     try await acknowledgeLast(with: &writer, progress: &progress)
                 }
+                try progress.fill?.reached(progress.position.lsn)
                 while let fill = progress.fill {
                     try await save(fill, with: &writer, progress: &progress)
                     guard try await fill.waitForOffer() else { break }

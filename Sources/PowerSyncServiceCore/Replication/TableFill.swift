@@ -53,12 +53,21 @@ final class TableFill: Sendable {
         var waiting: Waiting?
         /// Whether the change stream has something that the follower has not looked at.
         var hasChanges = false
+        /// Whether rows have been taken since changes were saved: no checkpoint shows them.
+        var hasHiddenRows = false
         var isAccepted = false
         var failure: (any Error)?
 
         func hasReached(_ lsn: LSN?) -> Bool {
             guard let position else { return false }
             return lsn.map { $0 <= position } ?? true
+        }
+
+        /// Whether what is offered can be taken: rows at a position that shows them, and an end when a checkpoint shows the rows before it.
+        var canTake: Bool {
+            guard let waiting, hasReached(waiting.high) else { return false }
+            if case .rows = waiting.offer { return true }
+            return !hasHiddenRows
         }
     }
 
@@ -191,6 +200,7 @@ final class TableFill: Sendable {
     func reached(_ lsn: LSN) throws {
         let failure = state.withLockedValue { state in
             state.position = lsn
+            state.hasHiddenRows = false
             return state.failure
         }
         if let failure { throw failure }
@@ -212,7 +222,7 @@ final class TableFill: Sendable {
     /// - Throws: `CancellationError`.
     func waitForOffer() async throws -> Bool {
         try await wait { state in
-            state.hasChanges || state.failure != nil || state.waiting.map { state.hasReached($0.high) } ?? false
+            state.hasChanges || state.failure != nil || state.canTake
         }
         return state.withLockedValue { !$0.hasChanges }
     }
@@ -220,14 +230,17 @@ final class TableFill: Sendable {
     /// Takes what is offered, if it is as everything is that has been saved.
     ///
     /// - Returns: The rows to save, or an end; `nil` when there is nothing yet.
-    func take() -> Taken? {
-        state.withLockedValue { state in
-            guard let waiting = state.waiting, state.hasReached(waiting.high) else { return nil }
+    /// - Throws: What the reader has failed with.
+    func take() throws -> Taken? {
+        try state.withLockedValue { state in
+            if let failure = state.failure { throw failure }
+            guard state.canTake, let waiting = state.waiting else { return nil }
             guard let table = state.table else { return .everything }
             switch waiting.offer {
             case .everything: return .everything
             case .table: return .table(table)
             case .rows(let rows, let key):
+                state.hasHiddenRows = true
                 if state.isOutdated { return .rows([], upTo: nil, table) }
                 guard !state.changedKeys.isEmpty else { return .rows(rows, upTo: key, table) }
                 return .rows(rows.filter { !state.changedKeys.contains($0.beforeKey) }, upTo: key, table)

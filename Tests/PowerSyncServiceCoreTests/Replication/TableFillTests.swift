@@ -39,7 +39,7 @@ import Testing
     /// The ids of the rows that the follower saves, and whether the reader may go on.
     private func taken(_ fill: TableFill, at position: LSN) async throws -> (ids: [String], goesOn: Bool)? {
         try fill.reached(position)
-        guard case .rows(let records, let key, table)? = fill.take() else { return nil }
+        guard case .rows(let records, let key, table)? = try fill.take() else { return nil }
         fill.didTake()
         let goesOn = try await fill.waitUntilTaken()
         #expect(goesOn == (key != nil))
@@ -98,9 +98,18 @@ import Testing
         offer("a", at: LSN("5"), to: fill)
         #expect(try await goesOn)
         #expect(try await taken(fill, at: LSN("5"))?.ids == ["a"])
-        // An end belongs to no position.
-        fill.offer(.everything, at: nil)
-        #expect(try await fill.waitForOffer())
+        // An end comes when a checkpoint shows the rows: when changes have been saved once more.
+        fill.offer(.table, at: nil)
+        #expect(try fill.take().map { _ in true } == nil)
+        fill.awaitChanges()
+        async let endComes = fill.waitForOffer()
+        fill.changesHaveCome()
+        #expect(try await !endComes)
+        try fill.reached(LSN("5"))
+        guard case .table? = try fill.take() else {
+            Issue.record("the end was not taken")
+            return
+        }
     }
 
     @Test func changesThatHaveComeAreLookedAtFirst() async throws {
@@ -125,7 +134,7 @@ import Testing
         async let goesOn = fill.waitForOffer()
         fill.fail(Failure())
         #expect(try await goesOn)
-        #expect(throws: Failure.self) { try fill.reached(LSN("2")) }
+        #expect(throws: Failure.self) { try fill.take() }
     }
 
     @Test func theFollowerFailsWithTheReader() throws {

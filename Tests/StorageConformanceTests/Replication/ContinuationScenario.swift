@@ -140,6 +140,17 @@ struct ContinuationScenario: Sendable {
         try await served(content) { !$0.contains(where: \.isOutdated) }
     }
 
+    /// Waits until it is stored how far a table has been read beside the change stream.
+    func untilFillIsStored() async throws {
+        while true {
+            let seen = progress.version
+            for stream in try await storage.streams() {
+                if try await storage.progress(of: stream.id).tables.contains(where: { $0.fill != nil }) { return }
+            }
+            try await progress.wait(after: seen)
+        }
+    }
+
     /// Waits until the stream has no record of a table any more, and clients are served what that has given.
     func servedWithout(
         _ table: String,
