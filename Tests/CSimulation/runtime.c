@@ -89,7 +89,6 @@ void simulation_begin(const simulation_callbacks *callbacks) {
     set_hook("swift_task_enqueueMainExecutor_hook", enqueue_global);
     set_hook("swift_task_enqueueGlobalWithDelay_hook", enqueue_with_delay);
     set_hook("swift_task_enqueueGlobalWithDeadline_hook", enqueue_with_deadline);
-    simulation_register_memory();
     simulation_register_files();
 }
 
@@ -354,7 +353,7 @@ int inotify_add_watch(int descriptor, const char *path, uint32_t mask) {
     return 1;
 }
 
-// What SQLite syncs is noted by its files.
+// The machine does not lose its power: what is written is there.
 int fsync(int descriptor) {
     REAL(fsync);
     return simulation_is_active() ? 0 : real(descriptor);

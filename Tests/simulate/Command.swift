@@ -5,7 +5,6 @@ import Simulation
 struct Command {
     static let usage = """
         usage: simulate SEED [--hours H] [--devices N] [--without 3,5-9] [--print] [--logs] [--lines N] [--shrink RUNS]
-                        [--break causality|waits|memory]
 
         Runs a world of devices, a service and a backend for some virtual hours. What happens depends on the seed only.
           --hours H       how long; 12 by default
@@ -15,7 +14,6 @@ struct Command {
           --logs          has what the programs log in the timeline, too
           --lines N       how much of the timeline is printed at a failure; 80 lines by default
           --shrink RUNS   of a seed that fails, finds the steps that are needed, with at most so many runs
-          --break WHAT    does something wrong on purpose, to see that it is noticed
 
         Exits with 0 when nothing has happened that must not, else with 1.
 
@@ -29,7 +27,6 @@ struct Command {
     var hasLogs = false
     var lines = 80
     var shrinkingRuns: Int?
-    var broken: World.Break?
 
     /// Reads arguments; `nil` when they are none.
     init?(_ arguments: some Collection<String>) {
@@ -52,9 +49,6 @@ struct Command {
             case "--shrink":
                 guard let value = arguments.popFirst().flatMap(Int.init), value > 0 else { return nil }
                 shrinkingRuns = value
-            case "--break":
-                guard let value = arguments.popFirst().flatMap(World.Break.init) else { return nil }
-                broken = value
             case "--without":
                 guard let value = arguments.popFirst(), let numbers = Self.numbers(value) else { return nil }
                 without = numbers
@@ -105,7 +99,7 @@ struct Command {
     func run() throws -> Bool {
         var options = World.Options(seed: seed, folder: try Self.makeFolder(for: seed))
         (options.hours, options.devices, options.without) = (hours, devices, without)
-        (options.isPrinted, options.hasLogs, options.broken) = (isPrinted, hasLogs, broken)
+        (options.isPrinted, options.hasLogs) = (isPrinted, hasLogs)
         let started = clock()
         let runtime = SimulatedRuntime.begin(seed: seed)
         let world = try World(options, runtime: runtime)

@@ -74,7 +74,7 @@ struct DeviceView {
         _ writes: Writes
     ) throws {
         let docs = rows.filter { $0.key.table == WorldSchema.docs }
-        let spaces = Dictionary(grouping: docs, by: { history.scope(ofTag: $0.value) ?? "" })
+        let spaces = Dictionary(grouping: docs, by: { history.space(ofTag: $0.value) ?? "" })
         for (space, shown) in spaces.sorted(by: { $0.key < $1.key }) {
             let (shown, versions) = (
                 Dictionary(uniqueKeysWithValues: shown.map { ($0.key, $0.value) }),

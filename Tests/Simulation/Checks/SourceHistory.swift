@@ -50,9 +50,7 @@ final class SourceHistory: @unchecked Sendable {
     private(set) var takenKeys: Set<Key> = []
 
     private var rows: [Key: Stored] = [:]
-    private var scopesOfTags: [String: String] = [:]
-    /// When each row was deleted, or moved to another space or user: numbers of the order of ``orderOfTags``.
-    private var departures: [Key: [Int]] = [:]
+    private var spacesOfTags: [String: String] = [:]
     private var spacesOfUsers: [String: Set<String>] = [:]
     private var versions: [String: [Group: [Version]]] = [:]
     private let users: [String]
@@ -78,11 +76,8 @@ final class SourceHistory: @unchecked Sendable {
         versions[user]?[group] ?? [Version(commit: 0, group: group, rows: [:])]
     }
 
-    /// The space, or the user, of a row, by its tag.
-    func scope(ofTag tag: String) -> String? { scopesOfTags[tag] }
-
-    /// Whether a row was deleted, or moved to another space or user, after something else was written.
-    func hasLeft(_ key: Key, afterOrder order: Int) -> Bool { departures[key]?.contains { $0 > order } == true }
+    /// The space of a row of docs, by its tag.
+    func space(ofTag tag: String) -> String? { spacesOfTags[tag] }
 
     /// Whether a row is in the source now.
     func has(_ key: Key) -> Bool { rows[key] != nil }
@@ -91,16 +86,6 @@ final class SourceHistory: @unchecked Sendable {
     func visible(_ table: String, to user: String) -> [String] {
         rows.filter { $0.key.table == table && isVisible($0.key, $0.value, to: user) }.map(\.key.id).sorted()
     }
-
-    /// The rows of a table that belong to a space or a user, in the order of their ids.
-    func rows(of table: String, in scope: String) -> [SeenRow] {
-        rows.filter { $0.key.table == table && $0.value.scope == scope }
-            .map { SeenRow(key: $0.key, tag: $0.value.tag) }
-            .sorted { $0.key.id < $1.key.id }
-    }
-
-    /// The space, or the user, that a row belongs to now.
-    func scope(of key: Key) -> String? { rows[key]?.scope }
 
     /// The ids of all rows of a table, in order.
     func all(_ table: String) -> [String] { rows.keys.filter { $0.table == table }.map(\.id).sorted() }
@@ -112,14 +97,11 @@ final class SourceHistory: @unchecked Sendable {
         for change in changes {
             let key = Key(table: change.table, id: change.id)
             let former = rows[key]
-            lastOrder += 1
-            if let former, change.tag == nil || change.scope != former.scope {
-                departures[key, default: []].append(lastOrder)
-            }
             if let tag = change.tag {
                 commitsOfTags[tag, default: []].append(lastCommit)
+                lastOrder += 1
                 orderOfTags[tag] = lastOrder
-                scopesOfTags[tag] = change.scope
+                if key.table == WorldSchema.docs { spacesOfTags[tag] = change.scope }
                 rows[key] = Stored(tag: tag, scope: change.scope, user: change.user)
             } else {
                 deletions[key, default: []].append(lastCommit)

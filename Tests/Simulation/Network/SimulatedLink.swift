@@ -8,10 +8,8 @@ package final class SimulatedLink: @unchecked Sendable {
     package var latency = 5...80
     /// Until when nothing can be connected, in nanoseconds of the simulation, and what is connected breaks.
     package private(set) var downUntil: UInt64 = 0
-    /// Until when packets from the device are held back without a word.
-    package var silentOutUntil: UInt64 = 0
-    /// Until when packets to the device are held back without a word.
-    package var silentInUntil: UInt64 = 0
+    /// Until when packets are held back without a word.
+    package var silentUntil: UInt64 = 0
     /// How many of 100 answers are lost after the request was carried out.
     package var lostAnswers = 0
     /// How many of 100 requests come twice.
@@ -19,8 +17,6 @@ package final class SimulatedLink: @unchecked Sendable {
 
     /// Break the open connections with an error.
     private var breaks: [Int: (any Error) -> Void] = [:]
-    /// End what open streams send to the device, of which their servers learn nothing.
-    private var halfCloses: [Int: () -> Void] = [:]
     private var lastID = 0
 
     /// Creates a way that works.
@@ -30,29 +26,21 @@ package final class SimulatedLink: @unchecked Sendable {
 
     /// Notes an open connection.
     ///
-    /// - Parameters:
-    ///   - end: Called when it breaks.
-    ///   - halfClose: Called when what comes to the device ends, as if the server had ended it.
+    /// - Parameter end: Called when it breaks.
     /// - Returns: Its number, for ``forget(_:)``.
-    func opened(_ end: @escaping (any Error) -> Void, halfClose: (() -> Void)? = nil) -> Int {
+    func opened(_ end: @escaping (any Error) -> Void) -> Int {
         lastID += 1
         breaks[lastID] = end
-        halfCloses[lastID] = halfClose
         return lastID
     }
 
     /// Forgets a connection that has ended.
-    func forget(_ id: Int) { (breaks[id], halfCloses[id]) = (nil, nil) }
-
-    /// Ends what comes to the device on all open streams, in the middle of a line or not; what it sends still arrives.
-    package func halfClose() {
-        for (_, end) in halfCloses.sorted(by: { $0.key < $1.key }) { end() }
-    }
+    func forget(_ id: Int) { breaks[id] = nil }
 
     /// Breaks all open connections.
     package func cut() {
         let ends = breaks.sorted { $0.key < $1.key }
-        (breaks, halfCloses) = ([:], [:])
+        breaks = [:]
         for (_, end) in ends { end(SimulatedNetworkError.broken) }
     }
 
@@ -64,8 +52,7 @@ package final class SimulatedLink: @unchecked Sendable {
 
     /// Ends all that is wrong.
     package func heal() {
-        (downUntil, silentOutUntil, silentInUntil) = (0, 0, 0)
-        (lostAnswers, repeatedRequests, latency) = (0, 0, 5...80)
+        (downUntil, silentUntil, lostAnswers, repeatedRequests, latency) = (0, 0, 0, 0, 5...80)
     }
 }
 

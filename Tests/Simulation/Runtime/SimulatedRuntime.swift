@@ -48,9 +48,7 @@ package final class SimulatedRuntime: @unchecked Sendable {
     /// The process of each task that has run.
     private var owners: [UInt64: Int] = [:]
     /// The process that runs now.
-    private var running = 0 {
-        didSet { _ = simulation_set_owner(UInt32(clamping: running)) }
-    }
+    private var running = 0
     /// What is done when processes die, by the order in which it was asked for.
     private var deaths: [Int: (process: Int, body: () -> Void)] = [:]
     private var lastDeath = 0
@@ -105,27 +103,13 @@ package final class SimulatedRuntime: @unchecked Sendable {
 
     // MARK: What is to run
 
-    /// Does something whose memory is not that of the process that runs.
-    package func withoutOwner<Result>(_ body: () throws -> Result) rethrows -> Result {
-        let owner = simulation_set_owner(0)
-        defer { _ = simulation_set_owner(owner) }
-        return try body()
-    }
-
-    /// How many bytes belong to a process, without what SQLite has.
-    package func memory(of process: SimulatedProcess) -> Int { Int(simulation_memory_of(UInt32(clamping: process.id))) }
-
     /// Runs a closure of the simulation later, for a process: not at all if that has died by then.
     package func after(_ delay: Duration, for process: SimulatedProcess? = nil, _ body: @escaping () -> Void) {
-        withoutOwner {
-            let item = Item(work: .closure(body), process: process?.id ?? 0)
-            later.add(item, at: now + UInt64(max(0, delay / .nanoseconds(1))))
-        }
+        let item = Item(work: .closure(body), process: process?.id ?? 0)
+        later.add(item, at: now + UInt64(max(0, delay / .nanoseconds(1))))
     }
 
     private func enqueue(_ work: simulation_work, at time: UInt64) {
-        let owner = simulation_set_owner(0)
-        defer { _ = simulation_set_owner(owner) }
         var process = running
         if work.task != 0 {
             process = owners[work.task] ?? running
@@ -208,11 +192,9 @@ package final class SimulatedRuntime: @unchecked Sendable {
     /// - Parameter name: Its name in the timeline.
     /// - Returns: The process.
     package func makeProcess(_ name: String) -> SimulatedProcess {
-        withoutOwner {
-            let process = SimulatedProcess(id: processes.count, name: name)
-            processes.append(ProcessState(process: process))
-            return process
-        }
+        let process = SimulatedProcess(id: processes.count, name: name)
+        processes.append(ProcessState(process: process))
+        return process
     }
 
     /// Does something as a process: tasks that it begins are the process's.
@@ -237,7 +219,7 @@ package final class SimulatedRuntime: @unchecked Sendable {
     /// - Returns: A number for ``forgetDeath(_:)``.
     package func whenDead(_ process: SimulatedProcess, _ body: @escaping () -> Void) -> Int {
         lastDeath += 1
-        withoutOwner { deaths[lastDeath] = (process.id, body) }
+        deaths[lastDeath] = (process.id, body)
         return lastDeath
     }
 

@@ -31,7 +31,6 @@ final class SimulatedBackend: @unchecked Sendable {
     /// What names the writes that have come; one of a row that is not there any more changes nothing.
     private(set) var seen: Set<String> = []
 
-    private let runtime: SimulatedRuntime
     private let database: DatabasePool
     private let applier: SQLiteUploadApplier
     private let observer: CommitObserver
@@ -51,13 +50,14 @@ final class SimulatedBackend: @unchecked Sendable {
         history: SourceHistory,
         secret: [UInt8]
     ) throws {
-        (self.runtime, self.process, self.history) = (runtime, process, history)
+        self.process = process
+        self.history = history
         signer = SyncTokenSigner(key: try .hs256(secret: secret, id: "simulation"), audience: "simulation")
         var configuration = Configuration()
         configuration.foreignKeysEnabled = false
         configuration.busyMode = .timeout(5)
         database = try DatabasePool(path: path, configuration: configuration)
-        observer = CommitObserver(history, runtime)
+        observer = CommitObserver(history)
         try database.write { db in
             for statement in WorldSchema.source + WorldSchema.audit { try db.execute(sql: statement) }
         }
@@ -71,12 +71,12 @@ final class SimulatedBackend: @unchecked Sendable {
     /// A write is rejected by its tag, so that a repeated one is answered as the first one was.
     private func decide(_ write: UploadedWrite) -> WriteDecision {
         let name = DeviceWrite.name(of: write.entry)
-        runtime.withoutOwner { _ = seen.insert(name) }
+        seen.insert(name)
         if rejected.contains(name) { return .reject("not this one") }
         guard case .rejects(let percentage) = mood else { return .apply }
         let number = name.utf8.reduce(UInt64(7)) { ($0 &* 31) &+ UInt64($1) }
         guard number % 100 < UInt64(percentage) else { return .apply }
-        runtime.withoutOwner { _ = rejected.insert(name) }
+        rejected.insert(name)
         return .reject("not this one")
     }
 
@@ -103,32 +103,7 @@ final class SimulatedBackend: @unchecked Sendable {
     /// Changes the source, as other users of the database do.
     func change(_ statements: [(sql: String, arguments: [String])]) async throws {
         try await database.write { db in
-            let hasExtra = try Self.hasExtra(db)
-            for (sql, arguments) in statements {
-                let assignment = hasExtra ? ", \(WorldSchema.extra) = ?1" : ""
-                try db.execute(
-                    sql: sql.replacingOccurrences(of: WorldSchema.extraAssignment, with: assignment),
-                    arguments: StatementArguments(arguments)
-                )
-            }
-        }
-    }
-
-    private static func hasExtra(_ db: Database) throws -> Bool {
-        try db.columns(in: "todos").contains { $0.name == WorldSchema.extra }
-    }
-
-    /// Adds ``WorldSchema/extra`` to the source, or drops it.
-    ///
-    /// - Returns: Whether it has it now.
-    func alter() async throws -> Bool {
-        try await database.write { db in
-            if try Self.hasExtra(db) {
-                try db.execute(sql: "ALTER TABLE todos DROP COLUMN \(WorldSchema.extra)")
-                return false
-            }
-            try db.execute(sql: "ALTER TABLE todos ADD COLUMN \(WorldSchema.extra) TEXT DEFAULT 'plain'")
-            return true
+            for (sql, arguments) in statements { try db.execute(sql: sql, arguments: StatementArguments(arguments)) }
         }
     }
 
@@ -160,20 +135,12 @@ final class SimulatedBackend: @unchecked Sendable {
     }
 
     /// The rows that a user may see of a table, each as text, in the order of their ids.
-    ///
-    /// - Parameters:
-    ///   - table: The table.
-    ///   - user: The user.
-    ///   - columns: The columns to have, in order; `NULL` for those that the source does not have.
-    /// - Returns: The rows.
-    /// - Throws: An error of the database.
-    func rows(of table: String, for user: String, _ columns: [String]) async throws -> [String] {
+    func rows(of table: String, for user: String) async throws -> [String] {
         try await database.read { db in
             try Row.fetchAll(db, sql: WorldSchema.query(table) + " ORDER BY id", arguments: [user]).map { row in
-                columns.map { column in
-                    let value = row[column] as DatabaseValue?
-                    return "\(column)=\(value.flatMap { String.fromDatabaseValue($0) } ?? "NULL")"
-                }.joined(separator: " ")
+                row.map { column, value in "\(column)=\(String.fromDatabaseValue(value) ?? "NULL")" }.sorted().joined(
+                    separator: " "
+                )
             }
         }
     }
@@ -184,11 +151,10 @@ final class SimulatedBackend: @unchecked Sendable {
 /// `@unchecked`: it is called on the queue of the writer.
 private final class CommitObserver: TransactionObserver, @unchecked Sendable {
     private let history: SourceHistory
-    private let runtime: SimulatedRuntime
     /// The last change that was told, by its `seq`.
     var last: Int64 = 0
 
-    init(_ history: SourceHistory, _ runtime: SimulatedRuntime) { (self.history, self.runtime) = (history, runtime) }
+    init(_ history: SourceHistory) { self.history = history }
 
     func observes(eventsOfKind eventKind: DatabaseEventKind) -> Bool { false }
     func databaseDidChange(with event: DatabaseEvent) {}
@@ -198,12 +164,9 @@ private final class CommitObserver: TransactionObserver, @unchecked Sendable {
         let sql = "SELECT seq, \"table\", id, tag, scope, user_id FROM audit WHERE seq > ? ORDER BY seq"
         guard let rows = try? Row.fetchAll(db, sql: sql, arguments: [last]), let end = rows.last else { return }
         last = end[0]
-        runtime.withoutOwner {
-            history.committed(
-                rows.map { row in
-                    SourceHistory.Change(table: row[1], id: row[2], tag: row[3], scope: row[4], user: row[5])
-                }
-            )
-        }
+        history.committed(
+            rows.map { row in SourceHistory.Change(table: row[1], id: row[2], tag: row[3], scope: row[4], user: row[5])
+            }
+        )
     }
 }

@@ -19,22 +19,10 @@ package final class World: @unchecked Sendable {
         package var isPrinted = false
         /// Whether it has what the programs log.
         package var hasLogs = false
-        /// What is broken on purpose.
-        package var broken: Break?
         /// Where files are.
         package var folder: String
 
         package init(seed: UInt64, folder: String) { (self.seed, self.folder) = (seed, folder) }
-    }
-
-    /// What a world can be told to do wrong, to see that it is noticed.
-    package enum Break: String, CaseIterable {
-        /// A device does not show what the writer of a row had seen.
-        case causality
-        /// The status of a device never says what it waits for.
-        case waits
-        /// An app keeps all that it has ever read.
-        case memory
     }
 
     /// How long after all faults everything is in sync.
@@ -65,11 +53,7 @@ package final class World: @unchecked Sendable {
     private var plan: SeededGenerator
     private var config = 0
     private var lastAdministration = 0
-    private var causality = Causality()
-    private var memory = MemoryCheck()
     private var isDone = false
-    /// Whether no process is ended, so that what it has in memory can grow: in one world of four.
-    private var hasLongLives: Bool { options.seed % 4 == 0 }
     /// How many times everything was at rest.
     private var rests = 0
 
@@ -122,9 +106,6 @@ package final class World: @unchecked Sendable {
         timeline.add("check", "VIOLATION: \(text)")
     }
 
-    /// Whether something is broken on purpose.
-    func isBroken(_ what: Break) -> Bool { options.broken == what }
-
     /// Runs everything.
     ///
     /// - Returns: Whether nothing has happened that must not.
@@ -140,13 +121,9 @@ package final class World: @unchecked Sendable {
             superviseService()
             try await administer(count: 40)
             for device in devices { device.launch() }
-            try await settle()
-            // As below: the plan does not depend on how long it takes.
-            var begin = 120.0
-            try await sleep(until: UInt64(begin * 1e9))
-            let lastEnd = begin + options.hours * 3600
-            while begin < lastEnd {
-                let end = min(begin + Self.period, lastEnd)
+            var begin = 0.0
+            while begin < options.hours * 3600 {
+                let end = min(begin + Self.period, options.hours * 3600)
                 try await pass(from: begin, until: end)
                 try await settle()
                 // Whether it took long or not, so that the plan does not depend on what has happened.
@@ -172,7 +149,7 @@ package final class World: @unchecked Sendable {
         steps += planned.count
         for step in planned {
             try await sleep(until: step.time * 1_000_000)
-            guard !options.without.contains(step.number), !hasLongLives || !step.action.endsProcess else { continue }
+            guard !options.without.contains(step.number) else { continue }
             try await make(step)
         }
         try await sleep(until: UInt64(end * 1e9))
@@ -217,16 +194,9 @@ package final class World: @unchecked Sendable {
                 priority: [nil, nil, 0, 1, 2, 3][random.number(below: 6)]
             )
         case .unsubscribe: device.unsubscribe(from: WorldSchema.spaces[random.number(below: WorldSchema.spaces.count)])
-        case .losePower: device.losePower(random)
-        case .updateSchema(let asConnected): device.updateSchema(asConnected: asConnected)
         case .launch: device.launch()
         case .linkDown(let seconds): link.goDown(until: runtime.now + UInt64(seconds) * 1_000_000_000)
-        case .linkSilent(let seconds):
-            let end = runtime.now + UInt64(seconds) * 1_000_000_000
-            (link.silentOutUntil, link.silentInUntil) = (end, end)
-        case .linkSilentOut(let seconds): link.silentOutUntil = runtime.now + UInt64(seconds) * 1_000_000_000
-        case .linkSilentIn(let seconds): link.silentInUntil = runtime.now + UInt64(seconds) * 1_000_000_000
-        case .linkHalfClosed: link.halfClose()
+        case .linkSilent(let seconds): link.silentUntil = runtime.now + UInt64(seconds) * 1_000_000_000
         case .linkCut: link.cut()
         case .linkSlow: link.latency = 500...8000
         case .linkLossy: link.lostAnswers = 30
@@ -254,11 +224,7 @@ package final class World: @unchecked Sendable {
         case .addNode: service.addNode()
         case .removeNode: service.removeNode()
         case .restoreSource(let seconds): try await backUp(andRestoreAfter: seconds)
-        case .alterSource:
-            let adds = try await backend.alter()
-            timeline.add("admin", adds ? "adds a column" : "drops a column")
         case .killService(let count): service.kill(afterFileChanges: count)
-        case .serviceLosesPower: service.losePower(random)
         case .serviceClock(let seconds): service.setClock(ahead: .seconds(seconds))
         case .serviceFullDisk(let seconds):
             service.setDisk(isFull: true)
@@ -344,28 +310,20 @@ package final class World: @unchecked Sendable {
             let space = "s\(random.number(below: 6))"
             let choice = random.number(below: 10)
             if ids.isEmpty || (choice < 5 && ids.count < 120) {
-                let owner = Self.users[random.number(below: Self.users.count)]
-                noteCauses(of: tag, among: history.rows(of: table, in: table == "notes" ? owner : space), &random)
                 switch table {
                 case "notes":
+                    let owner = Self.users[random.number(below: Self.users.count)]
                     statements.append(("INSERT INTO notes VALUES (?, ?, 'a note', ?)", [tag, owner, tag]))
                 case "lists": statements.append(("INSERT INTO lists VALUES (?, ?, 'a list', ?)", [tag, space, tag]))
                 case WorldSchema.docs:
                     statements.append(("INSERT INTO docs VALUES (?, ?, 'a doc', ?)", [tag, space, tag]))
-                default:
-                    let sql = "INSERT INTO todos(id, space_id, list_id, title, tag) VALUES (?, ?, 'none', 'a todo', ?)"
-                    statements.append((sql, [tag, space, tag]))
+                default: statements.append(("INSERT INTO todos VALUES (?, ?, 'none', 'a todo', ?)", [tag, space, tag]))
                 }
                 continue
             }
             let id = ids[random.number(below: ids.count)]
             switch choice {
-            case 0..<7:
-                if let scope = history.scope(of: SourceHistory.Key(table: table, id: id)) {
-                    noteCauses(of: tag, among: history.rows(of: table, in: scope), &random)
-                }
-                let more = table == "todos" ? WorldSchema.extraAssignment : ""
-                statements.append(("UPDATE \(table) SET tag = ?1\(more) WHERE id = ?2", [tag, id]))
+            case 0..<7: statements.append(("UPDATE \(table) SET tag = ? WHERE id = ?", [tag, id]))
             // Docs stay in their space: a device may have that of one space with another priority than that of the other one.
             case 7 where table != "notes" && table != WorldSchema.docs:
                 statements.append(("UPDATE \(table) SET tag = ?, space_id = ? WHERE id = ?", [tag, space, id]))
@@ -374,24 +332,6 @@ package final class World: @unchecked Sendable {
         }
         timeline.add("admin", "changes \(count) rows")
         try await backend.change(statements)
-    }
-
-    /// Notes two of the rows that a writer sees.
-    func noteCauses(of tag: String, among rows: [SeenRow], _ random: inout SeededGenerator) {
-        guard !rows.isEmpty else { return }
-        let seen = (0..<2).map { _ in rows[random.number(below: rows.count)] }
-        runtime.withoutOwner { causality.note(tag, saw: seen) }
-    }
-
-    /// What a device does not show that the writer of one of its rows had seen.
-    func firstBreakOfCausality(
-        in rows: [SourceHistory.Key: String],
-        own: [SourceHistory.Key: [DeviceWrite]]
-    ) -> String? {
-        guard isBroken(.causality), let hidden = rows.keys.first(where: { $0.table == "todos" }) else {
-            return causality.firstBreak(in: rows, own: own, history)
-        }
-        return causality.firstBreak(in: rows.filter { $0.key != hidden }, own: own, history)
     }
 
     private func changeMembers(_ random: inout SeededGenerator) async throws {
@@ -442,17 +382,7 @@ package final class World: @unchecked Sendable {
             try checkWrites(of: device)
             device.settle()
         }
-        try checkMemory()
         timeline.add("check", "everything is in sync, \(history.lastCommit) commits")
-    }
-
-    private func checkMemory() throws {
-        let service = [service.node?.process].compactMap(\.self)
-        for process in devices.map(\.link.process) + service + [backend.process] {
-            let bytes = runtime.memory(of: process)
-            timeline.add("memory", "\(process.name) has \(bytes >> 10) KiB")
-            if let violation = memory.measure(process.id, bytes) { throw Violation("\(process.name): \(violation)") }
-        }
     }
 
     /// What a device has that plain SQL does not say, or the other way round.
@@ -462,11 +392,8 @@ package final class World: @unchecked Sendable {
             guard let user = device.user, report.user == user else { return "\(device.name) has no user" }
             if report.waiting > 0 { return "\(device.name) has \(report.waiting) writes to upload: \(report.status)" }
             if !report.isConnected { return "\(device.name) is not connected: \(report.status)" }
-            if let waits = report.waits { return "\(device.name) still waits: \(waits)" }
             for (table, _) in WorldSchema.tables {
-                let columns = report.columns[table] ?? []
-                let expected = try await backend.rows(of: table, for: user, columns)
-                let shown = report.rows[table] ?? []
+                let (expected, shown) = (try await backend.rows(of: table, for: user), report.rows[table] ?? [])
                 if expected == shown { continue }
                 if let missing = expected.first(where: { !shown.contains($0) }) {
                     return "\(device.name) lacks of \(table): \(missing); \(report.status)"
@@ -475,11 +402,7 @@ package final class World: @unchecked Sendable {
                     return "\(device.name) has too much of \(table): \(surplus); \(report.status)"
                 }
             }
-            let docs = try await backend.rows(
-                of: WorldSchema.docs,
-                for: user,
-                report.columns[WorldSchema.docs] ?? []
-            )
+            let docs = try await backend.rows(of: WorldSchema.docs, for: user)
             if let difference = device.difference(ofDocs: docs, since: beginning) {
                 return "\(device.name) has \(difference); \(report.status)"
             }

@@ -19,12 +19,6 @@ enum WorldSchema {
     /// The ids of the spaces.
     static let spaces = (0..<6).map { "s\($0)" }
 
-    /// A column of todos that comes and goes, in the source and in apps; every row has the same value there until it is changed.
-    static let extra = "extra"
-
-    /// Where a statement sets ``extra`` to its first argument, when there is such a column.
-    static let extraAssignment = "/* extra */"
-
     /// Creates the source.
     static let source = [
         "CREATE TABLE spaces (id TEXT PRIMARY KEY, name TEXT, tag TEXT)",
@@ -54,32 +48,18 @@ enum WorldSchema {
             }
     }
 
-    /// The column of a table that says who gets a row: a space, or a user.
-    static func scope(of table: String) -> String { scopes.first { $0.table == table }?.scope ?? "id" }
-
     /// The column that says who gets a row, of each table: a space, or a user.
     private static let scopes: [(table: String, scope: String, user: String?)] = [
         ("spaces", "id", nil), ("members", "space_id", "user_id"), ("lists", "space_id", nil),
         ("todos", "space_id", nil), ("notes", "owner_id", nil), ("docs", "space_id", nil),
     ]
 
-    /// The columns of todos in a version of the app, beside `id`.
-    private static func todos(_ version: Int) -> [Column] {
-        let title: [Column] = version == 2 ? [] : [.text("title")]
-        let more: [Column] = version == 0 ? [] : [.text(extra)]
-        return [.text("space_id"), .text("list_id")] + title + more + [.text("tag")]
-    }
-
-    /// How many versions of the app there are: the second one has ``extra``, the third one has it, too, and no title and an index.
-    static let versions = 3
-
-    /// The tables of a version of the app.
-    static func client(_ version: Int) -> Schema {
-        let index = Index(name: "by_space", columns: [IndexedColumn.ascending("space_id")])
-        return Schema(tables: [
+    /// The tables of clients.
+    static var client: Schema {
+        Schema(tables: [
             Table(name: "spaces", columns: [.text("name"), .text("tag")]),
             Table(name: "lists", columns: [.text("space_id"), .text("name"), .text("tag")]),
-            Table(name: "todos", columns: todos(version), indexes: version == 2 ? [index] : []),
+            Table(name: "todos", columns: [.text("space_id"), .text("list_id"), .text("title"), .text("tag")]),
             Table(name: "notes", columns: [.text("owner_id"), .text("body"), .text("tag")]),
             Table(name: docs, columns: [.text("space_id"), .text("body"), .text("tag")]),
         ])
