@@ -40,11 +40,11 @@ import Testing
         batches.flatMap(\.records).flatMap { $0.content?.rows.map(\.row.id) ?? [] }
     }
 
-    @Test(arguments: [(SaveMode.snapshot, 10_000), (.stream, 8_000)])
+    @Test(arguments: [(SaveMode.snapshot, 50_000), (.stream, 8_000)])
     func everythingIsWrittenOnceAndInOrder(_ mode: SaveMode, _ limit: Int) async throws {
         var pending = try makePending()
         var end = 0
-        for count in [0, 1, 6_999, 7_000, 23_000, 2_000, 0] {
+        for count in [0, 1, 6_999, 7_000, 35_000, 2_000, 0] {
             let rejected = try await pending.add(rows(end..<end + count), of: table, mode: mode) { batch in
                 batches.withLockedValue { $0.append(batch) }
             }
@@ -80,23 +80,23 @@ import Testing
     @Test func whatWasEvaluatedElsewhereIsWrittenAsRowsOfACopyAre() async throws {
         var pending = try makePending()
         var builder = pending.recordBuilder(of: table, mode: .stream)
-        let records = rows(0..<23_000).map { builder.evaluate($0) }
-        for part in [records[..<15_000], records[15_000...]] {
+        let records = rows(0..<51_000).map { builder.evaluate($0) }
+        for part in [records[..<49_000], records[49_000...]] {
             _ = try await pending.add(Array(part)) { batch in batches.withLockedValue { $0.append(batch) } }
         }
-        #expect(batches.withLockedValue { $0.map(\.records.count) } == [10_000, 10_000])
-        #expect(ids(batches.withLockedValue(\.self) + [pending.take()]) == (0..<23_000).map { "r\($0)" })
+        #expect(batches.withLockedValue { $0.map(\.records.count) } == [50_000])
+        #expect(ids(batches.withLockedValue(\.self) + [pending.take()]) == (0..<51_000).map { "r\($0)" })
     }
 
     @Test func theProgressOfACopyIsNeverWrittenBeforeItsRows() async throws {
         var pending = try makePending()
         for chunk in 0..<12 {
-            let first = chunk * 3_000
-            _ = try await pending.add(rows(first..<first + 3_000), of: table, mode: .snapshot) { batch in
+            let first = chunk * 4_500
+            _ = try await pending.add(rows(first..<first + 4_500), of: table, mode: .snapshot) { batch in
                 batches.withLockedValue { $0.append(batch) }
             }
             var copied = table
-            copied.lastSnapshotKey = SnapshotKey(rawValue: Array("\(first + 3_000)".utf8))
+            copied.lastSnapshotKey = SnapshotKey(rawValue: Array("\(first + 4_500)".utf8))
             pending.addProgress(copied)
         }
         var count = 0
@@ -105,7 +105,7 @@ import Testing
             let progress = try #require(batch.progress[table.id]?.lastSnapshotKey)
             #expect(Int(String(decoding: progress.rawValue, as: UTF8.self)) ?? .max <= count)
         }
-        #expect(count == 30_000)
+        #expect(count == 50_000)
     }
 
     @Test func whatCannotBeWrittenIsTold() async throws {
