@@ -212,6 +212,7 @@ extension StreamReplicator {
     ///   - end: The end.
     ///   - fill: Where it goes.
     ///   - high: A position that shows it.
+    /// - Throws: An error of the source, or `CancellationError`.
     private func hand(_ end: TableFill.Offer, to fill: TableFill, at high: LSN?) async throws {
         fill.offer(end, at: high)
         try await source.emitMarker()

@@ -80,8 +80,10 @@ final class TableFill: Sendable {
     /// Whether the next config has everything afterwards; `false` also when there is none.
     let isWhole: Bool
     private let state = NIOLockedValueBox(State())
-    /// Advanced when the follower has reached a position, or has taken what was offered.
-    private let changed = ChangeSignal()
+    /// Advanced when the follower has reached a position, or has taken what was offered: the reader waits for it.
+    private let saved = ChangeSignal()
+    /// Advanced when something is offered, or changes have come: the follower waits for it.
+    private let offered = ChangeSignal()
     private let maximumKeys: Int
 
     /// The most keys that are noted: then the rest of the table is begun again.
@@ -125,7 +127,7 @@ final class TableFill: Sendable {
 
     /// Waits until everything up to a position has been saved.
     func waitUntilReached(_ lsn: LSN) async throws {
-        try await wait { $0.hasReached(lsn) }
+        try await wait(for: saved) { $0.hasReached(lsn) }
     }
 
     /// Whether everything up to a position has been saved.
@@ -138,7 +140,7 @@ final class TableFill: Sendable {
     ///   - high: A position that shows all that the rows show; `nil` when nothing was read.
     func offer(_ offer: Offer, at high: LSN?) {
         state.withLockedValue { $0.waiting = Waiting(offer: offer, high: high) }
-        changed.advance()
+        offered.advance()
     }
 
     /// Waits until what was offered has been taken.
@@ -146,7 +148,7 @@ final class TableFill: Sendable {
     /// - Returns: Whether it was saved: otherwise the rows must be read again, after another ``begin(_:)``.
     /// - Throws: `CancellationError`.
     func waitUntilTaken() async throws -> Bool {
-        try await wait { $0.waiting == nil }
+        try await wait(for: saved) { $0.waiting == nil }
         return state.withLockedValue(\.isAccepted)
     }
 
@@ -156,14 +158,14 @@ final class TableFill: Sendable {
     /// Nothing more is read: the follower has to fail with this error.
     func fail(_ error: any Error) {
         state.withLockedValue { $0.failure = error }
-        changed.advance()
+        offered.advance()
     }
 
-    private func wait(until condition: (State) -> Bool) async throws {
+    private func wait(for signal: ChangeSignal, until condition: (State) -> Bool) async throws {
         while true {
-            let seen = changed.version
+            let seen = signal.version
             if state.withLockedValue({ condition($0) }) { return }
-            try await changed.wait(after: seen)
+            try await signal.wait(after: seen)
         }
     }
 
@@ -204,7 +206,7 @@ final class TableFill: Sendable {
             return state.failure
         }
         if let failure { throw failure }
-        changed.advance()
+        saved.advance()
     }
 
     /// The follower has looked at all changes that have come, and waits for others.
@@ -213,7 +215,7 @@ final class TableFill: Sendable {
     /// Changes have come, or an error.
     func changesHaveCome() {
         state.withLockedValue { $0.hasChanges = true }
-        changed.advance()
+        offered.advance()
     }
 
     /// Waits until there is something to take, or an error of the reader, or changes have come, which are saved first.
@@ -221,7 +223,7 @@ final class TableFill: Sendable {
     /// - Returns: Whether no changes have come.
     /// - Throws: `CancellationError`.
     func waitForOffer() async throws -> Bool {
-        try await wait { state in
+        try await wait(for: offered) { state in
             state.hasChanges || state.failure != nil || state.canTake
         }
         return state.withLockedValue { !$0.hasChanges }
@@ -254,6 +256,6 @@ final class TableFill: Sendable {
             state.isAccepted = !state.isOutdated
             state.waiting = nil
         }
-        changed.advance()
+        saved.advance()
     }
 }
