@@ -2,6 +2,7 @@ import Foundation
 import PowerSync
 import PowerSyncCoreTestSupport
 import PowerSyncProtocol
+import PowerSyncTesting
 import TestSupport
 import Testing
 
@@ -13,13 +14,14 @@ import Testing
 
     @Test func anAppWithAnEncryptedFileAnswersAndKeepsItsKey() async throws {
         let fixture = try await RunningAppFixture { try .passphrase(Self.passphrase) }
-        try await fixture.database.execute("INSERT INTO todos (id, list_id, title) VALUES ('t9', 'l1', 'Zanzibar')")
+        try fixture.service.put("lists", ["id": "l9", "owner_id": "u1", "name": "Zanzibar"])
+        try await fixture.service.waitUntilSynced(fixture.database)
         try await fixture.whileListening {
             let document = try await fixture.lines("--json")
             let status = try JSONObject(parsing: try #require(document.first))
             #expect(status["isConnected"] == true && status["bucketCount"] == 1)
-            let rows = try await fixture.lines("--sql", "SELECT id, title FROM todos WHERE id = 't9'")
-            #expect(rows == ["  id  title", "  t9  Zanzibar", "1 row"])
+            let rows = try await fixture.lines("--sql", "SELECT id, name FROM lists WHERE id = 'l9'")
+            #expect(rows == ["  id  name", "  l9  Zanzibar", "1 row"])
             // Neither a statement nor a setting tells the key.
             for sql in ["PRAGMA key", "PRAGMA cipher_settings", "SELECT * FROM pragma_database_list"] {
                 let answer = await Result { try await fixture.lines("--sql", sql) }
