@@ -47,8 +47,8 @@ public final class SyncService: Service {
     let syncConfigText: String?
     /// Whether ``syncConfigText`` has errors: then it is only shown to operators, and the one that was deployed last goes on.
     let hasBrokenSyncConfig: Bool
-    /// Deploys sync configs, from the start until the end.
-    private let deployer = NIOLockedValueBox<SyncConfigDeployer?>(nil)
+    /// What works from the start until the end.
+    private let parts = NIOLockedValueBox<RunningParts?>(nil)
     private let state = NIOLockedValueBox(State.idle)
     private let stateChanged = ChangeSignal()
     /// What shows the dashboard of this process while developing; `nil` when only tokens do.
@@ -169,14 +169,22 @@ public final class SyncService: Service {
         }
     }
 
-    /// Waits until sync configs can be deployed.
-    func waitForDeployer() async throws -> SyncConfigDeployer {
-        try await wait { _ in deployer.withLockedValue { $0 } }
+    /// Waits until clients are served everything that was committed to the source before the call.
+    ///
+    /// - Throws: The error of ``run()`` when that ends before, an error of the source or the storage, or `CancellationError`.
+    package func waitUntilServed() async throws {
+        _ = try await waitUntilReady()
+        try await waitForParts().databases.waitUntilServed()
     }
 
-    /// Sets the deployer of sync configs.
-    func setDeployer(_ next: SyncConfigDeployer?) {
-        deployer.withLockedValue { $0 = next }
+    /// Waits until the databases are open, and sync configs can be deployed.
+    func waitForParts() async throws -> RunningParts {
+        try await wait { _ in parts.withLockedValue { $0 } }
+    }
+
+    /// Sets what works from now on.
+    func setParts(_ next: RunningParts?) {
+        parts.withLockedValue { $0 = next }
         stateChanged.advance()
     }
 
@@ -197,6 +205,14 @@ public final class SyncService: Service {
         state.withLockedValue { $0 = next }
         stateChanged.advance()
     }
+}
+
+/// What a service works with while it runs.
+struct RunningParts: Sendable {
+    /// Deploys sync configs.
+    let deployer: SyncConfigDeployer
+    /// Where rows come from, and where they go.
+    let databases: OpenDatabases
 }
 
 /// Where a service listens.

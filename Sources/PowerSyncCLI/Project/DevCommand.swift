@@ -56,6 +56,8 @@ struct DevCommand: AsyncParsableCommand {
         let run = ServiceRun(configuration: configuration, file: location.file, environment: location.environment) {
             [configuration] service, address in
             let hasInserted = try await seed?.insert(into: source) ?? false
+            // What is ready is asked for at once, and has these rows.
+            if hasInserted { try await service.waitUntilServed() }
             let upload = try await source.exampleUpload(owner: users[0])
             var tokens: [String: String] = [:]
             for user in users { tokens[user] = try configuration.makeDevelopmentToken(userID: user) }

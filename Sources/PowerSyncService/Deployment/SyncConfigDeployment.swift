@@ -91,7 +91,7 @@ extension SyncService {
     /// Makes a text the sync config of this service; see ``deploy(syncConfig:versionLabel:)``.
     @discardableResult
     func deploy(_ content: SyncConfigFile.Content) async throws -> SyncConfigDeployment {
-        let deployer = try await waitForDeployer()
+        let deployer = try await waitForParts().deployer
         do {
             return SyncConfigDeployment(try await deployer.deploy(content.text, versionLabel: content.versionLabel))
         } catch SyncConfigDeploymentError.rejected(let findings) {

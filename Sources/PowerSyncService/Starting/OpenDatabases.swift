@@ -11,6 +11,17 @@ struct OpenDatabases: Sendable {
     /// The databases that are files, whose disappearance is noticed.
     var files: [any FileBacked] { [source.fileBacked, storage.fileBacked].compactMap(\.self) }
 
+    /// Waits until clients are served everything that was committed to the source before the call.
+    ///
+    /// - Throws: An error of the source or the storage, or `CancellationError`.
+    func waitUntilServed() async throws {
+        let head = try await source.head(having: try await storage.publishedPosition())
+        try await source.emitMarker()
+        while let stream = try await storage.activeStream() {
+            for try await checkpoint in storage.checkpoints(of: stream) where checkpoint.lsn >= head.lsn { return }
+        }
+    }
+
     /// Closes the source, then the storage; what cannot be closed is logged.
     func close(_ logger: Logger) {
         Self.close("source", logger) { try source.close() }

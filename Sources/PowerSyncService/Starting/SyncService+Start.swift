@@ -20,8 +20,8 @@ extension SyncService {
             now: timing.now
         )
         let deployer = try await deploySyncConfig(to: databases.storage)
-        setDeployer(deployer)
-        defer { setDeployer(nil) }
+        setParts(RunningParts(deployer: deployer, databases: databases))
+        defer { setParts(nil) }
         let replication = makeReplication(databases, deployer, statistics, signs)
         let serving = makeServing(databases, deployer, replication, signs, probes, certificate)
         let services = services(for: configuration.role, databases, replication, serving, signs, probes, certificate)
