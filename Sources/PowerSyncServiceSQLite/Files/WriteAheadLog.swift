@@ -16,8 +16,9 @@ package final class WriteAheadLog: Sendable {
     static let automaticPages = 65_536
     /// The bytes above which the WAL is copied into the file.
     static let copiedBytes = 16 * 1024 * 1024
-    /// The bytes above which the writer makes the WAL begin anew.
-    package static let limit = 64 * 1024 * 1024
+    /// The bytes above which the writer makes the WAL begin anew: more than a table of 100,000 rows writes that is read for a new config,
+    /// as the writer waits up to 100 ms for what is being copied.
+    package static let limit = 128 * 1024 * 1024
     /// How long it waits for readers, in milliseconds; then the next attempt is made when the WAL is longer by the limit.
     private static let patience = 500
 
