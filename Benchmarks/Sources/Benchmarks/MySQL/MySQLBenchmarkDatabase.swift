@@ -74,9 +74,12 @@ final class MySQLBenchmarkDatabase: Sendable {
             """
             CREATE PROCEDURE update_for(seconds INT, count INT, OUT written INT) BEGIN
                 DECLARE finish DATETIME(6) DEFAULT SYSDATE(6) + INTERVAL seconds SECOND;
+                DECLARE picked INT;
                 SET written = 0;
                 WHILE SYSDATE(6) < finish DO
-                    UPDATE todos SET done = NOT done, list = written % 1000 WHERE id = FLOOR(RAND() * count);
+                    -- Not in the condition, which is computed for each row.
+                    SET picked = FLOOR(RAND() * count);
+                    UPDATE todos SET done = NOT done, list = written % 1000 WHERE id = picked;
                     SET written = written + 1;
                 END WHILE;
             END
