@@ -31,7 +31,7 @@ package struct PendingChanges {
         /// there are, the more of them share a page that is written.
         ///
         /// SQLite has one writer: for as long as that takes, a fraction of a second, other streams and write checkpoints wait.
-        static let tables = Limits(records: 50_000, bytes: 16 << 20)
+        static let tables = Limits(records: 50_000, bytes: 24 << 20)
     }
 
     private let plan: SyncPlan
@@ -120,9 +120,15 @@ package struct PendingChanges {
         writing write: (Batch) async throws -> Void
     ) async throws -> [RejectedRow] {
         limits = .tables
-        for record in records {
-            if isFull { try await write(take()) }
-            add(record)
+        if batch.isEmpty, records.allSatisfy(\.releases.isEmpty) {
+            // Nothing is copied.
+            batch.records = records
+            bytes = records.reduce(0) { $0 + $1.size }
+        } else {
+            for record in records {
+                if isFull { try await write(take()) }
+                add(record)
+            }
         }
         return records.flatMap(\.rejections)
     }
