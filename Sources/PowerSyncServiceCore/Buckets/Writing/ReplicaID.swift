@@ -67,6 +67,9 @@ package struct ReplicaID: Hashable, Sendable {
         (high, low) = words
     }
 
+    /// The first eight bytes, which are a hash themselves.
+    package var prefix: UInt64 { high }
+
     /// Calls a function with the bytes, as they are stored.
     package func withBytes(_ body: (UnsafeRawBufferPointer) -> Void) {
         unsafe withUnsafeBytes(of: (high.bigEndian, low.bigEndian), body)

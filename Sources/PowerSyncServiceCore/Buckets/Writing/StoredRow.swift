@@ -96,25 +96,27 @@ package struct StoredRow: Equatable, Sendable {
     /// The stored form.
     package var encoded: [UInt8] {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(64 + 24 * (puts.count + entries.count))
         bytes.append(number: puts.count)
-        var previous: Put?
-        for put in puts {
-            let membership = put.membership
-            bytes.append(number: UInt64(put.opID))
-            bytes.append(number: UInt64(membership.bucket))
-            if let previous, previous.membership.table == membership.table, previous.membership.id == membership.id {
-                if previous.hash == put.hash {
+        // By their places: copies would count references for each row.
+        for index in puts.indices {
+            bytes.append(number: UInt64(puts[index].opID))
+            bytes.append(number: UInt64(puts[index].membership.bucket))
+            let table = puts[index].membership.table
+            if index > 0, puts[index - 1].membership.table == table,
+                puts[index - 1].membership.id == puts[index].membership.id
+            {
+                if puts[index - 1].hash == puts[index].hash {
                     bytes.append(number: 0)
                 } else {
                     bytes.append(number: 1)
-                    bytes.append(put.hash)
+                    bytes.append(puts[index].hash)
                 }
             } else {
-                bytes.append(number: UInt64(membership.table) + 2)
-                bytes.append(rowID: membership.id)
-                bytes.append(put.hash)
+                bytes.append(number: UInt64(table) + 2)
+                bytes.append(rowID: puts[index].membership.id)
+                bytes.append(puts[index].hash)
             }
-            previous = put
         }
         for entry in entries {
             bytes.append(number: UInt64(entry.opID))

@@ -71,7 +71,7 @@ extension SQLiteBucketStorage {
         )
         for (key, state) in found {
             var state = state
-            if leftovers.remove(from: &state, entries: removed) { try states.store(state, of: key, of: table) }
+            if leftovers.remove(from: &state, entries: removed) { try states.store(state.encoded, of: key, of: table) }
         }
         guard found.count == StreamLeftovers.rows, let last = found.last else { return nil }
         var bytes: [UInt8] = []

@@ -10,8 +10,9 @@ struct NameTable {
     private let insert: PreparedStatement
     private let db: Database
     private var known: [ExactText: Int64] = [:]
-    /// The text that was asked for last: most operations that follow each other are of one table.
+    /// The texts that were asked for last: most operations that follow each other are of one table, which has an id and a name.
     private var last: (name: ExactText, id: Int64)?
+    private var secondLast: (name: ExactText, id: Int64)?
 
     /// Prepares the statements.
     init(_ db: Database) throws {
@@ -24,8 +25,9 @@ struct NameTable {
     mutating func id(of name: String) throws -> Int64 {
         let key = ExactText(name)
         if let last, last.name == key { return last.id }
+        if let secondLast, secondLast.name == key { return secondLast.id }
         let id = try find(key)
-        last = (key, id)
+        (last, secondLast) = ((key, id), last)
         return id
     }
 

@@ -37,10 +37,10 @@ struct RowStateTable {
         return state
     }
 
-    /// Replaces the state of a row.
-    func store(_ state: StoredRow, of key: ReplicaID, of table: Int64) throws {
+    /// Replaces the state of a row, which is given as it is stored.
+    func store(_ encoded: [UInt8], of key: ReplicaID, of table: Int64) throws {
         bind(key, of: table, to: upsert)
-        upsert.bind(blob: state.encoded, at: 3)
+        upsert.bind(blob: encoded, at: 3)
         try upsert.run()
     }
 
@@ -97,14 +97,27 @@ struct RowStateTable {
 
     private func decode(_ statement: PreparedStatement) throws -> StoredRow {
         do {
-            return try unsafe StoredRow(statement.blob(at: 0))
+            return try unsafe Self.decode(statement.blob(at: 0))
         } catch {
             statement.reset()
+            throw error
+        }
+    }
+
+    private static func decode(_ bytes: UnsafeRawBufferPointer) throws -> StoredRow {
+        do {
+            return try unsafe StoredRow(bytes)
+        } catch {
             throw BucketStorageError(
                 .corrupted,
                 "The state of a source row in the bucket storage cannot be read.",
                 underlyingError: error
             )
         }
+    }
+
+    /// Reads a state from its stored form.
+    static func decode(_ encoded: [UInt8]) throws -> StoredRow {
+        try unsafe encoded.withUnsafeBytes { try unsafe decode($0) }
     }
 }

@@ -11,8 +11,7 @@ struct SQLiteRecordTables: RecordTables {
     private let db: Database
     private let streamID: ReplicationStreamID
     private let states: RowStateTable
-    /// What is to be stored of rows; `nil` for those that are forgotten.
-    private var changedStates: [Place: StoredRow?] = [:]
+    private var changedStates = ChangedStates()
     private var names: NameTable
     private var buckets: BucketTable
     private let insertOperation: PreparedStatement
@@ -22,16 +21,6 @@ struct SQLiteRecordTables: RecordTables {
     private let insertSupersededEntry: PreparedStatement
     private let selectLookup: PreparedStatement
     private let insertLookup: PreparedStatement
-
-    /// Where the state of a row is.
-    private struct Place: Hashable, Comparable {
-        let table: Int64
-        let key: ReplicaID
-
-        init(_ row: SourceRowKey) { (table, key) = (row.table, row.key) }
-
-        static func < (one: Place, other: Place) -> Bool { (one.table, one.key) < (other.table, other.key) }
-    }
 
     private let firstOp: Int64
     private var lastOp: Int64
@@ -72,9 +61,9 @@ struct SQLiteRecordTables: RecordTables {
     }
 
     consuming func finish() throws -> OpID? {
-        for (place, state) in changedStates.sorted(by: { $0.key < $1.key }) {
-            if let state {
-                try states.store(state, of: place.key, of: place.table)
+        for (place, encoded) in changedStates.inOrder {
+            if let encoded {
+                try states.store(encoded, of: place.key, of: place.table)
             } else {
                 try states.delete(place.key, of: place.table)
             }
@@ -90,7 +79,7 @@ struct SQLiteRecordTables: RecordTables {
     mutating func number(of name: String) throws -> Int64 { try names.id(of: name) }
 
     func row(_ key: SourceRowKey) throws -> StoredRow? {
-        if let changed = changedStates[Place(key)] { return changed }
+        if let changed = changedStates.state(at: RowPlace(key)) { return try changed.map { try RowStateTable.decode($0) } }
         return try states.find(key.key, of: key.table)
     }
 
@@ -102,9 +91,9 @@ struct SQLiteRecordTables: RecordTables {
         try states.first(limit, of: table, byteLimit: byteLimit)
     }
 
-    mutating func store(_ state: StoredRow, of key: SourceRowKey) { changedStates[Place(key)] = .some(state) }
+    mutating func store(_ state: StoredRow, of key: SourceRowKey) { changedStates.set(state.encoded, at: RowPlace(key)) }
 
-    mutating func delete(_ key: SourceRowKey) { changedStates[Place(key)] = .some(nil) }
+    mutating func delete(_ key: SourceRowKey) { changedStates.set(nil, at: RowPlace(key)) }
 
     // MARK: Operations
 
@@ -192,5 +181,43 @@ struct SQLiteRecordTables: RecordTables {
 
     private func missing(_ opID: Int64) -> BucketStorageError {
         BucketStorageError(.corrupted, "Operation \(opID) of stream \(streamID) is missing in the bucket storage.")
+    }
+}
+
+/// Where the state of a row is.
+private struct RowPlace: Hashable, Comparable {
+    let table: Int64
+    let key: ReplicaID
+
+    init(_ row: SourceRowKey) { (table, key) = (row.table, row.key) }
+
+    static func < (one: RowPlace, other: RowPlace) -> Bool { (one.table, one.key) < (other.table, other.key) }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(key.prefix) }
+}
+
+/// What is to be stored of rows at the end of a transaction, encoded; `nil` for those that are forgotten.
+private struct ChangedStates {
+    private var indexes: [RowPlace: Int] = [:]
+    private var states: [(place: RowPlace, encoded: [UInt8]?)] = []
+
+    /// What is to be stored of a row.
+    ///
+    /// - Returns: `nil` when nothing has changed.
+    func state(at place: RowPlace) -> [UInt8]?? { indexes[place].map { states[$0].encoded } }
+
+    mutating func set(_ encoded: [UInt8]?, at place: RowPlace) {
+        if let index = indexes.updateValue(states.count, forKey: place) {
+            indexes[place] = index
+            states[index].encoded = encoded
+        } else {
+            states.append((place, encoded))
+        }
+    }
+
+    /// All of them, in the order of their table. The places are sorted alone, as they are copied faster.
+    var inOrder: some Sequence<(place: RowPlace, encoded: [UInt8]?)> {
+        states.indices.map { (place: states[$0].place, index: $0) }.sorted { $0.place < $1.place }.lazy
+            .map { states[$0.index] }
     }
 }
