@@ -124,13 +124,13 @@ final class ChangeTracker: TransactionObserver, AnnouncementObserver, Sendable {
     func observe(_ db: Database) {
         state.withLockedValue { $0.isObserving = true }
         db.add(transactionObserver: self, extent: .databaseLifetime)
-        Announcement.add(db, self)
+        Announcements.add(db, self)
     }
 
     /// Stops observing a writer that goes on without us.
     func stopObserving(_ db: Database) {
         state.withLockedValue { $0.isObserving = false }
-        Announcement.remove(db, self)
+        Announcements.remove(db, self)
         db.remove(transactionObserver: self)
     }
 

@@ -86,7 +86,7 @@ struct StatementRunner {
         mapper: (any SqlCursor) throws -> Row
     ) throws -> [Row] {
         #if DEBUG
-        if statement.isReadonly { SlowJoins(db: db, logger: logger).look(at: sql) }
+        if statement.isReadonly { hintAtSlowJoins(of: sql) }
         #endif
         let steps = try running(statement, sql: sql) { try GRDB.Row.fetchCursor(statement) }
         var rowCursor: RowCursor?
@@ -109,7 +109,7 @@ struct StatementRunner {
                 throw error
             }
             // A function that it calls may have written: GRDB tells of that at the end of the statement.
-            if rows.count >= limit, statement.isReadonly, !Announcement.hasUntoldCommit(db) { break }
+            if rows.count >= limit, statement.isReadonly, !Announcements.hasUntoldCommit(db) { break }
         }
         return rows
     }
@@ -197,7 +197,7 @@ struct StatementRunner {
         do {
             return try reportingErrors(of: sql, step)
         } catch {
-            if !statement.isReadonly, Announcement.hasUntoldCommit(db) { try? db.inTransaction(.deferred) { .commit } }
+            if !statement.isReadonly, Announcements.hasUntoldCommit(db) { try? db.inTransaction(.deferred) { .commit } }
             throw error
         }
     }

@@ -66,7 +66,7 @@ enum StoredRow {
                 try update.run()
             }
         }
-        try Announcement.tell(db, [table.internalName], in: Table(table.internalName).databaseRegion(db))
+        try Announcements.tell(db, [table.internalName], in: Table(table.internalName).databaseRegion(db))
     }
 
     private static func isJSONForSQLite(_ db: Database, _ text: UnsafeRawBufferPointer) throws -> Bool {

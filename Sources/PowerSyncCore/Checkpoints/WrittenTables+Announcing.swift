@@ -7,10 +7,10 @@ extension WrittenTables {
         switch self {
         case .tables(let names):
             for name in names {
-                try Announcement.tell(db, [name.text], in: schema.region(db, of: name.text))
+                try Announcements.tell(db, [name.text], in: schema.region(db, of: name.text))
             }
         case .anything:
-            try Announcement.tell(db, nil, in: .fullDatabase)
+            try Announcements.tell(db, nil, in: .fullDatabase)
         }
     }
 }

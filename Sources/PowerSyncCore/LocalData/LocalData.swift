@@ -177,7 +177,7 @@ package enum LocalData {
             }
         }
         // GRDB does not notice what happens to tables without rowid.
-        try Announcement.tell(db, nil, in: .fullDatabase)
+        try Announcements.tell(db, nil, in: .fullDatabase)
     }
 
     /// Makes the next complete checkpoint publish every row again, for example into a table that is new.

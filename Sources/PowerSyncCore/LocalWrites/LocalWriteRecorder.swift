@@ -142,8 +142,8 @@ import PowerSyncSQLite
         self.transaction?.didCloseGate = false
         try state.announcements.tell(
             database,
-            tables: tables,
-            region: transaction.didCloseGate ? regions.entriesAndGate : regions.entries
+            tables,
+            in: transaction.didCloseGate ? regions.entriesAndGate : regions.entries
         )
     }
 
@@ -290,7 +290,7 @@ import PowerSyncSQLite
         unsafe entry.appendString(id)
         entry.append(",\"type\":")
         unsafe entry.appendString(type)
-        if let oldValues = unsafe oldValues, unsafe (try? QueueTextCheck.check(oldValues)) != nil {
+        if let oldValues = unsafe oldValues, unsafe (try? Self.check(oldValues)) != nil {
             entry.append(",\"old\":")
             unsafe entry.append(oldValues)
         }
@@ -327,7 +327,7 @@ import PowerSyncSQLite
     func addInsertOnly(_ data: SQLArgument, options: Int64) throws {
         do {
             guard data.isText else { throw LocalDatabaseError.invalidArgument("data is required", cause: "not a text") }
-            try unsafe QueueTextCheck.check(data.bytes)
+            try unsafe Self.check(data.bytes)
         } catch let error as JSONError {
             throw LocalDatabaseError.invalidArgument("data must be a JSON object", cause: error.description)
         }
@@ -405,7 +405,7 @@ import PowerSyncSQLite
         // functions of SQLite let invalid UTF-8 and infinities through, and triggers of the application may write anything.
         if unsafe !state.rowObject.wroteLast(bytes), unsafe !state.difference.wroteLast(bytes) {
             do throws(JSONError) {
-                try unsafe QueueTextCheck.check(bytes)
+                try unsafe Self.check(bytes)
             } catch {
                 throw LocalDatabaseError.invalidArgument(
                     "data and old_values must be JSON objects",
@@ -434,6 +434,36 @@ import PowerSyncSQLite
             return isPatch && isEmpty
         } catch {
             throw LocalDatabaseError.invalidArgument("data must be a JSON object", cause: "\(error)")
+        }
+    }
+}
+
+extension LocalWriteRecorder {
+    /// Checks that a text can be part of the upload queue: a JSON object, with numbers that a double can hold.
+    ///
+    /// What triggers of ours write is known to be; those of the application may write anything, and an entry that cannot be read
+    /// would stop all uploads behind it.
+    ///
+    /// - Throws: `JSONError` for what is wrong.
+    private static func check(_ text: UnsafeRawBufferPointer) throws(JSONError) {
+        var scanner = unsafe JSONScanner(text)
+        try scanner.beginObject()
+        while try scanner.nextMember() != nil { try checkValue(&scanner) }
+        try scanner.finish()
+    }
+
+    private static func checkValue(_ scanner: inout JSONScanner) throws(JSONError) {
+        switch try scanner.nextKind() {
+        case .number:
+            try scanner.readNumber().checkRange()
+        case .object:
+            try scanner.beginObject()
+            while try scanner.nextMember() != nil { try checkValue(&scanner) }
+        case .array:
+            try scanner.beginArray()
+            while try scanner.nextElement() { try checkValue(&scanner) }
+        case .string, .bool, .null:
+            _ = try scanner.skipValue()
         }
     }
 }

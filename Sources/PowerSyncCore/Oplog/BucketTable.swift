@@ -1,5 +1,6 @@
 import GRDB
 import PowerSyncProtocol
+import PowerSyncSQLite
 
 /// The rows of `ps_buckets` in memory, written back once for every changed bucket and transaction
 /// (docs/client-sync.md "Batches and crashes").
@@ -47,18 +48,18 @@ struct BucketTable: Sendable {
 
     // By slot.
     private(set) var names: [BucketName] = []
-    var rows: [Row] = []
+    private(set) var rows: [Row] = []
     private var slots: [BucketName: Slot] = [:]
 
     /// The slots of the rows that have to be written back.
-    var changedSlots: [Slot] = []
+    private var changedSlots: [Slot] = []
     /// Whether `last_applied_op` of a row has changed and has not been written back.
-    var hasUnwrittenAppliedOp = false
+    private var hasUnwrittenAppliedOp = false
     /// The highest op id up to which a bucket was published, also of buckets that are gone or have begun anew since.
-    var publishedOp = OpID.zero
+    private(set) var publishedOp = OpID.zero
     /// The op id up to which buckets were published that do not say so any more, since the last complete checkpoint; it is in
     /// `ps_kv`.
-    var storedPublishedOp = OpID.zero
+    private(set) var storedPublishedOp = OpID.zero
 
     /// The state of the file that the rows are from.
     private struct Version: Sendable, Equatable {
@@ -86,7 +87,7 @@ struct BucketTable: Sendable {
     // What is known about the file.
     private var version: Version?
     /// Whether ``Row/mayHaveUnappliedOps`` is exact rather than a guess, see ``unappliedBucketIDs``.
-    var tracksUnappliedOps = false
+    private var tracksUnappliedOps = false
 
     /// Reads all rows anew and forgets all slots.
     mutating func load(_ db: Database) throws {
@@ -188,7 +189,172 @@ struct BucketTable: Sendable {
     }
 
     /// The highest op id up to which a bucket that exists was published.
-    var highestAppliedOp: OpID {
+    private var highestAppliedOp: OpID {
         rows.lazy.map(\.lastAppliedOp).max() ?? .zero
+    }
+}
+
+extension BucketTable {
+    /// Changes a row in memory; it is written by ``flush(_:)``.
+    mutating func update(_ slot: Slot, _ changes: Row.Changes, _ body: (inout Row) -> Void) {
+        body(&rows[slot])
+        if rows[slot].changes.isEmpty { changedSlots.append(slot) }
+        rows[slot].changes.formUnion(changes)
+    }
+
+    /// Creates the row of a bucket unless it exists.
+    ///
+    /// - Returns: The row's id.
+    mutating func ensureRow(_ db: Database, at slot: Slot) throws -> Int64 {
+        if let id = rows[slot].id { return id }
+        try db.cachedStatement(sql: "INSERT INTO ps_buckets (name) VALUES (?)").execute(arguments: [
+            names[slot].rawValue
+        ])
+        let id = db.lastInsertedRowID
+        rows[slot] = Row(id: id)
+        rows[slot].mayHaveUnappliedOps = false
+        rows[slot].isKnownEmpty = true
+        return id
+    }
+
+    /// Sets where the next download of a bucket continues.
+    mutating func move(_ slot: Slot, lastOp: OpID) {
+        guard rows[slot].lastOp != lastOp else { return }
+        update(slot, .position) { $0.lastOp = lastOp }
+    }
+
+    /// Notes that everything of a bucket was published.
+    mutating func markApplied(_ slot: Slot) {
+        guard rows[slot].id != nil, rows[slot].lastAppliedOp != rows[slot].lastOp else { return }
+        hasUnwrittenAppliedOp = true
+        update(slot, .position) { $0.lastAppliedOp = $0.lastOp }
+        publishedOp = max(publishedOp, rows[slot].lastAppliedOp)
+    }
+
+    /// Notes that everything of all buckets was published, whether a checkpoint names them or not.
+    mutating func markAllApplied() {
+        for slot in rows.indices { markApplied(slot) }
+    }
+
+    /// Begins to count operations anew in a bucket of which `count` operations are known.
+    mutating func resetCounters(at slot: Slot, count: Int64) {
+        let row = rows[slot]
+        guard row.id != nil, row.countAtLast != count || row.countSinceLast != 0 else { return }
+        update(slot, .content) {
+            $0.countAtLast = count
+            $0.countSinceLast = 0
+        }
+    }
+
+    /// Notes that operations of a bucket were stored.
+    mutating func noteStoredOps(at slot: Slot) {
+        rows[slot].mayHaveUnappliedOps = true
+    }
+
+    /// Notes that a CLEAR made everything of a bucket unpublished.
+    mutating func noteReset(_ db: Database, at slot: Slot) throws {
+        rows[slot].lastAppliedOp = .zero
+        hasUnwrittenAppliedOp = true
+        try keepPublishedOp(db)
+    }
+
+    /// Stores ``publishedOp`` if no row has it any more.
+    private mutating func keepPublishedOp(_ db: Database) throws {
+        guard publishedOp > storedPublishedOp, highestAppliedOp < publishedOp else { return }
+        try KeyValueStore.set(db, .publishedOp, to: publishedOp.rawValue)
+        storedPublishedOp = publishedOp
+    }
+
+    /// Notes that a complete apply took everything of all buckets into account.
+    mutating func noteAllApplied(_ db: Database) throws {
+        if storedPublishedOp > .zero { try KeyValueStore.remove(db, .publishedOp) }
+        storedPublishedOp = .zero
+        publishedOp = highestAppliedOp
+        tracksUnappliedOps = true
+        for slot in rows.indices { rows[slot].mayHaveUnappliedOps = false }
+    }
+
+    /// Deletes buckets and their operations, except for those that have no row.
+    ///
+    /// Their rows are evaluated again by the next complete apply.
+    mutating func delete(_ db: Database, _ slots: [Slot]) throws {
+        let deleted = Set(slots.filter { rows[$0].id != nil })
+        let ids = deleted.compactMap { rows[$0].id }
+        guard !ids.isEmpty else { return }
+        try OplogStore.deleteAllRows(db, ofBuckets: ids)
+        let delete = try db.cachedStatement(sql: "DELETE FROM ps_buckets WHERE id = ?")
+        for id in ids { try delete.execute(arguments: [id]) }
+        for slot in deleted { rows[slot] = Row() }
+        try keepPublishedOp(db)
+        changedSlots.removeAll { deleted.contains($0) }
+    }
+}
+
+extension BucketTable {
+    /// Writes all changed rows.
+    ///
+    /// A completion moves the position of every bucket of a checkpoint. One statement does that for all of them, so that a
+    /// thousand unchanged buckets do not cost a thousand statements.
+    mutating func flush(_ db: Database) throws {
+        guard !changedSlots.isEmpty else { return }
+        hasUnwrittenAppliedOp = false
+        Announcements.note(db, "ps_buckets")
+        try writeCommonPosition(db)
+
+        let update = try PreparedStatement(
+            db,
+            sql: """
+                UPDATE ps_buckets
+                SET last_applied_op = ?2, last_op = ?3, add_checksum = ?4, op_checksum = ?5,
+                    count_at_last = ?6, count_since_last = ?7, downloaded_size = ?8
+                WHERE id = ?1
+                """
+        )
+        for slot in changedSlots where !rows[slot].changes.isEmpty {
+            let row = rows[slot]
+            rows[slot].changes = []
+            guard let id = row.id else { continue }
+            update.bind(id, at: 1)
+            update.bind(row.lastAppliedOp.rawValue, at: 2)
+            update.bind(row.lastOp.rawValue, at: 3)
+            update.bind(Int64(row.addChecksum.rawValue), at: 4)
+            update.bind(Int64(row.opChecksum.rawValue), at: 5)
+            update.bind(row.countAtLast, at: 6)
+            update.bind(row.countSinceLast, at: 7)
+            update.bind(row.downloadedSize, at: 8)
+            try update.run()
+        }
+        changedSlots.removeAll(keepingCapacity: true)
+    }
+
+    /// From so many buckets on, one statement for a list of them is faster than one for each.
+    private static let listThreshold = 16
+
+    /// Writes the position of all buckets that have moved to the same one, unless a statement for each is faster.
+    private mutating func writeCommonPosition(_ db: Database) throws {
+        let moved = changedSlots.filter { rows[$0].changes == .position }
+        guard let first = moved.first.map({ rows[$0] }), moved.count > 1 else { return }
+        guard moved.allSatisfy({ rows[$0].lastOp == first.lastOp && rows[$0].lastAppliedOp == first.lastAppliedOp })
+        else { return }
+
+        let position: StatementArguments = [first.lastOp.rawValue, first.lastAppliedOp.rawValue]
+        if changedSlots.count == rows.count(where: { $0.id != nil }) {
+            // Every row is about to be written: those that are not in `moved` get their own values afterwards.
+            try db.cachedStatement(
+                sql: "UPDATE ps_buckets SET last_op = ?, last_applied_op = ? WHERE pending_delete = 0"
+            )
+            .execute(arguments: position)
+        } else if moved.count >= Self.listThreshold {
+            let ids = moved.compactMap { rows[$0].id.map(String.init) }.joined(separator: ",")
+            try db.cachedStatement(
+                sql: """
+                    UPDATE ps_buckets SET last_op = ?, last_applied_op = ?
+                    WHERE id IN (SELECT value FROM json_each(?))
+                    """
+            ).execute(arguments: position + ["[\(ids)]"])
+        } else {
+            return
+        }
+        for slot in moved { rows[slot].changes = [] }
     }
 }

@@ -54,7 +54,7 @@ extension SyncEngine {
         let bucket = machine.trackedCheckpoint?.bucket(at: slot)
         let before = bucket.map { TrackedCheckpoint.counts(of: $0, file.buckets) }
         try store.store(line, byteCount: byteCount, at: slot, in: &file.buckets)
-        if !line.operations.isEmpty { try Announcement.note(db, "ps_oplog") }
+        if !line.operations.isEmpty { Announcements.note(db, "ps_oplog") }
         if let checkpoint = machine.trackedCheckpoint, let bucket, let before {
             let after = TrackedCheckpoint.counts(of: bucket, file.buckets)
             status.addProgress(from: before, to: after, of: bucket, checkpoint.association)

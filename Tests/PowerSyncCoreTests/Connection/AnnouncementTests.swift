@@ -25,11 +25,11 @@ import Testing
         let database = try LocalTestDatabase()
         let (first, second) = (Observer(), Observer())
         try database.queue.write { db in
-            Announcement.add(db, first)
-            Announcement.add(db, second)
-            try Announcement.tell(db, ["ps_data__items"], in: .fullDatabase)
-            Announcement.remove(db, first)
-            try Announcement.tell(db, nil, in: .fullDatabase)
+            Announcements.add(db, first)
+            Announcements.add(db, second)
+            try Announcements.tell(db, ["ps_data__items"], in: .fullDatabase)
+            Announcements.remove(db, first)
+            try Announcements.tell(db, nil, in: .fullDatabase)
         }
         #expect(first.told == [["ps_data__items"]])
         #expect(second.told == [["ps_data__items"], nil])
@@ -43,7 +43,7 @@ import Testing
         log.name = "log"
         let database = try LocalTestDatabase(.items(), log)
         let observer = Observer()
-        database.queue.writeWithoutTransaction { db in Announcement.add(db, observer) }
+        database.queue.writeWithoutTransaction { db in Announcements.add(db, observer) }
         try database.write("INSERT INTO items(id) VALUES ('a'); INSERT INTO log(id) VALUES ('b')")
         #expect(observer.told == [["ps_crud", "ps_tx", "ps_kv"]])
         try database.run("BEGIN; INSERT INTO items(id) VALUES ('lost'); ROLLBACK")

@@ -120,11 +120,11 @@ private typealias News = ChangeListener.News
         let second = try listener("SELECT * FROM b")
         let other = try listener("SELECT * FROM ps_crud")
         let region = try writer.read { try $0.makeStatement(sql: "SELECT * FROM a, b").databaseRegion }
-        try writer.write { try Announcement.tell($0, ["a", "b"], in: region) }
+        try writer.write { try Announcements.tell($0, ["a", "b"], in: region) }
         #expect(first.takeNews() == News(tables: ["a"], lastCertain: 1))
         #expect(second.takeNews().tables == ["b"])
         #expect(other.takeNews().isEmpty)
-        try writer.write { try Announcement.tell($0, nil, in: .fullDatabase) }
+        try writer.write { try Announcements.tell($0, nil, in: .fullDatabase) }
         for listener in [first, second, other] {
             #expect(listener.takeNews() == News(mayBeAny: true, lastPossible: 2))
         }

@@ -84,7 +84,7 @@ import Testing
                     }
                 )
                 #expect(try context.get(sql: "SELECT note()", parameters: []) { try $0.getInt(index: 0) } == 0)
-                return !Announcement.hasUntoldCommit(db)
+                return !Announcements.hasUntoldCommit(db)
             }
             #expect(isTold)
             #expect(try await database.count("notes") == 1)

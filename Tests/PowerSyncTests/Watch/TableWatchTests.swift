@@ -81,7 +81,7 @@ import Testing
         let watch = TableWatch(database, views: ["users", "tasks"], throttle: .zero, triggerImmediately: false)
         try await database.write { db in
             let region = try GRDB.Table("ps_data__users").databaseRegion(db)
-            try Announcement.tell(db, ["ps_data__users"], in: region)
+            try Announcements.tell(db, ["ps_data__users"], in: region)
         }
         #expect(try await watch.next() == ["users"])
         try await database.close()

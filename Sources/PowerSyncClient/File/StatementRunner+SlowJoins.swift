@@ -6,32 +6,29 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncSQLite
 
-/// Finds queries that read a whole table for each row of another one, though it has an index.
-///
-/// The columns of a view are expressions, and the indexes of its table are on these expressions. On the right side of a `LEFT JOIN`
-/// a column may be NULL, so SQLite does not take the expression of the index for the column:
-///
-/// ```
-/// EXPLAIN QUERY PLAN SELECT … FROM lists LEFT JOIN todos ON todos.list_id = lists.id
-/// SCAN ps_data__lists
-/// SCAN ps_data__todos LEFT-JOIN
-/// ```
-///
-/// SQLite 3.40 to 3.54 say so with these words; of a plan that is written in another way nothing is said. Builds for release do not look.
-struct SlowJoins {
+extension StatementRunner {
     /// So many statements are remembered.
-    private static let limit = 10_000
+    private static let seenLimit = 10_000
     /// The statements that have been looked at, by database.
     private static let seen = NIOLockedValueBox<Set<String>>([])
 
-    let db: Database
-    let logger: any LoggerProtocol
-
-    /// Says at `debug` what is slow about a query, once for each database and statement.
-    func look(at sql: String) {
+    /// Says at `debug` when a query reads a whole table for each row of another one, though it has an index; once for each database and
+    /// statement.
+    ///
+    /// The columns of a view are expressions, and the indexes of its table are on these expressions. On the right side of a `LEFT JOIN`
+    /// a column may be NULL, so SQLite does not take the expression of the index for the column:
+    ///
+    /// ```
+    /// EXPLAIN QUERY PLAN SELECT … FROM lists LEFT JOIN todos ON todos.list_id = lists.id
+    /// SCAN ps_data__lists
+    /// SCAN ps_data__todos LEFT-JOIN
+    /// ```
+    ///
+    /// SQLite 3.40 to 3.54 say so with these words; of a plan that is written in another way nothing is said. Builds for release do not look.
+    func hintAtSlowJoins(of sql: String) {
         guard Self.mentionsJoin(sql) else { return }
         let isNew = Self.seen.withLockedValue { seen in
-            if seen.count >= Self.limit { seen = [] }
+            if seen.count >= Self.seenLimit { seen = [] }
             return seen.insert("\(database)\n\(sql)").inserted
         }
         // The hint is no reason for the query to fail.
