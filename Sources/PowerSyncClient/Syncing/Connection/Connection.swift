@@ -151,7 +151,7 @@ final class Connection: Sendable {
     /// `fetchCredentials` itself has made new ones, and would do so without end.
     func invalidateCredentials() {
         let now = context.clock.now
-        if invalidation.withLockedValue({ $0.comes(at: now, interval: context.retryDelay.base) }) {
+        if invalidation.withLockedValue({ $0.comes(at: now, interval: context.options.retryInterval) }) {
             context.credentials.invalidate()
         }
         invalidations.continuation.yield()
@@ -195,13 +195,13 @@ final class Connection: Sendable {
         if isFirst {
             context.log(
                 .warning,
-                "The credentials were invalidated again within \(context.retryDelay.base): fetching new ones after that. "
+                "The credentials were invalidated again within \(context.options.retryInterval): fetching new ones after that. "
                     + "This happens when fetchCredentials causes it."
             )
         }
         try await context.clock.sleep(until: end)
         let now = context.clock.now
-        invalidation.withLockedValue { $0.waited(until: now, interval: context.retryDelay.base) }
+        invalidation.withLockedValue { $0.waited(until: now, interval: context.options.retryInterval) }
         context.credentials.invalidate()
     }
 

@@ -30,7 +30,7 @@ final class DownloadLoop: Sendable {
     }
 
     /// Tells the running iteration about something; the next one looks for itself.
-    func send(_ event: SyncEventQueue.LocalEvent) {
+    func send(_ event: SyncEvent) {
         iteration.withLockedValue { $0 }?.send(event)
     }
 
@@ -185,7 +185,7 @@ final class DownloadLoop: Sendable {
 
     /// The time before the next attempt, which the status shows.
     private func nextDelay(after error: (any Error)?) -> Duration {
-        let delay = context.retryDelay.next()
+        let delay = context.nextRetryDelay()
         let date = context.date(after: delay)
         let reason = SyncWait.Reason.retry(at: date, after: error.map(PowerSyncError.describing))
         context.report { $0.connecting(reason, now: $1) }

@@ -8,22 +8,15 @@ final class FileSync: Sendable {
     /// The streams for which the app holds handles.
     let liveStreams = LiveStreams()
 
-    /// A call that was not answered, or whose connection was not made.
-    private struct Waiting {
-        var continuation: CheckedContinuation<Answer, Never>?
-        var makeConnection: (@Sendable (ConnectionRules.ConnectionID) -> Connection)?
-    }
-
-    /// How a call has ended, or may go on.
-    struct Answer {
-        var answer: ConnectionRules.Answer
-        /// The connection that was opened or joined, if it runs.
-        var connection: Connection?
-    }
+    /// How a call has ended, or may go on, and the connection that was opened or joined, if it runs.
+    typealias Answer = (answer: ConnectionRules.Answer, connection: Connection?)
 
     private struct Guarded {
         var rules = ConnectionRules()
-        var waiting: [ConnectionRules.CallID: Waiting] = [:]
+        /// The calls that were not answered.
+        var waiting: [ConnectionRules.CallID: CheckedContinuation<Answer, Never>] = [:]
+        /// What makes the connections of calls that have none yet.
+        var makers: [ConnectionRules.CallID: @Sendable (ConnectionRules.ConnectionID) -> Connection] = [:]
         /// The connection whose loops run.
         ///
         /// Not those whose methods have not returned: they would keep the database alive, which owns this object.
@@ -134,7 +127,8 @@ extension FileSync {
         let answer = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 perform { guarded in
-                    guarded.waiting[id] = Waiting(continuation: continuation, makeConnection: makeConnection)
+                    guarded.waiting[id] = continuation
+                    guarded.makers[id] = makeConnection
                     // A cancellation before this point did not find the call.
                     let isCancelled = Task.isCancelled
                     return guarded.rules.called(id, request, by: handle, inside: inside, isCancelled: isCancelled)
@@ -171,7 +165,7 @@ extension FileSync {
     }
 
     private func open(_ id: ConnectionRules.ConnectionID, for call: ConnectionRules.CallID) {
-        guard let makeConnection = guarded.withLockedValue({ $0.waiting[call]?.makeConnection }) else {
+        guard let makeConnection = guarded.withLockedValue({ $0.makers[call] }) else {
             preconditionFailure("A connection is to be opened for a call that has none")
         }
         let connection = makeConnection(id)
@@ -188,17 +182,14 @@ extension FileSync {
     }
 
     private func answer(_ call: ConnectionRules.CallID, _ answer: ConnectionRules.Answer) {
-        let (continuation, connection) = guarded.withLockedValue { guarded in
-            let waiting = guarded.waiting.removeValue(forKey: call)
-            if answer == .done, let makeConnection = waiting?.makeConnection {
-                // Answered before its connection is opened.
-                guarded.waiting[call] = Waiting(continuation: nil, makeConnection: makeConnection)
-            }
+        let (continuation, connection, _) = guarded.withLockedValue { guarded in
+            // A call that is done may be answered before its connection is opened. What makes connections goes away outside the lock.
+            let maker = answer == .done ? nil : guarded.makers.removeValue(forKey: call)
             let connection = guarded.connection.flatMap { connection in
                 answer == .opened(connection.id) || answer == .joined(connection.id) ? connection : nil
             }
-            return (waiting?.continuation, connection)
+            return (guarded.waiting.removeValue(forKey: call), connection, maker)
         }
-        continuation?.resume(returning: Answer(answer: answer, connection: connection))
+        continuation?.resume(returning: (answer, connection))
     }
 }

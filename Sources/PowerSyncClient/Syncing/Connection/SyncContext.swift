@@ -45,8 +45,6 @@ struct SyncContext: Sendable {
     let transport: any SyncTransport
     /// Where requests are logged.
     let requestLog: SyncRequestLog
-    /// How long to wait before something that failed is tried again.
-    let retryDelay: RetryDelay
 
     /// Creates the context of a connection.
     init(
@@ -116,7 +114,6 @@ struct SyncContext: Sendable {
                 }
             }
         }
-        retryDelay = RetryDelay(base: options.retryInterval, random: environment.random)
     }
 
     /// Shows what is being waited for, and logs it once.
@@ -153,6 +150,9 @@ struct SyncContext: Sendable {
             }
         }
     }
+
+    /// How long to wait before something that failed is tried again.
+    func nextRetryDelay() -> Duration { environment.retryDelay(around: options.retryInterval) }
 
     /// The date after a delay.
     func date(after delay: Duration) -> Date {

@@ -53,6 +53,13 @@ package struct SyncEnvironment: Sendable {
         webSocketTransport: WebSocketTransport.shared
     )
 
+    /// The time before something that failed is tried again: that of the options ±10 %, so that many clients do not come back at the
+    /// same moment.
+    ///
+    /// - Parameter base: The delay in the middle of the range.
+    /// - Returns: `base` × 0.9 … 1.1.
+    package func retryDelay(around base: Duration) -> Duration { base * (0.9 + 0.2 * random()) }
+
     /// How the service is reached with a method.
     package func transport(for method: SyncTransportMethod) -> any SyncTransport {
         method == .webSocket ? webSocketTransport : transport

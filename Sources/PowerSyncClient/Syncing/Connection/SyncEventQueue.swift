@@ -57,7 +57,7 @@ final class SyncEventQueue: Sendable {
     /// Puts in a local event.
     ///
     /// Dropped after the end of the iteration.
-    func send(_ event: LocalEvent) {
+    func send(_ event: SyncEvent) {
         change { $0.localEvent(event) }
     }
 
@@ -88,25 +88,18 @@ final class SyncEventQueue: Sendable {
         change { $0.close() }
     }
 
-    /// The tasks to resume after the lock was released.
-    private struct Wake: Sendable {
-        var consumer: (Waiters<[SyncEvent]>.Waiter, Result<[SyncEvent], any Error>)?
-        var producer: Waiters<Void>.Waiter?
-    }
-
     /// Changes the events, and wakes the tasks that have waited for that.
     private func change(_ change: (inout Events) -> Void) {
-        let wake = state.withLockedValue { state -> Wake in
+        let (handling, producer) = state.withLockedValue { state in
             change(&state.events)
-            var wake = Wake()
+            var handling: (consumer: Waiters<[SyncEvent]>.Waiter, result: Result<[SyncEvent], any Error>)?
             if !state.consumers.isEmpty, let result = state.events.take() {
-                wake.consumer = state.consumers.takeFirst().map { ($0, result) }
+                handling = state.consumers.takeFirst().map { ($0, result) }
             }
-            if state.events.mayRead { wake.producer = state.producers.takeFirst() }
-            return wake
+            return (handling, state.events.mayRead ? state.producers.takeFirst() : nil)
         }
-        if let (consumer, result) = wake.consumer { consumer.resume(with: result) }
-        wake.producer?.resume()
+        if let (consumer, result) = handling { consumer.resume(with: result) }
+        producer?.resume()
     }
 }
 
@@ -159,7 +152,7 @@ extension SyncEventQueue {
         }
 
         /// Something happened elsewhere.
-        mutating func localEvent(_ event: LocalEvent) {
+        mutating func localEvent(_ event: SyncEvent) {
             if case .closed = stream { return }
             localEvents.insert(event)
         }
@@ -200,20 +193,6 @@ extension SyncEventQueue {
         }
     }
 
-    /// Something that the engine is to know and that is no part of the stream.
-    enum LocalEvent: Sendable {
-        /// The upload queue was drained.
-        case uploadCompleted
-        /// The app has stored a subscription.
-        case subscriptionStored(StreamStatus)
-        /// The app's stream handles or subscriptions changed.
-        case subscriptionsChanged(live: [StreamKey])
-        /// The service has answered a keepalive of the connection.
-        case keepaliveAnswered
-        /// New credentials are cached.
-        case tokenRefreshed
-    }
-
     /// Local events that wait.
     ///
     /// Each kind waits once, since it means "look again"; only what was stored is news of its own.
@@ -224,13 +203,14 @@ extension SyncEventQueue {
         private var keepaliveAnswered = false
         private var tokenRefreshed = false
 
-        mutating func insert(_ event: LocalEvent) {
+        mutating func insert(_ event: SyncEvent) {
             switch event {
             case .uploadCompleted: uploadCompleted = true
             case .subscriptionStored(let stream): storedSubscriptions.append(stream)
             case .subscriptionsChanged(let live): liveStreams = live
             case .keepaliveAnswered: keepaliveAnswered = true
             case .tokenRefreshed: tokenRefreshed = true
+            case .start, .stop, .streamOpened, .streamEnded, .line: preconditionFailure("An event of the stream is no local event")
             }
         }
 

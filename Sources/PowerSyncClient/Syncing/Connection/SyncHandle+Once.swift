@@ -18,7 +18,9 @@ extension SyncHandle {
         database app: any PowerSyncDatabaseProtocol
     ) async throws -> SyncOnceResult {
         let clock = ElapsedClock(environment.clock)
-        let call = NIOLockedValueBox(OnceCall())
+        // The position of the upload queue before anything was uploaded, what the connection that was opened or joined has reached, and
+        // the connection if this call has opened it.
+        let call = NIOLockedValueBox<(start: Int64?, progress: ConnectionProgress?, connection: Connection?)>((nil, nil, nil))
         let isComplete: Bool
         do {
             isComplete = try await isDone(before: deadline, clock) {
@@ -51,16 +53,6 @@ extension SyncHandle {
             uploadError: facts?.uploadError,
             downloadError: facts?.downloadError
         )
-    }
-
-    /// What a call of `syncOnce` has got.
-    private struct OnceCall {
-        /// The position of the upload queue before it uploaded anything.
-        var start: Int64?
-        /// What the connection that it has opened or joined has reached.
-        var progress: ConnectionProgress?
-        /// The connection that it has opened.
-        var connection: Connection?
     }
 
     /// Does something until a deadline.

@@ -185,7 +185,7 @@ extension SyncIteration {
     /// Something happened that is no part of the stream; from anywhere.
     ///
     /// Dropped after the end of the iteration.
-    func send(_ event: SyncEventQueue.LocalEvent) {
+    func send(_ event: SyncEvent) {
         events.send(event)
     }
 

@@ -1,6 +1,9 @@
 import PowerSyncCore
 import PowerSyncProtocol
 
+/// A coalescing flag that says "look at the upload queue".
+typealias UploadTrigger = CoalescingTrigger<UploadReason>
+
 /// Uploads local writes of one connection through the app's connector (docs/client-sync.md "Upload loop").
 ///
 /// A pass begins when something was written, when a stream delivers its first line, and at keepalives when something
@@ -12,7 +15,7 @@ final class UploadLoop: Sendable {
     /// How long a write checkpoint is waited for before the service is asked whether it still knows of it: a minute.
     private static let awaitingLimit = Duration.seconds(60)
 
-    let context: SyncContext
+    private let context: SyncContext
     private let trigger: UploadTrigger
     private let didDrain: @Sendable () -> Void
 
@@ -36,7 +39,7 @@ final class UploadLoop: Sendable {
             } else {
                 trigger.fire(.news)
             }
-            var awaited: Awaited?
+            var awaited: (checkpoint: WriteCheckpoint, since: Duration)?
             while true {
                 let reason = try await trigger.wait()
                 // What comes while disconnected is not lost: the first line of the next stream begins a pass.
@@ -98,20 +101,15 @@ final class UploadLoop: Sendable {
         }
     }
 
-    /// A write checkpoint that does not come.
-    private struct Awaited {
-        var checkpoint: WriteCheckpoint
-        /// When it was waited for, or asked about.
-        var since: Duration
-    }
-
     /// Asks the service, now and then, whether it still counts as it did when it returned the write checkpoint that is waited for:
     /// otherwise nothing would be shown any more until the next local write.
     ///
-    /// - Parameter before: What was waited for at the last keepalive.
+    /// - Parameter before: What was waited for at the last keepalive, and since when it was waited for or asked about.
     /// - Returns: What is waited for now.
     /// - Throws: `CancellationError`. Problems are no reason to do anything: the next keepalive follows.
-    private func checkAwaited(_ before: Awaited?) async throws -> Awaited? {
+    private func checkAwaited(
+        _ before: (checkpoint: WriteCheckpoint, since: Duration)?
+    ) async throws -> (checkpoint: WriteCheckpoint, since: Duration)? {
         // Checkpoint requests are repeated until a checkpoint answers them.
         guard context.checkpointRequests == nil else { return nil }
         do {
@@ -123,7 +121,7 @@ final class UploadLoop: Sendable {
             let known = before?.checkpoint == awaited ? before : nil
             let since = known?.since ?? now
             context.log(.debug, "Write checkpoint \(awaited) has not come for \(now - since).")
-            guard now - since >= Self.awaitingLimit else { return Awaited(checkpoint: awaited, since: since) }
+            guard now - since >= Self.awaitingLimit else { return (awaited, since) }
             let later = try await requestWriteCheckpoint(clientID: clientID)
             let isReplaced = try await context.database.write { db in
                 try LocalWriteGate.replace(db, awaited, by: later)
@@ -135,7 +133,7 @@ final class UploadLoop: Sendable {
                 )
                 reportAwaited(later, since: context.progress.current.activity.completedSyncs)
             }
-            return Awaited(checkpoint: isReplaced ? later : awaited, since: context.clock.now)
+            return (isReplaced ? later : awaited, context.clock.now)
         } catch {
             try Task.checkCancellation()
             return before
@@ -231,7 +229,7 @@ final class UploadLoop: Sendable {
     ///   - occasions: How many occasions for retries there had been before.
     /// - Throws: `CancellationError`
     private func waitAfter(_ error: any Error, _ occasions: UInt64) async throws {
-        let delay = context.retryDelay.next()
+        let delay = context.nextRetryDelay()
         let date = context.date(after: delay)
         // The app cancelled something of its own; that is not an error to report.
         let isCancellation = error is CancellationError
@@ -248,54 +246,35 @@ final class UploadLoop: Sendable {
     /// Makes the service's next write checkpoint the target of the local write gate.
     private func obtainWriteCheckpoint() async throws {
         let completedSyncs = context.progress.current.activity.completedSyncs
-        let demand = try await context.database.read { db -> WriteCheckpointDemand in
-            if let sequence = try LocalWriteGate.sequenceAwaitingCheckpoint(db) {
-                return .request(sequence: sequence, clientID: try KeyValueStore.clientID(db))
-            }
-            return .await(try LocalWriteGate.awaited(db))
+        let (unasked, awaited) = try await context.database.read { db in
+            let sequence = try LocalWriteGate.sequenceAwaitingCheckpoint(db)
+            let unasked = try sequence.map { (sequence: $0, clientID: try KeyValueStore.clientID(db)) }
+            return (unasked, unasked == nil ? try LocalWriteGate.awaited(db) : nil)
         }
-        switch demand {
-        case .await(let checkpoint):
-            reportAwaited(checkpoint, since: completedSyncs)
-        case .request(let sequence, let clientID):
-            context.report { $0.requestingWriteCheckpoint(now: $1) }
-            let checkpoint: WriteCheckpoint
-            do {
-                checkpoint =
-                    if let requests = context.checkpointRequests {
-                        try await requests.request(agreeing: !context.options.mode.downloads)
-                    } else {
-                        try await requestWriteCheckpoint(clientID: clientID)
-                    }
-            } catch let error as SyncTransportError where error.httpStatus == 400 {
-                // The backend tells write checkpoints itself.
-                let own = try await context.database.write {
-                    try LocalWriteGate.awaitLastOwn($0, ifSequenceIs: sequence)
+        guard let (sequence, clientID) = unasked else { return reportAwaited(awaited, since: completedSyncs) }
+        context.report { $0.requestingWriteCheckpoint(now: $1) }
+        let checkpoint: WriteCheckpoint
+        do {
+            checkpoint =
+                if let requests = context.checkpointRequests {
+                    try await requests.request(agreeing: !context.options.mode.downloads)
+                } else {
+                    try await requestWriteCheckpoint(clientID: clientID)
                 }
-                guard let own else { throw error }
-                context.log(
-                    .debug,
-                    "The service makes no write checkpoints: that of the last upload, \(own), is awaited."
-                )
-                reportAwaited(own, since: completedSyncs)
-                return
+        } catch let error as SyncTransportError where error.httpStatus == 400 {
+            // The backend tells write checkpoints itself.
+            let own = try await context.database.write {
+                try LocalWriteGate.awaitLastOwn($0, ifSequenceIs: sequence)
             }
-            let isStored = try await context.database.write { db in
-                try LocalWriteGate.acknowledge(db, checkpoint, ifSequenceIs: sequence)
-            }
-            if !isStored {
-                context.log(.debug, "Write checkpoint \(checkpoint) is superseded by newer local writes.")
-            }
-            reportAwaited(isStored ? checkpoint : nil, since: completedSyncs)
+            guard let own else { throw error }
+            context.log(.debug, "The service makes no write checkpoints: that of the last upload, \(own), is awaited.")
+            return reportAwaited(own, since: completedSyncs)
         }
-    }
-
-    /// What is known about the write checkpoint of an empty queue.
-    private enum WriteCheckpointDemand {
-        /// There is none yet.
-        case request(sequence: Int64, clientID: String)
-        /// A checkpoint has to contain this one, or nothing is needed.
-        case await(WriteCheckpoint?)
+        let isStored = try await context.database.write { db in
+            try LocalWriteGate.acknowledge(db, checkpoint, ifSequenceIs: sequence)
+        }
+        if !isStored { context.log(.debug, "Write checkpoint \(checkpoint) is superseded by newer local writes.") }
+        reportAwaited(isStored ? checkpoint : nil, since: completedSyncs)
     }
 
     /// Shows that everything is uploaded.
@@ -329,6 +308,95 @@ final class UploadLoop: Sendable {
                     )
                 }
             }
+        }
+    }
+}
+
+// Writes that the backend will never accept.
+extension UploadLoop {
+    /// How many rejected writes a log message names.
+    private static let namedWrites = 10
+
+    /// Takes writes that the backend rejects out of the queue, if the app wants that.
+    ///
+    /// - Returns: Whether the pass can go on behind them; if not, this is an error like any other.
+    /// - Throws: `CancellationError`; the writes stay in the queue then, and are rejected again.
+    private func setAside(_ error: any Error) async throws -> Bool {
+        guard let rejection = error as? UploadRejectionError,
+            let treatment = context.options.uploadRejectionPolicy.treatment
+        else { return false }
+        do {
+            let now = SyncInstant(context.environment.now())
+            let writeCheckpoint = try rejection.writeCheckpoint.map { try WriteCheckpoint(ofApp: $0) }
+            let setAside = try await context.database.write { db in
+                try RejectedWrites.setAside(
+                    db,
+                    rejection.rejected,
+                    treatment,
+                    writeCheckpoint: writeCheckpoint,
+                    at: now
+                )
+            }
+            guard !setAside.rejected.isEmpty else { return false }
+            context.log(.warning, UploadLoop.message(about: setAside, rejection, context.options.uploadRejectionPolicy))
+            return true
+        } catch {
+            try Task.checkCancellation()
+            context.log(.error, "Rejected local writes could not be taken out of the upload queue: \(error.lineOfText)")
+            return false
+        }
+    }
+
+    /// What happened to which rows, and what can be done about it.
+    private static func message(
+        about setAside: RejectedWrites.SetAside,
+        _ rejection: UploadRejectionError,
+        _ policy: UploadRejectionPolicy
+    ) -> String {
+        let named = setAside.rejected.prefix(namedWrites)
+            .map { "\($0.kind.rawValue) \($0.table)/\($0.rowID)" }
+            .joined(separator: ", ")
+        let more = setAside.rejected.count > namedWrites ? ", …" : ""
+        let waiting = setAside.waiting == 0 ? "" : " and \(setAside.waiting) later ones of the same rows"
+        return """
+            \(rejection). Taken out of the upload queue (\(policy)): \(setAside.rejected.count) local writes\(waiting): \
+            \(named)\(more). They are kept in rejectedWrites(), to be restored or removed.
+            """
+    }
+}
+
+extension UploadLoop {
+    /// One pass over the upload queue: decides what to do with its head.
+    struct Pass {
+        /// The head of the queue at the last call; `nil` when none was made since the pass began, or it failed.
+        private var uploadedHead: Int64?
+
+        /// What to do next.
+        enum Action: Equatable {
+            /// Call the app's `uploadData`, with this entry at the head.
+            case upload(head: Int64)
+            /// The queue is empty: obtain a write checkpoint, and be done.
+            case finish
+            /// The last call succeeded without removing the head of the queue: warn, and fail.
+            case stall
+        }
+
+        /// The head of the queue was read.
+        ///
+        /// - Parameter head: The id of the oldest entry; `nil` when the queue is empty.
+        /// - Returns: What to do next.
+        mutating func headRead(_ head: Int64?) -> Action {
+            guard let head else { return .finish }
+            guard head != uploadedHead else { return .stall }
+            uploadedHead = head
+            return .upload(head: head)
+        }
+
+        /// Something went wrong.
+        ///
+        /// The next call for the same entry is a retry and not a sign of a forgotten `complete()`.
+        mutating func failed() {
+            uploadedHead = nil
         }
     }
 }

@@ -7,15 +7,9 @@ import PowerSyncCore
 /// Users are told apart by the subject of their tokens, which the service checks and this does not. The file keeps a hash of it,
 /// see ``QueueOwner``.
 final class WriterWatch: Sendable {
-    private struct Guarded {
-        /// The user of the newest token that has one.
-        var user: String?
-        /// Whether another user's writes wait.
-        var isForeign = false
-    }
-
     private let database: LocalDatabase
-    private let guarded = NIOLockedValueBox(Guarded())
+    /// The user of the newest token that has one, and whether another user's writes wait.
+    private let guarded = NIOLockedValueBox<(user: String?, isForeign: Bool)>((nil, false))
 
     /// Creates the watch of a connection.
     init(database: LocalDatabase) {
@@ -44,7 +38,7 @@ final class WriterWatch: Sendable {
         let waiting = isOwned ? 0 : try await database.write { try QueueOwner.claim($0, for: user) }
         return guarded.withLockedValue { guarded in
             let before = guarded
-            guarded = Guarded(user: user, isForeign: waiting > 0)
+            guarded = (user, waiting > 0)
             guard guarded.isForeign else { return before.isForeign ? .own : nil }
             return before.isForeign && before.user == user ? nil : .foreign(waiting)
         }

@@ -4,7 +4,8 @@ public struct CrudBatch: Sendable {
     public let hasMore: Bool
     /// The writes, oldest first.
     public let crud: [CrudEntry]
-    let completion: UploadCompletion
+    /// Where the writes come from.
+    let database: any PowerSyncDatabaseProtocol
 
     /// Removes the writes of the batch, and all before them, from the upload queue.
     ///
@@ -12,7 +13,7 @@ public struct CrudBatch: Sendable {
     ///   the queue is empty afterwards.
     /// - Throws: ``PowerSyncError``, also when `writeCheckpoint` is not a number; the queue is unchanged then.
     public func complete(writeCheckpoint: String? = nil) async throws {
-        try await completion.complete(writeCheckpoint: writeCheckpoint)
+        try await database.completeUpload(of: crud, writeCheckpoint: writeCheckpoint)
     }
 
     /// Removes the writes of the batch, and all before them, from the upload queue; those that the backend will never
@@ -26,7 +27,7 @@ public struct CrudBatch: Sendable {
     ///   - writeCheckpoint: As for completing without rejections.
     /// - Throws: ``PowerSyncError``, also when a rejected write is not of this batch; the queue is unchanged then.
     public func complete(rejecting rejections: [UploadRejection], writeCheckpoint: String? = nil) async throws {
-        try await completion.complete(writeCheckpoint: writeCheckpoint, rejecting: rejections, of: crud)
+        try await database.completeUpload(of: crud, rejecting: rejections, writeCheckpoint: writeCheckpoint)
     }
 }
 

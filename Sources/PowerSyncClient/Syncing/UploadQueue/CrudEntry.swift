@@ -1,4 +1,5 @@
 import PowerSyncCore
+public import PowerSyncUpload
 
 /// A local write that waits for its upload.
 public struct CrudEntry: Sendable {
@@ -53,6 +54,24 @@ extension CrudEntry {
     }
 }
 
+// Entries of the upload queue are typed by the kinds of the schema at the moment of reading.
+extension ColumnKinds {
+    /// Takes the kinds of the schema of a database; none for a database of the app that is not ours.
+    init(of database: any PowerSyncDatabaseProtocol) {
+        self = SyncedDatabase.behind(database)?.local.kinds ?? ColumnKinds(nil)
+    }
+
+    /// Values with the kinds of their columns.
+    func typed(_ values: JsonParam, table: String) -> JsonParam {
+        let kinds = columns(ofTable: table)
+        guard !kinds.isEmpty else { return values }
+        return values.reduce(into: values) { values, member in
+            guard let kind = kinds[member.key], let typed = Self.value(of: member.value, kind) else { return }
+            values[member.key] = typed
+        }
+    }
+}
+
 extension UpdateType {
     init(_ kind: QueuedWrite.Kind) {
         switch kind {
@@ -91,5 +110,42 @@ extension [CrudEntry] {
     var listText: String {
         let shown = prefix(3).map(\.description) + (count > 3 ? ["…"] : [])
         return "\(count) local \(count == 1 ? "write" : "writes"): \(shown.joined(separator: ", "))"
+    }
+}
+
+extension UploadEntry {
+    /// What a backend gets of a local write.
+    ///
+    /// ```swift
+    /// import PowerSync
+    /// import PowerSyncUpload
+    ///
+    /// let request = UploadRequest(
+    ///     clientID: try await database.getClientId(),
+    ///     entries: transaction.crud.map(UploadEntry.init)
+    /// )
+    /// ```
+    ///
+    /// - Parameter entry: The write. Of a damaged one, what could be read.
+    public init(_ entry: CrudEntry) {
+        self.init(
+            operationID: entry.clientId,
+            op: entry.op,
+            table: entry.table,
+            id: entry.id,
+            transactionID: entry.transactionId,
+            data: entry.opDataTyped,
+            previousValues: entry.previousValuesTyped,
+            metadata: entry.metadata
+        )
+    }
+}
+
+extension CrudEntry: Encodable {
+    /// Encodes the entry as an `UploadEntry`, the form in which clients in other languages upload it.
+    ///
+    /// Foundation's `JSONEncoder` writes real numbers without a fraction as integers; `UploadRequest` does not.
+    public func encode(to encoder: any Encoder) throws {
+        try UploadEntry(self).encode(to: encoder)
     }
 }

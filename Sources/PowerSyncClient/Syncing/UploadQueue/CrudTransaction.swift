@@ -1,10 +1,13 @@
+import PowerSyncCore
+
 /// The writes of one local transaction.
 public struct CrudTransaction: Sendable {
     /// The id of the transaction; `nil` for a write outside a transaction group.
     public let transactionId: Int64?
     /// The writes, oldest first.
     public let crud: [CrudEntry]
-    let completion: UploadCompletion
+    /// Where the writes come from.
+    let database: any PowerSyncDatabaseProtocol
 
     /// Removes the writes of the transaction, and all before them, from the upload queue.
     ///
@@ -12,7 +15,7 @@ public struct CrudTransaction: Sendable {
     ///   the queue is empty afterwards.
     /// - Throws: ``PowerSyncError``, also when `writeCheckpoint` is not a number; the queue is unchanged then.
     public func complete(writeCheckpoint: String?) async throws {
-        try await completion.complete(writeCheckpoint: writeCheckpoint)
+        try await database.completeUpload(of: crud, writeCheckpoint: writeCheckpoint)
     }
 
     /// Removes the writes of the transaction, and all before them, from the upload queue.
@@ -31,7 +34,7 @@ public struct CrudTransaction: Sendable {
     ///   - writeCheckpoint: As for completing without rejections.
     /// - Throws: ``PowerSyncError``, also when a rejected write is not of this transaction; the queue is unchanged then.
     public func complete(rejecting rejections: [UploadRejection], writeCheckpoint: String? = nil) async throws {
-        try await completion.complete(writeCheckpoint: writeCheckpoint, rejecting: rejections, of: crud)
+        try await database.completeUpload(of: crud, rejecting: rejections, writeCheckpoint: writeCheckpoint)
     }
 }
 
@@ -39,5 +42,57 @@ extension CrudTransaction: CustomStringConvertible {
     /// The number of the transaction and its writes, in a line; without values.
     public var description: String {
         transactionId.map { "transaction \($0) with \(crud.listText)" } ?? "no transaction, \(crud.listText)"
+    }
+}
+
+/// The transactions of the upload queue, oldest first.
+///
+/// ```swift
+/// for try await transaction in database.getCrudTransactions() {
+///     try await upload(transaction.crud)
+///     try await transaction.complete()
+/// }
+/// ```
+///
+/// The sequence ends with the last transaction that is there; it does not wait for new ones. Completing a transaction
+/// completes all before it.
+public struct CrudTransactions: AsyncSequence {
+    /// A transaction.
+    public typealias Element = CrudTransaction
+    /// The iterator.
+    public typealias AsyncIterator = CrudTransactionsIterator
+
+    let database: any PowerSyncDatabaseProtocol
+
+    /// Makes an iterator that starts at the head of the queue.
+    public func makeAsyncIterator() -> CrudTransactionsIterator {
+        CrudTransactionsIterator(database: database)
+    }
+}
+
+/// The iterator of ``CrudTransactions``.
+public struct CrudTransactionsIterator: AsyncIteratorProtocol {
+    let database: any PowerSyncDatabaseProtocol
+    private var lastID: Int64?
+
+    init(database: any PowerSyncDatabaseProtocol) {
+        self.database = database
+    }
+
+    /// The first transaction after the last one that was returned, completed or not.
+    ///
+    /// - Returns: `nil` when nothing follows.
+    public mutating func next() async throws -> CrudTransaction? {
+        let writes = try await database.readFromEngine { [lastID] db in
+            try UploadQueue.nextTransaction(db, after: lastID)
+        }
+        guard let last = writes.last else { return nil }
+        let kinds = ColumnKinds(of: database)
+        lastID = last.id
+        return CrudTransaction(
+            transactionId: last.transactionID,
+            crud: writes.map { CrudEntry($0, kinds) },
+            database: database
+        )
     }
 }

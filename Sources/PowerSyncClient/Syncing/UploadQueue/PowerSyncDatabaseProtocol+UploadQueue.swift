@@ -1,6 +1,7 @@
 public import Foundation
 import GRDB
 import PowerSyncCore
+import PowerSyncProtocol
 
 extension PowerSyncDatabaseProtocol {
     /// The oldest writes of the upload queue, across transactions, 100 at most.
@@ -20,12 +21,12 @@ extension PowerSyncDatabaseProtocol {
         let batch = try await readFromEngine { db in
             try UploadQueue.batch(db, limit: Int(limit))
         }
-        guard let batch, let last = batch.writes.last else { return nil }
+        guard let batch, !batch.writes.isEmpty else { return nil }
         let kinds = ColumnKinds(of: self)
         return CrudBatch(
             hasMore: batch.hasMore,
             crud: batch.writes.map { CrudEntry($0, kinds) },
-            completion: UploadCompletion(database: self, lastID: last.id)
+            database: self
         )
     }
 
@@ -107,6 +108,50 @@ extension PowerSyncDatabaseProtocol {
             let db = try LocalConnection.database(of: transaction)
             try PowerSyncError.wrappingErrors { try body(db) }
         }
+    }
+
+    /// Removes writes that were uploaded, and all before them, from the queue, keeps those that were rejected aside, and moves the write
+    /// gate, in one transaction.
+    ///
+    /// - Parameters:
+    ///   - entries: The writes, oldest first; at least one.
+    ///   - rejections: Those of them that are kept aside.
+    ///   - text: A write checkpoint of the app's own backend.
+    /// - Throws: ``PowerSyncError``; with the code ``PowerSyncErrorCode/cleared`` when `disconnectAndClear` has removed the writes.
+    func completeUpload(
+        of entries: [CrudEntry],
+        rejecting rejections: [UploadRejection] = [],
+        writeCheckpoint text: String?
+    ) async throws {
+        guard let lastID = entries.last?.clientId else { return }
+        let ids = rejections.isEmpty ? [] : Set(entries.map(\.clientId))
+        guard rejections.allSatisfy({ ids.contains($0.entry.clientId) }) else {
+            throw PowerSyncError.rejectionOfOthers
+        }
+        let writeCheckpoint = try text.map { try WriteCheckpoint(ofApp: $0) }
+        // The writes have been uploaded, so this happens even if the session is being stopped: otherwise they would be
+        // uploaded again.
+        let sync = SyncedDatabase.behind(self)?.sync
+        let now = SyncInstant(sync?.environment.now() ?? Date())
+        try await Task.ignoringCancellation { [file = sync?.file] in
+            try await writeToEngine { db in
+                if let file, file.isCleared(entry: lastID) { throw PowerSyncError.writesWereCleared }
+                for rejection in rejections {
+                    try RejectedWrites.record(db, rejection.entry.clientId, reason: rejection.reason, at: now)
+                }
+                try UploadQueue.complete(db, through: lastID, writeCheckpoint: writeCheckpoint)
+            }
+        }
+    }
+}
+
+extension WriteCheckpoint {
+    /// A write checkpoint that an app gives as text.
+    ///
+    /// - Throws: ``PowerSyncError`` when it is none.
+    init(ofApp text: String) throws {
+        guard let checkpoint = WriteCheckpoint(decimal: text) else { throw PowerSyncError.notWriteCheckpoint(text) }
+        self = checkpoint
     }
 }
 
