@@ -106,7 +106,7 @@ final class InspectionListener: Sendable {
             return
         }
         defer { served.withLockedValue { $0 -= 1 } }
-        await InspectionConnection(listener: self, channel: lines).serve()
+        await serve(lines: lines)
     }
 
     private func lines(of channel: any Channel) async throws -> Lines {

@@ -17,30 +17,30 @@ package enum InspectionRequest: Sendable, Equatable {
     ///
     /// - Throws: ``RPCError`` for a method that does not exist, and for parameters that are missing, unknown or of another type.
     package init(method: String, parameters: JSONObject) throws(RPCError) {
-        var arguments = RPCArguments(parameters)
+        var arguments = parameters
         switch method {
         case "status": self = .status
         case "follow": self = .follow
         case "query":
-            let sql = try arguments.text("sql")
+            let sql = try arguments.takeText("sql")
             guard let sql else { throw RPCError(.invalidParameters, "sql is missing") }
             self = .query(
                 InspectionQuery(
                     sql: sql,
-                    parameters: try arguments.values("parameters") ?? [],
-                    limit: try arguments.integer("limit", in: 1...InspectionQuery.greatestLimit)
+                    parameters: try arguments.takeValues("parameters") ?? [],
+                    limit: try arguments.takeInteger("limit", in: 1...InspectionQuery.greatestLimit)
                 )
             )
         case "subscribe":
             self = .subscribe(
-                try arguments.stream(),
-                ttl: try arguments.number("ttl"),
-                priority: try arguments.integer("priority", in: 0...3).map(Int32.init)
+                try arguments.takeStream(),
+                ttl: try arguments.takeNumber("ttl"),
+                priority: try arguments.takeInteger("priority", in: 0...3).map(Int32.init)
             )
-        case "unsubscribe": self = .unsubscribe(try arguments.stream(), all: try arguments.flag("all") ?? false)
+        case "unsubscribe": self = .unsubscribe(try arguments.takeStream(), all: try arguments.takeFlag("all") ?? false)
         default: throw RPCError(.noSuchMethod, "There is no method \(method)")
         }
-        try arguments.finish()
+        try arguments.checkIsEmpty()
     }
 
     /// The name of the method.
@@ -116,18 +116,12 @@ package struct InspectionQuery: Sendable, Equatable {
     }
 }
 
-/// The parameters of a request, of which each is taken once.
-private struct RPCArguments {
-    private var object: JSONObject
-
-    init(_ object: JSONObject) {
-        self.object = object
-    }
-
+// The parameters of a request, of which each is taken once.
+extension JSONObject {
     /// Takes a parameter; one that is null is not there.
     private mutating func take(_ name: String) -> ExactJSON? {
-        defer { while object[name] != nil { object[name] = nil } }
-        let value = object[name]
+        defer { while self[name] != nil { self[name] = nil } }
+        let value = self[name]
         return value == .null ? nil : value
     }
 
@@ -135,7 +129,7 @@ private struct RPCArguments {
         RPCError(.invalidParameters, "\(name) has to be \(kind)")
     }
 
-    mutating func text(_ name: String) throws(RPCError) -> String? {
+    fileprivate mutating func takeText(_ name: String) throws(RPCError) -> String? {
         switch take(name) {
         case nil: return nil
         case .string(let text)?: return text
@@ -143,7 +137,7 @@ private struct RPCArguments {
         }
     }
 
-    mutating func flag(_ name: String) throws(RPCError) -> Bool? {
+    fileprivate mutating func takeFlag(_ name: String) throws(RPCError) -> Bool? {
         switch take(name) {
         case nil: return nil
         case .bool(let flag)?: return flag
@@ -151,7 +145,7 @@ private struct RPCArguments {
         }
     }
 
-    mutating func integer(_ name: String, in range: ClosedRange<Int>) throws(RPCError) -> Int? {
+    fileprivate mutating func takeInteger(_ name: String, in range: ClosedRange<Int>) throws(RPCError) -> Int? {
         switch take(name) {
         case nil: return nil
         case .integer(let integer)? where range.contains(Int(clamping: integer)): return Int(clamping: integer)
@@ -159,7 +153,7 @@ private struct RPCArguments {
         }
     }
 
-    mutating func number(_ name: String) throws(RPCError) -> Double? {
+    fileprivate mutating func takeNumber(_ name: String) throws(RPCError) -> Double? {
         switch take(name) {
         case nil: return nil
         case .integer(let integer)?: return Double(integer)
@@ -168,7 +162,7 @@ private struct RPCArguments {
         }
     }
 
-    mutating func values(_ name: String) throws(RPCError) -> [ExactJSON]? {
+    fileprivate mutating func takeValues(_ name: String) throws(RPCError) -> [ExactJSON]? {
         switch take(name) {
         case nil: return nil
         case .array(let values)?: return values
@@ -176,8 +170,8 @@ private struct RPCArguments {
         }
     }
 
-    mutating func stream() throws(RPCError) -> InspectedStream {
-        let name = try text("stream")
+    fileprivate mutating func takeStream() throws(RPCError) -> InspectedStream {
+        let name = try takeText("stream")
         guard let name else { throw RPCError(.invalidParameters, "stream is missing") }
         switch take("parameters") {
         case nil: return InspectedStream(name: name, parameters: nil)
@@ -187,8 +181,8 @@ private struct RPCArguments {
     }
 
     /// Refuses what was not taken.
-    func finish() throws(RPCError) {
-        guard let unknown = object.members.first else { return }
+    fileprivate func checkIsEmpty() throws(RPCError) {
+        guard let unknown = members.first else { return }
         throw RPCError(.invalidParameters, "There is no parameter \(unknown.name)")
     }
 }

@@ -1,18 +1,15 @@
 import NIOCore
 import PowerSyncProtocol
 
-/// A connection of somebody who looks into a running app: each line is a request, and they are answered one after the other.
-///
-/// A reader that takes no answers gets none that are not read: writing waits, and with it the reading of requests. Whatever runs for a
-/// connection ends with it.
-struct InspectionConnection {
-    let listener: InspectionListener
-    let channel: InspectionListener.Lines
-
+// A connection of somebody who looks into a running app: each line is a request, and they are answered one after the other.
+//
+// A reader that takes no answers gets none that are not read: writing waits, and with it the reading of requests. Whatever runs for a
+// connection ends with it.
+extension InspectionListener {
     private typealias Writer = NIOAsyncChannelOutboundWriter<ByteBuffer>
 
     /// Answers until either end goes, or the task is cancelled.
-    func serve() async {
+    func serve(lines channel: Lines) async {
         let (life, end) = AsyncStream.makeStream(of: Never.self)
         channel.channel.closeFuture.whenComplete { _ in end.finish() }
         // The errors are those of a reader who has gone.
@@ -20,13 +17,17 @@ struct InspectionConnection {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }
                 group.addTask { for await _ in life {} }
-                group.addTask { try await self.answer(lines, writer) }
+                group.addTask { try await self.answer(lines, writer, of: channel) }
                 try await group.next()
             }
         }
     }
 
-    private func answer(_ lines: NIOAsyncChannelInboundStream<ByteBuffer>, _ writer: Writer) async throws {
+    private func answer(
+        _ lines: NIOAsyncChannelInboundStream<ByteBuffer>,
+        _ writer: Writer,
+        of channel: Lines
+    ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
             var isFollowing = false
@@ -38,7 +39,7 @@ struct InspectionConnection {
                         isFollowing = true
                         group.addTask {
                             // Without it nothing would be told any more.
-                            defer { self.channel.channel.close(promise: nil) }
+                            defer { channel.channel.close(promise: nil) }
                             try await self.follow(writer, after: told)
                         }
                     }
@@ -69,22 +70,22 @@ struct InspectionConnection {
 
     private func result(of request: InspectionRequest) async throws(RPCError) -> JSONObject {
         switch request {
-        case .status, .follow: try await listener.status()
-        case .query(let query): try await listener.rows(of: query)
+        case .status, .follow: try await status()
+        case .query(let query): try await rows(of: query)
         case .subscribe(let stream, let ttl, let priority):
-            try await listener.subscribe(stream, ttl: ttl, priority: priority)
-        case .unsubscribe(let stream, let all): try await listener.unsubscribe(stream, all: all)
+            try await subscribe(stream, ttl: ttl, priority: priority)
+        case .unsubscribe(let stream, let all): try await unsubscribe(stream, all: all)
         }
     }
 
     /// Tells each change of the status after one that was told, those that come at once in one notification.
     private func follow(_ writer: Writer, after told: JSONObject) async throws {
         let (changes, change) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        let (status, database) = (listener.database.sync.status, listener.database)
+        let (syncStatus, database) = (database.sync.status, database)
         try await withThrowingTaskGroup(of: Void.self) { group in
             defer { group.cancelAll() }
-            group.addTask { for await _ in status.elements() { change.yield() } }
-            group.addTask { for await _ in status.newestActivities() { change.yield() } }
+            group.addTask { for await _ in syncStatus.elements() { change.yield() } }
+            group.addTask { for await _ in syncStatus.newestActivities() { change.yield() } }
             group.addTask {
                 // A write waits for its upload before the status says so.
                 let writes = database.onChange(
@@ -97,14 +98,14 @@ struct InspectionConnection {
             var last = told
             last["date"] = nil
             for await _ in changes {
-                var object = try await listener.status()
+                var object = try await self.status()
                 var compared = object
                 compared["date"] = nil
                 guard compared != last else { continue }
                 last = compared
                 object = ["jsonrpc": "2.0", "method": "status", "params": .object(object)]
                 try await writer.write(object.text + "\n")
-                try await database.local.clock.sleep(for: listener.limits.pause)
+                try await database.local.clock.sleep(for: limits.pause)
             }
         }
     }
