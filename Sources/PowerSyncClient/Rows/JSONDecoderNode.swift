@@ -57,10 +57,10 @@ private struct MembersByName {
     /// Up to how many members there is no index.
     private static let searched = 16
 
-    private let members: [StoredValue.Member]
+    private let members: [(name: String, value: StoredValue)]
     private let places: [ExactText: Int]?
 
-    init(_ members: [StoredValue.Member]) {
+    init(_ members: [(name: String, value: StoredValue)]) {
         self.members = members
         places =
             members.count > Self.searched
@@ -107,7 +107,7 @@ private struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtoc
     }
 
     func superDecoder() throws -> any Decoder {
-        let key = ColumnKey(stringValue: "super")
+        let key = PathKey(stringValue: "super")
         return node.inside(members["super"] ?? .null, key)
     }
 
@@ -171,7 +171,7 @@ private struct JSONArrayContainer: UnkeyedDecodingContainer {
 
     /// The next element, which is passed when it was read: an error leaves it for another attempt.
     private func element() throws -> JSONDecoderNode {
-        let key = ArrayIndex(intValue: currentIndex)
+        let key = PathKey(intValue: currentIndex)
         guard !isAtEnd else { throw node.missing(key, "the JSON array has only \(values.count) elements") }
         return node.inside(values[currentIndex], key)
     }

@@ -107,7 +107,8 @@ extension RowCursor: SqlCursor {
     }
 }
 
-extension RowCursor: BlobCursor {
+extension RowCursor {
+    /// The bytes in a column.
     func getDataOptional(index: Int) -> Data? {
         guard let column = column(index) else { return nil }
         let bytes = unsafe statement.blob(at: column)

@@ -87,7 +87,7 @@ struct ColumnDecoder: Decoder, SingleValueDecodingContainer {
     let row: RowDecoder
     let index: Int
 
-    var codingPath: [any CodingKey] { [ColumnKey(stringValue: row.name(at: index))] }
+    var codingPath: [any CodingKey] { [PathKey(stringValue: row.name(at: index))] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     /// Whether values of a type are read here, and not by the type.

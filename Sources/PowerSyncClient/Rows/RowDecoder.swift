@@ -75,7 +75,7 @@ final class RowDecoder: Decoder {
                     type: ""
                 ),
                 Any.self,
-                at: [ColumnKey(stringValue: format.keys.column(of: name))]
+                at: [PathKey(stringValue: format.keys.column(of: name))]
             )
         case nil: index = nil
         }
@@ -99,7 +99,7 @@ final class RowDecoder: Decoder {
         throw DecodingError.keyNotFound(
             key,
             DecodingError.Context(
-                codingPath: [ColumnKey(stringValue: column)],
+                codingPath: [PathKey(stringValue: column)],
                 debugDescription: mismatch.message,
                 underlyingError: mismatch
             )
@@ -177,7 +177,7 @@ final class RowDecoder: Decoder {
         let context = error.context
         let mismatch = context.underlyingError as? StoredValue.Mismatch
         let column = context.codingPath.first.map { key in
-            key is ColumnKey ? key.stringValue : format.keys.column(of: key.stringValue)
+            key is PathKey ? key.stringValue : format.keys.column(of: key.stringValue)
         }
         let found = column.flatMap { names.firstIndex(of: $0) }.map { columns.value(at: $0).short }
         let value = mismatch.map { $0.value.isEmpty ? nil : $0.value } ?? found
@@ -195,16 +195,20 @@ final class RowDecoder: Decoder {
     }
 }
 
-/// The name of a column, as the first step of a path.
-struct ColumnKey: CodingKey {
+/// A step of a path: the name of a column, which comes first, of a member of an object, or the place of an element of an array.
+struct PathKey: CodingKey {
     let stringValue: String
-    var intValue: Int? { nil }
+    let intValue: Int?
 
     init(stringValue: String) {
         self.stringValue = stringValue
+        intValue = nil
     }
 
-    init?(intValue: Int) { nil }
+    init(intValue: Int) {
+        stringValue = String(intValue)
+        self.intValue = intValue
+    }
 }
 
 extension DecodingError {

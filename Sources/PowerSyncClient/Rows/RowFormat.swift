@@ -9,22 +9,18 @@ import PowerSyncCore
 public struct RowFormat: Sendable, Hashable {
     /// The names of columns.
     public struct Keys: Sendable, Hashable {
-        private enum Value { case unchanged, snakeCase }
-        private let value: Value
+        private let areSnakeCase: Bool
 
         /// A column has the name of its coding key: the property, or what `CodingKeys` says.
-        public static let unchanged = Keys(value: .unchanged)
+        public static let unchanged = Keys(areSnakeCase: false)
         /// The key `listID` is the column `list_id`, and `urlString2` is `url_string2`.
         ///
         /// Applies to columns only, not to what is inside of a JSON column.
-        public static let snakeCase = Keys(value: .snakeCase)
+        public static let snakeCase = Keys(areSnakeCase: true)
 
         /// The column of a coding key.
         func column(of key: String) -> String {
-            switch value {
-            case .unchanged: key
-            case .snakeCase: key.snakeCased
-            }
+            areSnakeCase ? key.snakeCased : key
         }
     }
 

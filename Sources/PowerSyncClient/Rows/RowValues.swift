@@ -96,7 +96,7 @@ package struct RowValues: Sendable {
         var typed = TypedRowError(mismatch?.code ?? .outOfRange, mismatch?.message ?? context.debugDescription)
         typed.table = table
         typed.column = context.codingPath.first.map { key in
-            key is ColumnKey ? key.stringValue : format.keys.column(of: key.stringValue)
+            key is PathKey ? key.stringValue : format.keys.column(of: key.stringValue)
         }
         typed.path = context.codingPath.dropFirst().map { $0.intValue.map(String.init) ?? $0.stringValue }
         typed.value = mismatch?.value ?? String("\(value)".prefix(40))

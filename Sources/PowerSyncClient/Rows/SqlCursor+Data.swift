@@ -1,12 +1,5 @@
 public import Foundation
 
-/// A cursor that reads blobs.
-///
-/// ``SqlCursor`` cannot require it: apps have conformers of their own.
-protocol BlobCursor: SqlCursor {
-    func getDataOptional(index: Int) -> Data?
-}
-
 extension SqlCursor {
     /// The bytes in a column; of a text its UTF-8 bytes.
     ///
@@ -20,7 +13,8 @@ extension SqlCursor {
 
     /// The bytes in a column, `nil` for NULL and for an index out of range.
     public func getDataOptional(index: Int) -> Data? {
-        guard let cursor = self as? any BlobCursor else {
+        // ``SqlCursor`` cannot require it: apps have conformers of their own, which read texts.
+        guard let cursor = self as? RowCursor else {
             return getStringOptional(index: index).map { Data($0.utf8) }
         }
         return cursor.getDataOptional(index: index)

@@ -21,10 +21,10 @@ extension JSONScanner {
     fileprivate mutating func readStoredValue() throws(JSONError) -> StoredValue {
         switch try nextKind() {
         case .object:
-            var members: [StoredValue.Member] = []
+            var members: [(name: String, value: StoredValue)] = []
             try beginObject()
             while let name = try nextMember() {
-                members.append(StoredValue.Member(name: name.string, value: try readStoredValue()))
+                members.append((name.string, try readStoredValue()))
             }
             return .object(members)
         case .array:

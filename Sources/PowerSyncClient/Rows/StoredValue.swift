@@ -14,13 +14,8 @@ enum StoredValue {
     case text(String)
     case blob(Data)
     case array([StoredValue])
-    case object([Member])
-
-    /// A member of a JSON object; of several with the same name, the last one counts.
-    struct Member {
-        let name: String
-        let value: StoredValue
-    }
+    /// The members of a JSON object; of several with the same name, the last one counts.
+    case object([(name: String, value: StoredValue)])
 
     /// The beginning of the value, and its type.
     var short: String {

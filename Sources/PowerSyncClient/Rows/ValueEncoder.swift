@@ -77,20 +77,20 @@ final class ValueEncoder: Encoder {
         _ format: RowFormat
     ) throws -> PowerSyncDataType? {
         let encoder = ValueEncoder(format, wanted: nil)
-        return try encoder.encoded(try encoder.part(value, ColumnKey(stringValue: name))).column
+        return try encoder.encoded(try encoder.part(value, PathKey(stringValue: name))).column
     }
 
     private func encoded() throws -> EncodedValue {
         switch content {
         case .value(let value): value
-        case .array(let parts): .json(.array(try parts.enumerated().map { try inside($1, ArrayIndex(intValue: $0)) }))
+        case .array(let parts): .json(.array(try parts.enumerated().map { try inside($1, PathKey(intValue: $0)) }))
         case .object(let names, let parts):
             .json(
                 .object(
                     JSONObject(
                         members: try names.compactMap { name in
                             try parts[name].map { part in
-                                JSONObject.Member(name: name, value: try inside(part, ColumnKey(stringValue: name)))
+                                JSONObject.Member(name: name, value: try inside(part, PathKey(stringValue: name)))
                             }
                         }
                     )
@@ -128,8 +128,8 @@ final class ValueEncoder: Encoder {
     // MARK: - Parts
 
     /// The name of a member, and as a step of a path.
-    private func key(_ key: some CodingKey) -> ColumnKey {
-        ColumnKey(stringValue: isRow ? format.keys.column(of: key.stringValue) : key.stringValue)
+    private func key(_ key: some CodingKey) -> PathKey {
+        PathKey(stringValue: isRow ? format.keys.column(of: key.stringValue) : key.stringValue)
     }
 
     private func part<T: Encodable>(_ value: T, _ key: any CodingKey) throws -> Part {
@@ -184,7 +184,7 @@ final class ValueEncoder: Encoder {
     }
 
     fileprivate func superEncoder() -> ValueEncoder {
-        isRow ? self : encoder(forKey: ColumnKey(stringValue: "super"))
+        isRow ? self : encoder(forKey: PathKey(stringValue: "super"))
     }
 
     fileprivate var count: Int {
@@ -192,7 +192,7 @@ final class ValueEncoder: Encoder {
     }
 
     fileprivate func append(_ value: some Encodable) throws {
-        append(try part(value, ArrayIndex(intValue: count)))
+        append(try part(value, PathKey(intValue: count)))
     }
 
     fileprivate func appendNil() {
@@ -200,7 +200,7 @@ final class ValueEncoder: Encoder {
     }
 
     fileprivate func appendEncoder() -> ValueEncoder {
-        let encoder = ValueEncoder(in: self, ArrayIndex(intValue: count))
+        let encoder = ValueEncoder(in: self, PathKey(intValue: count))
         append(.encoder(encoder))
         return encoder
     }
@@ -240,18 +240,6 @@ final class ValueEncoder: Encoder {
     func singleValueContainer() -> any SingleValueEncodingContainer {
         ValueEncodingContainer(encoder: self)
     }
-}
-
-/// A place in an array.
-struct ArrayIndex: CodingKey {
-    let intValue: Int?
-    var stringValue: String { intValue.map(String.init) ?? "" }
-
-    init(intValue: Int) {
-        self.intValue = intValue
-    }
-
-    init?(stringValue: String) { nil }
 }
 
 private struct ObjectEncodingContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {

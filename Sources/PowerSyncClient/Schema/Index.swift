@@ -48,24 +48,21 @@ public struct Index: IndexProtocol {
     public let name: String
     /// The columns, in order.
     public let columns: [any IndexedColumnProtocol]
-    /// What makes it an index of words; `nil` for one of values.
-    let fullText: FullText?
-
-    /// How words are found.
-    struct FullText {
-        /// FTS5's option `tokenize`; `nil` for its default.
-        let tokenizer: String?
-    }
+    /// Whether it is an index of words, and not one of values.
+    let isFullText: Bool
+    /// FTS5's option `tokenize` for an index of words; `nil` for its default.
+    let tokenizer: String?
 
     /// Creates an index.
     public init(name: String, columns: [any IndexedColumnProtocol]) {
-        self.init(name: name, columns: columns, fullText: nil)
+        self.init(name: name, columns: columns, isFullText: false, tokenizer: nil)
     }
 
-    private init(name: String, columns: [any IndexedColumnProtocol], fullText: FullText?) {
+    private init(name: String, columns: [any IndexedColumnProtocol], isFullText: Bool, tokenizer: String?) {
         self.name = name
         self.columns = columns
-        self.fullText = fullText
+        self.isFullText = isFullText
+        self.tokenizer = tokenizer
     }
 
     /// Creates an index.
@@ -95,7 +92,8 @@ public struct Index: IndexProtocol {
         Index(
             name: name,
             columns: columns.map { IndexedColumn.ascending($0) },
-            fullText: FullText(tokenizer: tokenizer)
+            isFullText: true,
+            tokenizer: tokenizer
         )
     }
 

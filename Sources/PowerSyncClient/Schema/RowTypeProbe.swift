@@ -7,20 +7,13 @@ import PowerSyncCore
 /// problem; then the type gets a value that it accepts, so that the other columns are looked at, too. Inside of a JSON column everything
 /// is there, and each optional, array and dictionary is empty: what JSON holds, no schema says.
 final class RowTypeProbe {
-    /// A column of the table.
-    struct Column: Sendable {
-        let name: String
-        let type: ColumnData
-        let kind: ColumnKind?
+    /// Why a value cannot be made.
+    private enum Failure: Error {
+        /// The type accepts none of the values that are made up, and has no case to take instead.
+        case unknown(type: String)
+        /// What the type asks for next is not known, for a reason that is noted.
+        case noted
     }
-
-    /// A type that accepts none of the values that are made up, and has no case to take instead.
-    fileprivate struct Unknown: Error {
-        let type: String
-    }
-
-    /// What the type asks for next is not known, for a reason that is noted.
-    private struct Stop: Error {}
 
     /// The columns, in the order of the table.
     let columns: [Column]
@@ -34,9 +27,7 @@ final class RowTypeProbe {
         self.table = table.viewName
         self.format = format
         self.samples = samples
-        columns =
-            [Column(name: "id", type: .text, kind: nil)]
-            + table.columns.map { Column(name: $0.name, type: $0.type, kind: $0.kind) }
+        columns = [Column(name: "id", type: .text)] + table.columns
     }
 
     /// Finds what is wrong with a type.
@@ -48,7 +39,7 @@ final class RowTypeProbe {
         } else {
             do {
                 _ = try Row(from: RowProbe(probe: self))
-            } catch is Stop {
+            } catch Failure.noted {
                 // Noted.
             } catch {
                 note(.unsupported, "\(type) accepts none of the values that were tried: \(error)", column: nil, type)
@@ -86,11 +77,11 @@ final class RowTypeProbe {
         let column = column(of: key, type)
         do {
             return try value(type, of: column)
-        } catch let unknown as Unknown {
+        } catch Failure.unknown(let unknown) {
             let message =
-                "\(unknown.type) accepts none of the values that were tried: make it CaseIterable, or give a sample"
+                "\(unknown) accepts none of the values that were tried: make it CaseIterable, or give a sample"
             note(.unsupported, message, column: column?.name, type)
-            throw Stop()
+            throw Failure.noted
         }
     }
 
@@ -98,7 +89,7 @@ final class RowTypeProbe {
     fileprivate func optionalProperty<T: Decodable>(_ type: T.Type, _ key: some CodingKey) throws -> T? {
         do {
             return try value(type, of: column(of: key, type))
-        } catch is Unknown {
+        } catch Failure.unknown {
             return nil
         }
     }
@@ -120,7 +111,7 @@ final class RowTypeProbe {
             return try T(from: ValueProbe(probe: self, column: column))
         } catch {
             if let type = type as? any CaseIterable.Type, let value = Self.firstCase(type) as? T { return value }
-            throw error is Unknown || error is Stop ? error : Unknown(type: "\(type)")
+            throw error is Failure ? error : Failure.unknown(type: "\(type)")
         }
     }
 
@@ -137,7 +128,7 @@ final class RowTypeProbe {
         } catch {
             note(.malformedValue, "\(type) does not accept the sample: \(error)", column: column.name, type)
         }
-        throw Stop()
+        throw Failure.noted
     }
 
     /// Whether a column can be read as a type that the SDK reads; any can as a `JsonValue` where the format knows the table.
@@ -168,7 +159,7 @@ final class RowTypeProbe {
     private static func firstCase<C: CaseIterable>(_ type: C.Type) -> Any? { C.allCases.first }
 }
 
-extension RowTypeProbe.Column {
+extension Column {
     /// What is in the column.
     fileprivate var content: String {
         switch (type, kind) {
@@ -224,10 +215,10 @@ extension ColumnData {
 
 /// A row with one column, whose value the app has given.
 private final class SampleRow: RowColumns {
-    private let column: RowTypeProbe.Column
+    private let column: Column
     private let sample: StoredValue
 
-    init(column: RowTypeProbe.Column, text: String) {
+    init(column: Column, text: String) {
         self.column = column
         sample =
             switch column.type {
@@ -254,7 +245,7 @@ private struct OneColumn<Value: Decodable>: Decodable {
     let value: Value
 
     init(from decoder: any Decoder) throws {
-        let container = try decoder.container(keyedBy: ColumnKey.self)
+        let container = try decoder.container(keyedBy: PathKey.self)
         guard let key = container.allKeys.first else { preconditionFailure("a sample is a row of one column") }
         value = try container.decode(Value.self, forKey: key)
     }
@@ -339,7 +330,7 @@ private struct RowProbeContainer<Key: CodingKey>: KeyedDecodingContainerProtocol
 private struct ValueProbe: Decoder, SingleValueDecodingContainer {
     let probe: RowTypeProbe
     /// `nil` inside of JSON.
-    let column: RowTypeProbe.Column?
+    let column: Column?
 
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }

@@ -31,7 +31,7 @@ extension ClientTable {
                     kind: column.kind.map(ClientColumn.Kind.init)
                 )
             },
-            indexes: try table.indexes.filter { $0.fullText == nil }.map { index in
+            indexes: try table.indexes.filter { !$0.isFullText }.map { index in
                 ClientIndex(
                     name: index.name,
                     columns: try index.columns.map { column in
@@ -46,14 +46,14 @@ extension ClientTable {
             options: ClientTableOptions(table.options),
             isDirect: table.direct,
             constraints: table.constraints.map(\.sql),
-            fullTextIndexes: try table.indexes.filter { $0.fullText != nil }.map { index in
+            fullTextIndexes: try table.indexes.filter { $0.isFullText }.map { index in
                 FullTextIndex(
                     name: index.name,
                     columns: try index.columns.map { column in
                         _ = try table.type(of: column, in: index)
                         return column.column
                     },
-                    tokenizer: index.fullText?.tokenizer
+                    tokenizer: index.tokenizer
                 )
             }
         )

@@ -29,7 +29,7 @@ extension Schema {
     ) -> Schema {
         var schema = self
         schema.rowChecks.append(
-            RowCheck(table: table) { RowTypeProbe($0, format, samples: samples).problem(with: type) }
+            (table, { RowTypeProbe($0, format, samples: samples).problem(with: type) })
         )
         return schema
     }
@@ -44,13 +44,5 @@ extension Schema {
             }
             if let problem = check.problem(table) { throw problem }
         }
-    }
-
-    /// The check of a type of rows.
-    struct RowCheck: Sendable {
-        /// The name of the table or its view.
-        let table: String
-        /// Finds what is wrong with the type for the table.
-        let problem: @Sendable (Table) -> TypedRowError?
     }
 }

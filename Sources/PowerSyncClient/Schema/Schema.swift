@@ -26,7 +26,7 @@ public struct Schema: SchemaProtocol {
     /// What is wrong with an argument that is no table of the SDK.
     private var problem: String?
     /// The types of rows that are checked against tables.
-    var rowChecks: [RowCheck] = []
+    var rowChecks: [(table: String, problem: @Sendable (Table) -> TypedRowError?)] = []
 
     /// Creates a schema of lists of tables.
     ///

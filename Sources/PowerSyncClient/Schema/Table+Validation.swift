@@ -57,7 +57,7 @@ extension Table {
             if Table.hasIllegalCharacter(index.name) {
                 throw TableError.invalidIndexName(tableName: name, indexName: index.name)
             }
-            if index.fullText != nil,
+            if index.isFullText,
                 let problem = FullTextIndex.problem(
                     ofColumns: index.columns.map(\.column),
                     ofIndex: index.name,
