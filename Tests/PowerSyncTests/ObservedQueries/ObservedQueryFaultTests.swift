@@ -65,7 +65,7 @@ import Testing
                 await follower.run(from: []) { news in
                     switch news {
                     case .failure: failures.increment()
-                    case .rows: results.increment()
+                    case .success: results.increment()
                     }
                 }
             }

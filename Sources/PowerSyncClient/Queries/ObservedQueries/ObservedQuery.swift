@@ -117,7 +117,7 @@ public final class ObservedQuery<Row: Sendable & Equatable> {
         guard isOtherDatabase || isOtherQuery || areOtherParameters else { return }
         if let sql { options.sql = sql }
         if let parameters { options.parameters = parameters }
-        clearsRows = rows == .cleared
+        clearsRows = !rows.areKept
         if isOtherDatabase, let database { move(to: database) }
         restart()
     }
@@ -139,13 +139,12 @@ public final class ObservedQuery<Row: Sendable & Equatable> {
 
     /// What is shown after the parameters have changed, until there is a result.
     public struct PreviousRows: Sendable, Equatable {
-        private enum Value { case cleared, kept }
-        private let value: Value
+        fileprivate let areKept: Bool
 
         /// No rows: those of another list would be wrong.
-        public static var cleared: PreviousRows { PreviousRows(value: .cleared) }
+        public static var cleared: PreviousRows { PreviousRows(areKept: false) }
         /// The rows as they were, for a search while it is typed; ``ObservedQuery/hasResult`` is false meanwhile.
-        public static var kept: PreviousRows { PreviousRows(value: .kept) }
+        public static var kept: PreviousRows { PreviousRows(areKept: true) }
     }
 
     // MARK: - Following
@@ -183,7 +182,7 @@ public final class ObservedQuery<Row: Sendable & Equatable> {
     private func show(_ news: QueryFollower<Row>.News, of generation: Int) {
         guard generation == self.generation else { return }
         switch news {
-        case .rows(let rows):
+        case .success(let rows):
             if let rows { shownRows = rows }
             if shownError != nil { shownError = nil }
             if !isCurrent { isCurrent = true }

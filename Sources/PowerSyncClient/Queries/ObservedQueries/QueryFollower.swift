@@ -14,11 +14,8 @@ struct QueryFollower<Row: Sendable & Equatable>: Sendable {
     let options: WatchOptions<Row>
     let merge: RowMerge<Row>
 
-    enum News: Sendable {
-        /// There is a result; `nil` if it equals the one that is shown.
-        case rows([Row]?)
-        case failure(any Error)
-    }
+    /// A result, `nil` if it equals the one that is shown, or why there is none.
+    typealias News = Result<[Row]?, any Error>
 
     /// Follows the query until the task is cancelled or the database is closed.
     ///
@@ -34,7 +31,7 @@ struct QueryFollower<Row: Sendable & Equatable>: Sendable {
                     recovery = nil
                     let merged = merge(shown, rows)
                     if let merged { shown = merged }
-                    await tell(.rows(merged))
+                    await tell(.success(merged))
                 }
                 return await tellEnd(tell)
             } catch {

@@ -1,22 +1,16 @@
 /// What has to be synced before an empty result says that there are no rows.
 public struct SyncRequirement: Sendable {
-    private enum Value: Sendable {
-        case everything
-        case priority(BucketPriority)
-        case stream(any SyncStreamDescription)
-    }
-
-    private let value: Value
+    private let hasSynced: @Sendable (any SyncStatusData) -> Bool?
 
     /// A complete checkpoint.
-    public static let everything = SyncRequirement(value: .everything)
+    public static let everything = SyncRequirement(hasSynced: { $0.hasSynced })
 
     /// A checkpoint of this or a lower priority.
     ///
     /// - Parameter priority: 0 (highest) to 3.
     /// - Returns: The requirement.
     public static func priority(_ priority: BucketPriority) -> SyncRequirement {
-        SyncRequirement(value: .priority(priority))
+        SyncRequirement(hasSynced: { $0.statusForPriority(priority).hasSynced })
     }
 
     /// A complete sync of a stream.
@@ -24,7 +18,7 @@ public struct SyncRequirement: Sendable {
     /// - Parameter stream: A stream or a subscription.
     /// - Returns: The requirement.
     public static func stream(_ stream: any SyncStreamDescription) -> SyncRequirement {
-        SyncRequirement(value: .stream(stream))
+        SyncRequirement(hasSynced: { $0.forStream(stream: stream)?.subscription.hasSynced })
     }
 
     /// Whether a status says that it has been synced, at any time.
@@ -32,10 +26,6 @@ public struct SyncRequirement: Sendable {
     /// - Parameter status: The status.
     /// - Returns: Whether it says so.
     public func isMet(by status: any SyncStatusData) -> Bool {
-        switch value {
-        case .everything: status.hasSynced == true
-        case .priority(let priority): status.statusForPriority(priority).hasSynced == true
-        case .stream(let stream): status.forStream(stream: stream)?.subscription.hasSynced == true
-        }
+        hasSynced(status) == true
     }
 }

@@ -6,20 +6,6 @@ struct QueryWatch<RowType>: Sendable {
     let database: LocalDatabase
     let listener: ChangeListener
 
-    /// A result of the query.
-    private struct Reading {
-        let rows: [RowType]
-        let state: State
-
-        /// What is remembered of a result.
-        struct State: Sendable {
-            /// What the result contains.
-            let commits: SeenCommits
-            /// The values of the rows.
-            let digest: Int
-        }
-    }
-
     /// Emits results until the task is cancelled.
     ///
     /// Each commit to what the query reads gives a result, unless an earlier one contains it already. Where only possible
@@ -34,14 +20,13 @@ struct QueryWatch<RowType>: Sendable {
         defer { database.changes.remove(listener) }
         try await checkQuery()
         var signals = listener.signals.makeAsyncIterator()
-        var shown: Reading.State?
+        var shown: (commits: SeenCommits, digest: Int)?
         var look = SeenCommits.Look.hasChanged
         repeat {
             if look != .isCurrent {
-                let reading = try await fetch()
-                let state = reading.state
-                if look == .hasChanged || state.digest != shown?.digest { emit(reading.rows) }
-                shown = state
+                let (rows, commits, digest) = try await fetch()
+                if look == .hasChanged || digest != shown?.digest { emit(rows) }
+                shown = (commits, digest)
                 try await database.clock.sleep(for: Duration(clampingSeconds: options.throttle))
             }
             guard await signals.next() != nil else { return }
@@ -57,7 +42,10 @@ struct QueryWatch<RowType>: Sendable {
         }
     }
 
-    private func fetch() async throws -> sending Reading {
+    /// Runs the query.
+    ///
+    /// - Returns: The rows, the commits that they contain, and the digest of their values.
+    private func fetch() async throws -> sending (rows: [RowType], commits: SeenCommits, digest: Int) {
         try await database.observingReadLock { [self] context in
             let contained = database.changes.seenCommits.contained
             return try TransactionContext.read(on: context) { transaction in
@@ -73,7 +61,7 @@ struct QueryWatch<RowType>: Sendable {
                     digest.addRow()
                     return try options.mapper(cursor)
                 }
-                return Reading(rows: rows, state: Reading.State(commits: commits, digest: digest.finish()))
+                return (rows, commits, digest.finish())
             }
         }
     }

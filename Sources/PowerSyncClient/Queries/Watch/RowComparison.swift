@@ -2,26 +2,8 @@
 ///
 /// A row is known by its key. Of rows with the same key only the last one counts, at its place.
 struct RowComparison<Row: Sendable & Equatable, Key: Hashable & Sendable>: Sendable {
-    private struct Result {
-        /// In the order of the query.
-        var keys: [Key] = []
-        var rows: [Key: Row] = [:]
-
-        /// - Complexity: O(rows).
-        init(_ rows: [Row], keyBy: (Row) -> Key) {
-            keys.reserveCapacity(rows.count)
-            self.rows.reserveCapacity(rows.count)
-            for row in rows.reversed() {
-                let key = keyBy(row)
-                guard self.rows[key] == nil else { continue }
-                self.rows[key] = row
-                keys.append(key)
-            }
-            keys.reverse()
-        }
-    }
-
-    private var previous: Result?
+    /// The keys of the last result in the order of the query, and the row of each.
+    private var previous: (keys: [Key], rows: [Key: Row])?
 
     /// Whether a result had several rows with one key.
     private(set) var hasSeenDuplicates = false
@@ -34,9 +16,9 @@ struct RowComparison<Row: Sendable & Equatable, Key: Hashable & Sendable>: Senda
     /// - Returns: How it differs from the one before; `nil` when no row was added, removed or updated.
     /// - Complexity: O(rows of both results).
     mutating func compare(_ rows: [Row], keyBy: (Row) -> Key) -> WatchDiff<Row>? {
-        let current = Result(rows, keyBy: keyBy)
+        let current = Self.byKey(rows, keyBy)
         let isFirst = previous == nil
-        let before = previous ?? Result([], keyBy: keyBy)
+        let before = previous ?? ([], [:])
         previous = current
         if current.keys.count != rows.count { hasSeenDuplicates = true }
 
@@ -57,5 +39,20 @@ struct RowComparison<Row: Sendable & Equatable, Key: Hashable & Sendable>: Senda
         let removed = before.keys.compactMap { current.rows[$0] == nil ? before.rows[$0] : nil }
         guard isFirst || !(added.isEmpty && updated.isEmpty && removed.isEmpty) else { return nil }
         return WatchDiff(all: all, added: added, removed: removed, updated: updated, unchanged: unchanged)
+    }
+
+    /// - Complexity: O(rows).
+    private static func byKey(_ result: [Row], _ key: (Row) -> Key) -> (keys: [Key], rows: [Key: Row]) {
+        var keys: [Key] = []
+        var rows: [Key: Row] = [:]
+        keys.reserveCapacity(result.count)
+        rows.reserveCapacity(result.count)
+        for row in result.reversed() {
+            let key = key(row)
+            guard rows[key] == nil else { continue }
+            rows[key] = row
+            keys.append(key)
+        }
+        return (keys.reversed(), rows)
     }
 }
