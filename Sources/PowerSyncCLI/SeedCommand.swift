@@ -92,15 +92,15 @@ struct SeedCommand: AsyncParsableCommand {
     }
 
     /// The streams with their parameters.
-    private var streams: [SeedMaker.SeededStream] {
+    private var streams: [(name: String, parameters: JsonParam?)] {
         get throws {
             try stream.map { text in
                 let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                guard parts.count == 2 else { return SeedMaker.SeededStream(name: text, parameters: nil) }
+                guard parts.count == 2 else { return (text, nil) }
                 guard case .object(let object)? = try? ExactJSON(parsing: String(parts[1])) else {
                     throw ValidationError("--stream \(text): what follows the = is no JSON object")
                 }
-                return SeedMaker.SeededStream(name: String(parts[0]), parameters: JsonParam(object))
+                return (String(parts[0]), JsonParam(object))
             }
         }
     }

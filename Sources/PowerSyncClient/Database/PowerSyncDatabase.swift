@@ -53,8 +53,8 @@ public func PowerSyncDatabase(
 /// ```
 ///
 /// It is as any other database, and needs a SQLite library with a cipher, such as SQLCipher (*Encryption*). When it cannot be opened, each
-/// operation throws ``PowerSyncError/operationFailed(message:underlyingError:)``, with a ``MissingCipherError`` below for a
-/// library without a cipher, a ``DatabaseKeyError`` for a file with another key or none, or the error of the closure. A database in
+/// operation throws ``PowerSyncError/operationFailed(message:underlyingError:)``, with a ``DatabaseKeyError`` below for a
+/// library without a cipher and for a file with another key or none, or the error of the closure. A database in
 /// memory has no key.
 ///
 /// - Parameters:

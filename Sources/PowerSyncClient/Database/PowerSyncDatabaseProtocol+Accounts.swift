@@ -4,27 +4,20 @@ import PowerSyncSQLite
 
 /// What ``PowerSyncDatabaseProtocol/connect(connector:options:account:ifAnother:)`` does with the data of another account.
 public struct OtherAccountPolicy: Sendable, Hashable {
-    private enum Value: Sendable, Hashable { case refuse, clear(discardingUnsent: Bool) }
-
-    private let value: Value
+    /// What clearing loses; `nil` when nothing is cleared.
+    fileprivate let clearing: SignOutOptions?
 
     /// Nothing is connected, and an error says so.
-    public static let refuse = OtherAccountPolicy(value: .refuse)
+    public static let refuse = OtherAccountPolicy(clearing: nil)
     /// The data of the other account is removed, unless writes of it wait for their upload.
-    public static let clear = OtherAccountPolicy(value: .clear(discardingUnsent: false))
+    public static let clear = OtherAccountPolicy(clearing: SignOutOptions())
 
     /// The data of the other account is removed.
     ///
     /// - Parameter discardingUnsent: Whether writes that wait for their upload are lost, too.
     /// - Returns: The policy.
     public static func clear(discardingUnsent: Bool) -> OtherAccountPolicy {
-        OtherAccountPolicy(value: .clear(discardingUnsent: discardingUnsent))
-    }
-
-    /// What clearing loses; `nil` when nothing is cleared.
-    fileprivate var clearing: SignOutOptions? {
-        guard case .clear(let discardingUnsent) = value else { return nil }
-        return SignOutOptions(discardsUnsentWrites: discardingUnsent)
+        OtherAccountPolicy(clearing: SignOutOptions(discardsUnsentWrites: discardingUnsent))
     }
 }
 

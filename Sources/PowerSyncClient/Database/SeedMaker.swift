@@ -17,7 +17,7 @@ package struct SeedMaker: Sendable {
     /// Where the seed is to be; a seed that is there is replaced.
     package var output: String
     /// The streams that are subscribed to, beside those that every client gets.
-    package var streams: [SeededStream] = []
+    package var streams: [(name: String, parameters: JsonParam?)] = []
     /// The parameters of the client that the sync config can read.
     package var parameters: JsonParam = [:]
     /// The schema of the app in JSON, as an `Encodable` schema is; `nil` when it is not known.
@@ -26,26 +26,6 @@ package struct SeedMaker: Sendable {
     package var timeout = Duration.seconds(3600)
     /// Receives messages.
     package var logger: any LoggerProtocol = DefaultLogger(writers: [])
-
-    /// A stream with its parameters.
-    package struct SeededStream: Sendable {
-        let name: String
-        let parameters: JsonParam?
-
-        /// Names a stream.
-        package init(name: String, parameters: JsonParam?) {
-            self.name = name
-            self.parameters = parameters
-        }
-    }
-
-    /// What was made.
-    package struct MadeSeed: Sendable, Hashable {
-        /// The number of operations, which is that of rows unless several buckets have one.
-        package let rows: Int
-        /// The size of the file.
-        package let bytes: Int64
-    }
 
     /// Creates a maker.
     package init(endpoint: String, token: String, output: String) {
@@ -56,10 +36,10 @@ package struct SeedMaker: Sendable {
 
     /// Makes the seed.
     ///
-    /// - Returns: What it has.
+    /// - Returns: The number of operations, which is that of rows unless several buckets have one, and the size of the file.
     /// - Throws: ``PowerSyncError`` when the token is not accepted or does not say whose it is, the checkpoint does not come in time, the schema
     ///   cannot be read, there is another file at ``output``, or another process makes a seed there.
-    package func run() async throws -> MadeSeed {
+    package func run() async throws -> (rows: Int, bytes: Int64) {
         guard let subject = WriterWatch.subject(of: token), !subject.isEmpty else {
             throw PowerSyncError.cannotMakeSeed(ofToken: "does not say whose it is: it has no sub")
         }
@@ -160,7 +140,7 @@ package struct SeedMaker: Sendable {
     }
 
     /// Makes the file ``unfinished`` the seed, in one file without empty pages.
-    func finish(_ seed: Seed, _ schema: ClientSchema) throws -> MadeSeed {
+    func finish(_ seed: Seed, _ schema: ClientSchema) throws -> (rows: Int, bytes: Int64) {
         var configuration = Configuration()
         configuration.label = "PowerSync seed"
         configuration.foreignKeysEnabled = false
@@ -179,7 +159,7 @@ package struct SeedMaker: Sendable {
         let size = try FileManager.default.attributesOfItem(atPath: copy)[.size] as? Int64
         guard unsafe rename(copy, output) == 0 else { throw POSIXError.last }
         try? removeUnfinished()
-        return MadeSeed(rows: rows, bytes: size ?? 0)
+        return (rows, size ?? 0)
     }
 }
 

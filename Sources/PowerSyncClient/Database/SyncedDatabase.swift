@@ -1,4 +1,5 @@
 package import GRDB
+import NIOConcurrencyHelpers
 import PowerSyncCore
 
 /// The database of the SDK: local data, and a client that syncs it.
@@ -32,7 +33,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         seedUser: String? = nil,
         seeding: @escaping @Sendable (SeedingStep) -> Void = { _ in },
         environment: SyncEnvironment,
-        initialRows: (@Sendable (any Transaction) throws -> Void)? = nil
+        initialRows: InitialRows? = nil
     ) {
         let location = Result { try DatabaseLocation.resolve(dbFilename) }
         self.init(
@@ -47,7 +48,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
             name: dbFilename,
             logger: logger,
             environment: environment,
-            initialRows: initialRows.map(InitialRows.init)
+            initialRows: initialRows
         )
     }
 
@@ -113,7 +114,7 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         local.whileDisconnected { [file = sync.file, id = sync.id] body in
             try await file.alone(.changeSchema, by: id, body)
         }
-        if !local.place.isFirst { warnOfOthers(name) }
+        if !local.isFirst { warnOfOthers(name) }
     }
 
     /// Says that the file has another handle, and what follows from it.
@@ -121,12 +122,12 @@ package final class SyncedDatabase: PowerSyncDatabaseProtocol {
         var message =
             "Multiple PowerSync instances for the same database have been detected. "
             + "This is allowed, but most apps create one instance and share it: \(name)."
-        if local.differences.contains(.schema) {
+        if local.hasOtherSchema {
             message +=
                 " The schema of this one differs: when this instance is used first, its schema replaces that of all of them, "
                 + "unless the database is connected."
         }
-        if local.differences.contains(.initialStatements) {
+        if local.hasOtherInitialStatements {
             message += " The initialStatements of this one differ: it cannot be used."
         }
         logger.warning(message, tag: LogTag.database)
@@ -253,5 +254,54 @@ extension SyncedDatabase {
 
     package func syncStream(name: String, params: JsonParam?) -> any SyncStream {
         sync.syncStream(name: name, params: params)
+    }
+}
+
+extension SyncedDatabase {
+    /// The databases that are in use, by the status that they give out.
+    private static let byStatus = NIOLockedValueBox<[ObjectIdentifier: WeakReference<SyncedDatabase>]>([:])
+
+    /// Makes this the database behind each one that forwards its status.
+    func register() {
+        Self.byStatus.withLockedValue { $0[ObjectIdentifier(sync.status)] = WeakReference(self) }
+    }
+
+    /// Ends ``register()``.
+    func unregister() {
+        _ = Self.byStatus.withLockedValue { $0.removeValue(forKey: ObjectIdentifier(sync.status)) }
+    }
+
+    /// The database of ours behind a database of the app.
+    ///
+    /// It is the database itself, or the one whose status a wrapper forwards: a wrapper that was written for the established
+    /// SDK knows nothing of our further calls, but it forwards the status.
+    ///
+    /// - Returns: `nil` for a database that has another status.
+    static func behind(_ database: any PowerSyncDatabaseProtocol) -> SyncedDatabase? {
+        if let own = database as? SyncedDatabase { return own }
+        guard let status = database.currentStatus as? LiveSyncStatus else { return nil }
+        return byStatus.withLockedValue { $0[ObjectIdentifier(status)]?.object }
+    }
+}
+
+extension PowerSyncDatabaseProtocol {
+    /// The database of ours behind this one.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` when there is none.
+    func requireOwn(for operation: String) throws -> SyncedDatabase {
+        guard let own = SyncedDatabase.behind(self) else {
+            throw PowerSyncError.notSupported(operation, by: self)
+        }
+        return own
+    }
+
+    /// The object that all databases of this one's file in this process share.
+    package var fileOwner: any Sendable { SyncedDatabase.behind(self)?.local.file ?? self }
+
+    /// Gives a function that tells whether the database of ours behind this one is closed, without keeping it.
+    ///
+    /// For another database it is always `false`.
+    package func closedCheck() -> @Sendable () -> Bool {
+        { [weak local = SyncedDatabase.behind(self)?.local] in local?.isClosed ?? false }
     }
 }

@@ -6,10 +6,14 @@ public import Foundation
 public struct DatabaseKeyError: Error, Sendable, LocalizedError {
     /// The kinds of reasons.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Value: Sendable { case unusableKey, wrongKey, notEncrypted }
+        private enum Value: Sendable { case noCipher, unusableKey, wrongKey, notEncrypted }
 
         private let value: Value
 
+        /// The app's SQLite library has no cipher, so that the file would not be encrypted.
+        ///
+        /// Build GRDB with SQLCipher, or leave out the key.
+        public static let noCipher = Code(value: .noCipher)
         /// No cipher can use the key: it is empty, or has a wrong number of bytes.
         public static let unusableKey = Code(value: .unusableKey)
         /// The file was encrypted with another key, or is damaged at its beginning.
@@ -25,6 +29,20 @@ public struct DatabaseKeyError: Error, Sendable, LocalizedError {
     public let code: Code
     /// The text for people, without the key.
     public let errorDescription: String?
+
+    /// The library has no cipher.
+    static let noCipher = DatabaseKeyError(
+        code: .noCipher,
+        errorDescription: """
+            An encryption key was given, but the app's SQLite library has no cipher (PRAGMA cipher_version is \
+            empty), so the file would not be encrypted. Build GRDB with SQLCipher, or leave out the key.
+            """
+    )
+
+    private init(code: Code, errorDescription: String) {
+        self.code = code
+        self.errorDescription = errorDescription
+    }
 
     init(_ code: Code, path: String) {
         self.code = code

@@ -142,7 +142,7 @@ extension PowerSyncError {
     }
 
     /// A key was given, and the library has no cipher.
-    static var cipherIsMissing: PowerSyncError { notOpened(MissingCipherError()) }
+    static var cipherIsMissing: PowerSyncError { notOpened(DatabaseKeyError.noCipher) }
 
     /// A key does not open a file, or the app has given none.
     static func notOpened(_ error: any Error) -> PowerSyncError {

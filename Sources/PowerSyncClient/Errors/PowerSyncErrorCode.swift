@@ -94,7 +94,7 @@ extension PowerSyncError {
         return switch cause {
         case let code as PowerSyncErrorCode: code
         case let error as PowerSyncError: error.code
-        case is MissingCipherError, is DatabaseKeyError: .cannotOpen
+        case is DatabaseKeyError: .cannotOpen
         default: nil
         }
     }

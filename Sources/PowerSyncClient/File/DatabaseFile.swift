@@ -48,13 +48,14 @@ package final class DatabaseFile: Sendable {
     ///   - source: Where the connections of the handle come from.
     ///   - schema: The schema of the handle; `nil` when it has an error.
     ///   - makeConnections: Makes the connections, if the handle does not share those of another one.
-    /// - Returns: The handle's place, to be given up with ``DatabasePlace/leave()``.
+    /// - Returns: The file, the connections that the handle uses, a number that tells the handle apart from others of the file, to be given
+    ///   up with ``remove(_:_:)``, and whether the file had no handle before.
     static func join(
         identity: String?,
         source: ConnectionSource,
         schema: ClientSchema?,
         _ makeConnections: () -> FileConnections
-    ) -> DatabasePlace {
+    ) -> (file: DatabaseFile, connections: FileConnections, number: Int, isFirst: Bool) {
         guard let identity else { return DatabaseFile(identity: nil).add(source, schema, makeConnections) }
         return files.withLockedValue { files in
             var file = files[identity] ?? DatabaseFile(identity: identity)
@@ -91,7 +92,7 @@ package final class DatabaseFile: Sendable {
         _ source: ConnectionSource,
         _ schema: ClientSchema?,
         _ makeConnections: () -> FileConnections
-    ) -> DatabasePlace {
+    ) -> (file: DatabaseFile, connections: FileConnections, number: Int, isFirst: Bool) {
         state.withLockedValue { state in
             let isFirst = state.handles.isEmpty
             if isFirst { state.firstSchema = schema }
@@ -99,12 +100,16 @@ package final class DatabaseFile: Sendable {
             let connections = shared ?? makeConnections()
             state.lastHandle += 1
             state.handles[state.lastHandle] = connections
-            return DatabasePlace(file: self, connections: connections, number: state.lastHandle, isFirst: isFirst)
+            return (self, connections, state.lastHandle, isFirst)
         }
     }
 
-    /// - Returns: Whether connections have no handle any more.
-    fileprivate func remove(_ number: Int, _ connections: FileConnections) -> Bool {
+    /// Removes a handle.
+    ///
+    /// Idempotent.
+    ///
+    /// - Returns: Whether its connections have no handle any more. They never get one again.
+    func remove(_ number: Int, _ connections: FileConnections) -> Bool {
         DatabaseFile.files.withLockedValue { files in
             let (isUnused, isEmpty) = state.withLockedValue { state in
                 state.handles[number] = nil
@@ -116,7 +121,7 @@ package final class DatabaseFile: Sendable {
     }
 
     /// Whether the file has other handles now, also such that came after a handle had left.
-    fileprivate func hasHandles(besides number: Int) -> Bool {
+    func hasHandles(besides number: Int) -> Bool {
         guard let identity, let file = DatabaseFile.files.withLockedValue({ $0[identity] }) else { return false }
         return file.state.withLockedValue { state in
             file === self ? state.handles.keys.contains { $0 != number } : !state.handles.isEmpty
@@ -159,29 +164,5 @@ package final class DatabaseFile: Sendable {
             state.parts[id] = new
             return new
         }
-    }
-}
-
-/// A handle's place at its file.
-struct DatabasePlace: Sendable {
-    /// The file.
-    let file: DatabaseFile
-    /// The connections that the handle uses.
-    let connections: FileConnections
-    /// Tells the handle apart from others of the file.
-    let number: Int
-    /// Whether the file had no handle before.
-    let isFirst: Bool
-
-    /// Whether the file has other handles now, also after ``leave()``.
-    var hasOthers: Bool { file.hasHandles(besides: number) }
-
-    /// Gives up the place.
-    ///
-    /// Idempotent.
-    ///
-    /// - Returns: Whether the connections have no handle any more. They never get one again.
-    func leave() -> Bool {
-        file.remove(number, connections)
     }
 }

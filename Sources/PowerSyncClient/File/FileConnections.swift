@@ -1,7 +1,11 @@
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncCore
+import PowerSyncProtocol
 import PowerSyncSQLite
+
+/// Writes the rows that a database in memory begins with, through the views, as an app would.
+package typealias InitialRows = @Sendable (any Transaction) throws -> Void
 
 /// Connections to a database file, opened at first use and observed.
 ///
@@ -184,7 +188,7 @@ final class FileConnections: Sendable {
                 }
             }
             // Before there is a listener that takes it for a change.
-            try self.initialRows?.write(db, logger: self.logger, kinds: ColumnKinds(schema))
+            try self.writeInitialRows(db, kinds: ColumnKinds(schema))
             self.changes.observe(db)
             db.add(transactionObserver: syncState, extent: .databaseLifetime)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
@@ -209,6 +213,22 @@ final class FileConnections: Sendable {
         }
         file.schema = schema
         logger.debug("Opened connection. SQLite version \(versions)", tag: LogTag.database)
+    }
+
+    /// Writes the rows that the database begins with, and takes them out of the upload queue.
+    ///
+    /// - Throws: What the app throws; then nothing is written.
+    private func writeInitialRows(_ db: Database, kinds: ColumnKinds) throws {
+        guard let initialRows else { return }
+        try LocalConnection.use(db, logger: logger, kinds: kinds) { connection in
+            try TransactionContext.write(on: connection) { transaction in
+                try initialRows(transaction)
+                // They are what the service would have sent, and nothing to wait for.
+                guard let last = try UploadQueue.sequence(db) else { return }
+                try UploadQueue.complete(db, through: last, writeCheckpoint: nil)
+                try LocalWriteGate.setTarget(db, WriteCheckpoint(0))
+            }
+        }
     }
 
     /// Runs `body` alone on the writing connection, whether the connections are open already or not.

@@ -1,6 +1,7 @@
 import GRDB
 import NIOConcurrencyHelpers
 import PowerSyncCore
+import PowerSyncSQLite
 
 /// A handle of a database file: its own logger, schema and end, over connections that it shares with other handles of the file.
 ///
@@ -17,8 +18,14 @@ import PowerSyncCore
 final class LocalDatabase: Sendable {
     /// Receives messages.
     let logger: any LoggerProtocol
-    /// The file and the connections.
-    let place: DatabasePlace
+    /// The file, whose other handles share it.
+    let file: DatabaseFile
+    /// The connections, which other handles of the file may share.
+    let connections: FileConnections
+    /// Tells the handle apart from others of the file.
+    let number: Int
+    /// Whether the file had no handle before.
+    let isFirst: Bool
 
     private let source: ConnectionSource
     /// The schema of this handle, or why there is none.
@@ -67,15 +74,15 @@ final class LocalDatabase: Sendable {
         self.source = source
         self.logger = logger
         ownSchema = schema
-        place = DatabaseFile.join(identity: identity, source: source, schema: try? schema.get()) {
+        (file, connections, number, isFirst) = DatabaseFile.join(
+            identity: identity,
+            source: source,
+            schema: try? schema.get()
+        ) {
             FileConnections(source: source, logger: logger, clock: clock, initialRows: initialRows)
         }
     }
 
-    /// The file, whose other handles share it.
-    var file: DatabaseFile { place.file }
-    /// The connections, which other handles of the file may share.
-    var connections: FileConnections { place.connections }
     /// Measures the throttle of watches and delays between attempts to open.
     var clock: any Clock<Duration> { connections.clock }
     /// The listeners to commits.
@@ -98,25 +105,18 @@ final class LocalDatabase: Sendable {
         file.kinds ?? ColumnKinds(try? ownSchema.get())
     }
 
-    /// What this handle does not have in common with the file; empty for the first handle.
-    var differences: Differences {
-        var differences: Differences = []
-        if !place.isFirst, let schema = try? ownSchema.get(), schema != file.expectedSchema {
-            differences.insert(.schema)
-        }
-        if case .location(_, let own, _, _) = source, case .location(_, let used, _, _) = connections.source,
-            own != used
-        {
-            differences.insert(.initialStatements)
-        }
-        return differences
+    /// Whether the schema of this handle is not that of the file; never for the first handle.
+    var hasOtherSchema: Bool {
+        guard !isFirst, let schema = try? ownSchema.get() else { return false }
+        return schema != file.expectedSchema
     }
 
-    /// What two handles of one file do not have in common.
-    struct Differences: OptionSet {
-        let rawValue: Int
-        static let schema = Differences(rawValue: 1)
-        static let initialStatements = Differences(rawValue: 2)
+    /// Whether the initial statements of this handle are not those of the connections.
+    var hasOtherInitialStatements: Bool {
+        guard case .location(_, let own, _, _) = source, case .location(_, let used, _, _) = connections.source else {
+            return false
+        }
+        return own != used
     }
 
     /// Whether the handle has ended.
@@ -158,10 +158,10 @@ final class LocalDatabase: Sendable {
         } catch {
             throw PowerSyncError.wrapping(error)
         }
-        guard !differences.contains(.initialStatements) else { throw PowerSyncError.otherInitialStatements }
+        guard !hasOtherInitialStatements else { throw PowerSyncError.otherInitialStatements }
         let whileDisconnected = state.withLockedValue { $0.whileDisconnected }
         let writer = try await connections.writer(of: file, applying: schema, unlessFailedSince: attempts)
-        if !place.isFirst, file.schema != schema {
+        if !isFirst, file.schema != schema {
             let replace: @Sendable () async throws -> Void = { [connections, file] in
                 try await connections.apply(schema, to: writer, of: file)
             }
@@ -231,7 +231,7 @@ final class LocalDatabase: Sendable {
     // MARK: - End
 
     /// Whether the file has other handles now.
-    var hasOthers: Bool { place.hasOthers }
+    var hasOthers: Bool { file.hasHandles(besides: number) }
 
     /// Ends the handle and waits for its callbacks.
     ///
@@ -267,10 +267,10 @@ final class LocalDatabase: Sendable {
             changes.remove(listener)
             listener.finish()
         }
-        let isLast = place.leave()
+        let isLast = file.remove(number, connections)
         if !isLast, wasInUse, let writer = try? connections.openWriter() {
             // What the writes of other handles would go on recording.
-            writer.asyncWriteWithoutTransaction { [tableDiffs, number = place.number] db in
+            writer.asyncWriteWithoutTransaction { [tableDiffs, number] db in
                 _ = try? tableDiffs.drop(db, of: number)
             }
         }
@@ -285,5 +285,146 @@ final class LocalDatabase: Sendable {
             }
             if isIdle { continuation.resume() }
         }
+    }
+}
+
+// Accesses of the SDK itself. SQLite errors come out as `PowerSyncError`, everything else as it was thrown.
+extension LocalDatabase {
+    /// Runs `body` in a transaction on the writing connection.
+    ///
+    /// The transaction is rolled back when `body` throws.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled before `body` begins.
+    func write<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        try await writeWithoutTransaction { db in
+            try db.transaction(.immediate, body)
+        }
+    }
+
+    /// As ``write(_:)``, and copies what was written from the log to the file in a turn of its own.
+    ///
+    /// Writes of the app that have waited for a large transaction do not wait for its copy, too. Returns when it was made, so
+    /// that the next transaction is behind the waiters for the copy.
+    func writeMuch<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        // A copy beside a pool of the app would compete with its writer.
+        guard connections.poolCommits == nil else { return try await write(body) }
+        let writer = try await writer()
+        let isCopyDue = NIOLockedValueBox(false)
+        let result = try await write { db in
+            try WriteAheadLog.postponeCopy(db) { isCopyDue.withLockedValue { $0 = true } }
+            return try body(db)
+        }
+        if isCopyDue.withLockedValue({ $0 }) { await Self.copyLog(writer) }
+        return result
+    }
+
+    /// Also for a task that was cancelled or a database that was closed: until then no commit of the app's pool copies anything.
+    private static func copyLog(_ writer: any DatabaseWriter) async {
+        await withCheckedContinuation { continuation in
+            writer.asyncWriteWithoutTransaction { db in
+                WriteAheadLog.copy(db)
+                continuation.resume()
+            }
+        }
+    }
+
+    /// Runs `body` alone on the writing connection.
+    func writeWithoutTransaction<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        let writer = try await writer()
+        return try await wrappingErrors {
+            try await connections.write(to: writer) { db in try self.using { try body(db) } }
+        }
+    }
+
+    /// Runs `body` on a reading connection; each statement sees the newest committed state.
+    func read<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        let writer = try await writer()
+        return try await wrappingErrors {
+            try await writer.uncancelledReadWithoutTransaction { db in Transfer(try self.using { try body(db) }) }.value
+        }
+    }
+
+    /// Runs `body` on a reading connection, on one state of the database.
+    func readTransaction<T>(_ body: @escaping @Sendable (Database) throws -> T) async throws -> T {
+        try await read { db in
+            try db.transaction(.deferred, body)
+        }
+    }
+
+    func wrappingErrors<T>(_ body: () async throws -> T) async throws -> T {
+        do {
+            return try await AppCall.whileWorking(body)
+        } catch {
+            throw PowerSyncError.wrapping(error)
+        }
+    }
+}
+
+// Accesses of the app. What callbacks throw comes out unchanged.
+extension LocalDatabase {
+    /// Runs a callback alone on the writing connection, outside a transaction.
+    func writeLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
+        let writer = try await writer()
+        return try await AppCall.whileWorking {
+            if case .pool(let pool, _) = connections.source {
+                return try await pool.writeUnlessCancelled { [logger] lease in
+                    Transfer(
+                        try self.using {
+                            try LeasedConnection.use(lease, logger: logger, kinds: self.kinds, callback)
+                        }
+                    )
+                }.value
+            }
+            return try await writer.uncancelledWriteWithoutTransaction { [logger] db in
+                Transfer(try self.using { try LocalConnection.use(db, logger: logger, kinds: self.kinds, callback) })
+            }.value
+        }
+    }
+
+    /// Runs a callback on a reading connection, outside a transaction.
+    func readLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
+        if case .pool(let pool, _) = connections.source {
+            _ = try await writer()
+            return try await AppCall.whileWorking {
+                try await pool.read { [logger] lease in
+                    Transfer(
+                        try self.using {
+                            try LeasedConnection.use(lease, logger: logger, kinds: self.kinds, callback)
+                        }
+                    )
+                }.value
+            }
+        }
+        return try await observingReadLock(callback)
+    }
+
+    /// Runs a callback on a reading connection of GRDB, which knows what statements read.
+    func observingReadLock<R>(_ callback: @escaping @Sendable (any ConnectionContext) throws -> R) async throws -> R {
+        let writer = try await writer()
+        // A connection that cannot be opened is an error of ours, and what the callback throws stays as it is.
+        return try await wrappingErrors {
+            try await writer.uncancelledReadWithoutTransaction { [logger] db in
+                Transfer(
+                    Result {
+                        try self.using {
+                            try LocalConnection.use(db, logger: logger, kinds: self.kinds, callback)
+                        }
+                    }
+                )
+            }
+        }.value.get()
+    }
+}
+
+extension LocalDatabase {
+    /// The names of the tables in SQLite, in lower case, whose changes are changes of a view.
+    ///
+    /// A name that the schema does not know may be that of a table of the app.
+    func tableNames(of view: String) -> Set<String> {
+        let view = view.lowercased()
+        let names = Set([true, false].map { DataTable(name: view, isLocalOnly: $0).internalName })
+        let tables = (currentSchema?.tables ?? []).filter { $0.viewName.lowercased() == view }
+        // A view of ours has no rows of its own.
+        return names.union(tables.isEmpty ? [view] : tables.map { $0.internalName.lowercased() })
     }
 }

@@ -8,12 +8,7 @@ import NIOConcurrencyHelpers
 /// ```
 public final class DefaultLogger: LoggerProtocol, @unchecked Sendable {
     // `@unchecked` is part of the declaration apps know; the mutex is the only stored property and guards everything.
-    private struct Configuration {
-        var minSeverity: LogSeverity
-        var writers: [any LogWriterProtocol]
-    }
-
-    private let configuration: NIOLockedValueBox<Configuration>
+    private let configuration: NIOLockedValueBox<(minSeverity: LogSeverity, writers: [any LogWriterProtocol])>
 
     /// Creates a logger.
     ///
@@ -21,9 +16,7 @@ public final class DefaultLogger: LoggerProtocol, @unchecked Sendable {
     ///   - minSeverity: Messages below it are dropped.
     ///   - writers: Where messages go. `nil` means one ``PrintLogWriter``.
     public init(minSeverity: LogSeverity = .debug, writers: [any LogWriterProtocol]? = nil) {
-        configuration = NIOLockedValueBox(
-            Configuration(minSeverity: minSeverity, writers: writers ?? [PrintLogWriter()])
-        )
+        configuration = NIOLockedValueBox((minSeverity, writers ?? [PrintLogWriter()]))
     }
 
     /// Replaces the writers, for later messages.

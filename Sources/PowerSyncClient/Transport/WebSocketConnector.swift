@@ -134,28 +134,23 @@ struct WebSocketConnector: Sendable {
 
 /// The channels of an attempt to connect, which a cancelled task closes.
 private final class ConnectionAttempt: Sendable {
-    private struct State {
-        var isCancelled = false
-        var channels: [any Channel] = []
-    }
-
-    private let state = NIOLockedValueBox(State())
+    /// The channels; `nil` after the attempt was cancelled.
+    private let channels = NIOLockedValueBox<[any Channel]?>([])
 
     /// Notes a channel: there is one for each address of the host that is tried.
     func add(_ channel: any Channel) throws {
-        try state.withLockedValue { state in
-            guard !state.isCancelled else { throw CancellationError() }
-            state.channels.append(channel)
+        try channels.withLockedValue { channels in
+            guard channels != nil else { throw CancellationError() }
+            channels?.append(channel)
         }
     }
 
     func cancel() {
-        let channels = state.withLockedValue { state in
-            state.isCancelled = true
-            defer { state.channels = [] }
-            return state.channels
+        let open = channels.withLockedValue { channels in
+            defer { channels = nil }
+            return channels ?? []
         }
-        for channel in channels { channel.close(promise: nil) }
+        for channel in open { channel.close(promise: nil) }
     }
 }
 

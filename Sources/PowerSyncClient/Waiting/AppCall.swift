@@ -19,13 +19,6 @@ package final class AppCall: Sendable {
     /// The call that the current task, or the one that has started it, belongs to.
     @TaskLocal static var current: AppCall?
 
-    private struct Progress {
-        /// When there was progress last, by the clock.
-        var last: Duration
-        /// How much work of the SDK the call waits for.
-        var work = 0
-    }
-
     private enum Step<Value: Sendable>: Sendable {
         case returned(Value)
         case stoodStill
@@ -36,7 +29,8 @@ package final class AppCall: Sendable {
     private let limit: AppCallLimit
     private let clock: ElapsedClock
     private let outlivesCancellation: Bool
-    private let progress: NIOLockedValueBox<Progress>
+    /// When there was progress last, by the clock, and how much work of the SDK the call waits for.
+    private let progress: NIOLockedValueBox<(last: Duration, work: Int)>
 
     /// Creates a call; its time begins.
     ///
@@ -51,7 +45,7 @@ package final class AppCall: Sendable {
         self.limit = limit
         self.clock = clock
         self.outlivesCancellation = outlivesCancellation
-        progress = NIOLockedValueBox(Progress(last: clock.now))
+        progress = NIOLockedValueBox((clock.now, 0))
     }
 
     /// The call has made progress.

@@ -8,13 +8,8 @@ final class LatestValue<Value: Sendable>: Sendable {
     private struct State {
         var value: Value
         var lastID: UInt64 = 0
-        var subscribers: [UInt64: Subscriber] = [:]
-    }
-
-    private struct Subscriber {
-        let audience: Audience?
-        /// Tells the subscriber that there is a newer value.
-        let signals: AsyncStream<Void>.Continuation
+        /// The subscribers by number, with what tells them that there is a newer value.
+        var subscribers: [UInt64: (audience: Audience?, signals: AsyncStream<Void>.Continuation)] = [:]
     }
 
     /// Subscribers that can be ended apart from others.
@@ -38,7 +33,7 @@ final class LatestValue<Value: Sendable>: Sendable {
     func update(_ change: (inout Value) -> Bool) {
         let subscribers = state.withLockedValue { state -> [AsyncStream<Void>.Continuation] in
             guard change(&state.value) else { return [] }
-            return state.subscribers.values.map(\.signals)
+            return state.subscribers.values.map { $0.signals }
         }
         // Outside of the lock. The order of these calls does not matter, because subscribers read the newest value.
         for subscriber in subscribers { subscriber.yield() }
@@ -73,7 +68,7 @@ final class LatestValue<Value: Sendable>: Sendable {
         continuation.yield()
         let id = state.withLockedValue { state in
             state.lastID += 1
-            state.subscribers[state.lastID] = Subscriber(audience: audience, signals: continuation)
+            state.subscribers[state.lastID] = (audience, continuation)
             return state.lastID
         }
         continuation.onTermination = { [weak self] _ in

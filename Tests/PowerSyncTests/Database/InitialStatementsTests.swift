@@ -79,7 +79,7 @@ import Testing
             let database = open(path, [statement])
             for _ in 0..<2 {
                 let error = await #expect(throws: PowerSyncError.self) { try await database.execute("SELECT 1") }
-                guard case .operationFailed(_, is MissingCipherError) = error else {
+                guard case .operationFailed(_, let cause as DatabaseKeyError) = error, cause.code == .noCipher else {
                     Issue.record("unexpected error \(String(describing: error))")
                     return
                 }

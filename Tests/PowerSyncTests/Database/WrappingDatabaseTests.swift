@@ -119,10 +119,9 @@ import Testing
     }
 
     @Test func attachmentQueuesOfBothAreNeighbours() {
-        let tables = SharedAttachmentTables()
-        let table = tables.table(named: "attachments", of: wrapper)
-        #expect(table === tables.table(named: "attachments", of: harness.database))
-        #expect(table === tables.table(named: "attachments", of: wrapper))
+        let table = SharedAttachmentTable.named("attachments", of: wrapper)
+        #expect(table === SharedAttachmentTable.named("attachments", of: harness.database))
+        #expect(table === SharedAttachmentTable.named("attachments", of: wrapper))
     }
 
     /// A type that knows the further requirements answers them itself, also where a default argument is left out.

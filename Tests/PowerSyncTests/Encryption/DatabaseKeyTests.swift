@@ -48,7 +48,7 @@ import Testing
                 key: { try .passphrase("secret") }
             )
             let error = await #expect(throws: PowerSyncError.self) { try await database.execute("SELECT 1") }
-            guard case .operationFailed(_, is MissingCipherError) = error else {
+            guard case .operationFailed(_, let cause as DatabaseKeyError) = error, cause.code == .noCipher else {
                 Issue.record("unexpected error \(String(describing: error))")
                 return
             }

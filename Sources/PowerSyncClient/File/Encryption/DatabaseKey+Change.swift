@@ -26,7 +26,7 @@ extension DatabaseKey {
     ///   - old: The key that the file has; `nil` for a file that is not encrypted.
     ///   - new: The key that it gets; `nil` for none.
     /// - Throws: ``PowerSyncError``: ``PowerSyncErrorCode/fileInUse`` while this process has the file open, SQLite's error while another one
-    ///   has, ``MissingCipherError`` and ``DatabaseKeyError`` below it for a library or a key that does not do.
+    ///   has, ``DatabaseKeyError`` below it for a library or a key that does not do.
     public static func change(ofFile dbFilename: String, from old: DatabaseKey?, to new: DatabaseKey?) async throws {
         try await change(ofFile: dbFilename, from: old, to: new) { _ in }
     }

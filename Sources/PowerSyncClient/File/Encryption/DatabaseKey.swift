@@ -50,7 +50,7 @@ public struct DatabaseKey: Sendable {
 
     /// Gives a connection the key: before anything else.
     ///
-    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` with a ``MissingCipherError`` for a library that ignores
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` with ``DatabaseKeyError/Code/noCipher`` for a library that ignores
     ///   keys, or a `DatabaseError` without the key.
     func set(on db: Database) throws {
         try DatabaseKey.run(key.statements(for: try CipherLibrary.of(db)), db)
@@ -81,7 +81,7 @@ extension DatabaseKey: CustomReflectable {
 extension CipherLibrary {
     /// The library of a connection.
     ///
-    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` with a ``MissingCipherError`` when it has no cipher.
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` with ``DatabaseKeyError/Code/noCipher`` when it has no cipher.
     static func of(_ db: Database) throws -> CipherLibrary {
         guard let library = try CipherLibrary(asking: { try String.fetchOne(db, sql: $0) }) else {
             throw PowerSyncError.cipherIsMissing

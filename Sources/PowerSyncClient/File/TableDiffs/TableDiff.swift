@@ -10,17 +10,13 @@ import PowerSyncCore
 public final class TableDiff: Sendable {
     /// ```
     ///          run()                       stop(), updateSchema
-    ///  idle ◄─────────► running ──┬──────────────────► ended
+    ///  idle ◄─────────► running ──┬──────────────────► stopped, schemaWasReplaced
     ///    └────────────────────────┘
     /// ```
     private enum State {
         case idle
         /// Finishing the listener ends the run.
         case running(ChangeListener)
-        case ended(Ending)
-    }
-
-    private enum Ending {
         case stopped
         case schemaWasReplaced
     }
@@ -70,7 +66,7 @@ public final class TableDiff: Sendable {
                 on: database,
                 throttle: Duration(clampingSeconds: options.throttle)
             )
-            database.tableDiffs.add(diff, of: database.place.number)
+            database.tableDiffs.add(diff, of: database.number)
             return diff
         }
     }
@@ -113,7 +109,7 @@ public final class TableDiff: Sendable {
             try await throttle.wait()
         } while isRunning
         try Task.checkCancellation()
-        if case .ended(.schemaWasReplaced) = state.withLockedValue({ $0 }) {
+        if case .schemaWasReplaced = state.withLockedValue({ $0 }) {
             throw PowerSyncError.schemaReplaced(diffOf: view)
         }
     }
@@ -171,9 +167,9 @@ public final class TableDiff: Sendable {
                 return true
             case .running:
                 throw PowerSyncError.alreadyRunning(diffOf: view)
-            case .ended(.stopped):
+            case .stopped:
                 return false
-            case .ended(.schemaWasReplaced):
+            case .schemaWasReplaced:
                 throw PowerSyncError.schemaReplaced(diffOf: view)
             }
         }
@@ -186,15 +182,15 @@ public final class TableDiff: Sendable {
     }
 
     /// - Returns: Whether it had not ended before.
-    private func end(_ ending: Ending) -> Bool {
+    private func end(_ ending: State) -> Bool {
         let (isFirst, listener) = state.withLockedValue { state -> (Bool, ChangeListener?) in
             switch state {
-            case .ended: return (false, nil)
+            case .stopped, .schemaWasReplaced: return (false, nil)
             case .idle:
-                state = .ended(ending)
+                state = ending
                 return (true, nil)
             case .running(let listener):
-                state = .ended(ending)
+                state = ending
                 return (true, listener)
             }
         }

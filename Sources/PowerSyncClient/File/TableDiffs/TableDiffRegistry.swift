@@ -7,19 +7,13 @@ import PowerSyncCore
 /// A recording is kept until it was dropped, also when its diff has no owner any more: its triggers are objects of a
 /// connection that may outlive the database.
 final class TableDiffRegistry: Sendable {
-    private struct Entry: Sendable {
-        let recording: TableDiffRecording
-        /// The number of the handle that records.
-        let handle: Int
-        weak var diff: TableDiff?
-    }
-
-    private struct State {
-        var lastNumber = 0
-        var entries: [Int: Entry] = [:]
-    }
-
-    private let state = NIOLockedValueBox(State())
+    /// The number of the last diff, and the recordings of all by number, with the number of the handle that records.
+    private let state = NIOLockedValueBox<
+        (
+            lastNumber: Int,
+            entries: [Int: (recording: TableDiffRecording, handle: Int, diff: WeakReference<TableDiff>)]
+        )
+    >((0, [:]))
 
     /// A number that no other diff has.
     func nextNumber() -> Int {
@@ -32,7 +26,7 @@ final class TableDiffRegistry: Sendable {
     /// Adds a diff of a handle.
     func add(_ diff: TableDiff, of handle: Int) {
         state.withLockedValue {
-            $0.entries[diff.number] = Entry(recording: diff.recording, handle: handle, diff: diff)
+            $0.entries[diff.number] = (diff.recording, handle, WeakReference(diff))
         }
     }
 
@@ -56,6 +50,6 @@ final class TableDiffRegistry: Sendable {
         for entry in entries {
             try entry.recording.drop(db)
         }
-        return entries.compactMap(\.diff)
+        return entries.compactMap { $0.diff.object }
     }
 }

@@ -13,12 +13,9 @@ final class LiveStreams: Sendable {
         fileprivate let generation: UInt64
     }
 
-    private struct Entry {
-        var generation: UInt64
-        var handles: Int
-    }
-
-    private let state = NIOLockedValueBox<(entries: [StreamKey: Entry], lastGeneration: UInt64)>(([:], 0))
+    private let state = NIOLockedValueBox<
+        (entries: [StreamKey: (generation: UInt64, handles: Int)], lastGeneration: UInt64)
+    >(([:], 0))
 
     /// The streams, in a stable order.
     var keys: [StreamKey] {
@@ -33,7 +30,7 @@ final class LiveStreams: Sendable {
                 return Share(key: key, generation: generation)
             }
             state.lastGeneration += 1
-            state.entries[key] = Entry(generation: state.lastGeneration, handles: 1)
+            state.entries[key] = (state.lastGeneration, 1)
             return Share(key: key, generation: state.lastGeneration)
         }
     }

@@ -47,15 +47,9 @@ struct UploadBatch: Sendable {
 }
 
 extension UploadBatch {
-    /// What an answer of the backend means for the queue.
-    struct Outcome: Sendable {
-        /// How many transactions leave the queue, from its head.
-        var completed = 0
-        /// Writes behind these that will never be accepted.
-        var rejections: [UploadRejection] = []
-        /// What the backend says of a write that it wants again later.
-        var later: EntryRejection?
-    }
+    /// What an answer of the backend means for the queue: how many transactions leave it, from its head, the writes behind these that will
+    /// never be accepted, and what the backend says of a write that it wants again later.
+    typealias Outcome = (completed: Int, rejections: [UploadRejection], later: EntryRejection?)
 
     /// Compares an answer with what was sent.
     ///
@@ -63,7 +57,7 @@ extension UploadBatch {
     /// - Returns: What it means.
     /// - Throws: `UploadFormatError` when the answer cannot be one to this batch.
     func outcome(of response: UploadResponse) throws(UploadFormatError) -> Outcome {
-        var outcome = Outcome()
+        var outcome: Outcome = (0, [], nil)
         if let appliedThrough = response.appliedThrough {
             guard let last = entries.last, appliedThrough <= last.operationID else {
                 throw UploadFormatError("applied_through is \(appliedThrough), which was not sent")
