@@ -22,7 +22,7 @@ public struct S3AttachmentTransport: AttachmentTransportAdapter {
     private let transport: HTTPAttachmentTransport
     private let signer: S3Signer
     private let clock: S3Clock
-    private let http: AttachmentHTTPCall
+    private let http: AttachmentHTTPClient
 
     /// Creates a transport.
     ///
@@ -52,7 +52,7 @@ public struct S3AttachmentTransport: AttachmentTransportAdapter {
         let signer = S3Signer(bucket: bucket, credentials: credentials) { clock.date }
         self.signer = signer
         self.clock = clock
-        http = AttachmentHTTPCall(.standard)
+        http = AttachmentHTTPClient(.standard)
         transport = HTTPAttachmentTransport(
             resolveUpload: { located in
                 var headers: [String: String] = [:]

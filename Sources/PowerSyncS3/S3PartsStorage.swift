@@ -27,7 +27,7 @@ public struct S3PartsStorage: AttachmentPartsStorage {
     private let clock: S3Clock
     private let keyPrefix: String
     private let usesChecksums: Bool
-    private let http: AttachmentHTTPCall
+    private let http: AttachmentHTTPClient
 
     /// Describes where parts go.
     ///
@@ -67,7 +67,7 @@ public struct S3PartsStorage: AttachmentPartsStorage {
         signer = S3Signer(bucket: bucket, credentials: credentials) { clock.date }
         self.keyPrefix = keyPrefix
         self.usesChecksums = usesChecksums
-        http = AttachmentHTTPCall(httpClient)
+        http = AttachmentHTTPClient(httpClient)
     }
 
     /// Begins an upload.
@@ -234,7 +234,7 @@ public struct S3PartsStorage: AttachmentPartsStorage {
         _ query: [String: String],
         headers: [String: String] = [:],
         body: Data = Data()
-    ) async throws -> AttachmentHTTPCall.Answer {
+    ) async throws -> AttachmentHTTPClient.Answer {
         var answer = try await sendOnce(method, key, query, headers, body)
         if answer.status == 403, clock.correct(by: answer.header("Date")) {
             answer = try await sendOnce(method, key, query, headers, body)
@@ -248,7 +248,7 @@ public struct S3PartsStorage: AttachmentPartsStorage {
         _ query: [String: String],
         _ headers: [String: String],
         _ body: Data
-    ) async throws -> AttachmentHTTPCall.Answer {
+    ) async throws -> AttachmentHTTPClient.Answer {
         let signed = signer.signedHeaders(
             method: method,
             key: key,

@@ -62,7 +62,7 @@ public struct SupabaseError: Error, Sendable {
     }
 
     /// What an answer with a status that is not one of success says.
-    init(_ answer: AttachmentHTTPCall.Answer) {
+    init(_ answer: AttachmentHTTPClient.Answer) {
         // PostgREST: code, message, details. GoTrue: error_code and msg, before that error and error_description.
         let fields = try? JSONDecoder().decode(Fields.self, from: answer.body)
         code = .status

@@ -10,7 +10,7 @@ public struct SupabaseProject: Sendable {
     public let apiKey: String
     /// What sends the requests.
     public let httpClient: PowerSyncHTTPClient
-    private let call: AttachmentHTTPCall
+    private let call: AttachmentHTTPClient
 
     /// Describes a project.
     ///
@@ -22,7 +22,7 @@ public struct SupabaseProject: Sendable {
         self.url = url
         self.apiKey = apiKey
         self.httpClient = httpClient
-        call = AttachmentHTTPCall(httpClient)
+        call = AttachmentHTTPClient(httpClient)
     }
 
     /// The address of components of a path below the project's, each percent-encoded, with a query that is encoded already.
@@ -66,7 +66,7 @@ public struct SupabaseProject: Sendable {
         token: String? = nil,
         headers: [String: String] = [:],
         json: (any Encodable & Sendable)? = nil
-    ) async throws -> AttachmentHTTPCall.Answer {
+    ) async throws -> AttachmentHTTPClient.Answer {
         var headers = headers
         headers["apikey"] = apiKey
         headers["Authorization"] = "Bearer \(token ?? apiKey)"
@@ -76,7 +76,7 @@ public struct SupabaseProject: Sendable {
             headers["Content-Type"] = "application/json"
             body = try JSONEncoder().encode(json)
         }
-        let answer: AttachmentHTTPCall.Answer
+        let answer: AttachmentHTTPClient.Answer
         do {
             answer = try await call.send(method, AttachmentHTTPRequest(url: address, headers: headers), body: body)
         } catch let error as AttachmentTransferError {

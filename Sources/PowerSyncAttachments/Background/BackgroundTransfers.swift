@@ -4,11 +4,7 @@ import PowerSyncClient
 
 /// What a transfer is about that the system makes for the app: the description of its task, from which another process finds it again.
 struct BackgroundTransfer: Codable, Hashable, Sendable {
-    enum Kind: String, Codable, Sendable {
-        case upload, download
-    }
-
-    var kind: Kind
+    var kind: SignedURLRequest.Operation
     /// The id of the attachment.
     var id: String
     /// The name of its file.
@@ -27,7 +23,7 @@ struct BackgroundTransfer: Codable, Hashable, Sendable {
         self = transfer
     }
 
-    init(_ kind: Kind, _ attachment: Attachment) {
+    init(_ kind: SignedURLRequest.Operation, _ attachment: Attachment) {
         self.kind = kind
         id = attachment.id
         filename = attachment.filename

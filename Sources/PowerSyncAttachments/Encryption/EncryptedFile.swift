@@ -51,29 +51,3 @@ struct EncryptedFile: Sendable {
         return content
     }
 }
-
-/// The content of an encrypted file, in pieces.
-struct DecryptedChunks: AsyncSequence, Sendable {
-    typealias Element = Data
-
-    let file: EncryptedFile
-
-    func makeAsyncIterator() -> Iterator { Iterator(file: file) }
-
-    struct Iterator: AsyncIteratorProtocol {
-        fileprivate let file: EncryptedFile
-        private var offset: Int64 = 0
-
-        fileprivate init(file: EncryptedFile) {
-            self.file = file
-        }
-
-        mutating func next() async throws -> Data? {
-            try Task.checkCancellation()
-            let (file, start) = (file, offset)
-            let piece = try await FileWork.run { try file.read(at: start, upTo: FileWork.chunkSize) }
-            offset += Int64(piece.count)
-            return piece.isEmpty ? nil : piece
-        }
-    }
-}

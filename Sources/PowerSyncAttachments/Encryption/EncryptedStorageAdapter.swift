@@ -71,7 +71,8 @@ public struct EncryptedStorageAdapter: LocalStorageAdapter {
     /// - Throws: ``AttachmentEncryptionError``, ``PowerSyncAttachmentError``, what the app's closure throws. What is wrong with a later
     ///   part of the file is thrown by the sequence.
     public func chunks(filePath: String) async throws -> AttachmentChunks {
-        AttachmentChunks(DecryptedChunks(file: try await open(filePath)))
+        let file = try await open(filePath)
+        return AttachmentChunks(reading: { try file.read(at: $0, upTo: $1) })
     }
 
     /// Encrypts a file, with the directories above it; replaces an existing one atomically.
@@ -115,7 +116,7 @@ public struct EncryptedStorageAdapter: LocalStorageAdapter {
                 let created = try await files.createFile(content, atFirstFreeOf: paths)
                 return created.map { CreatedAttachmentFile(path: $0.path, size: file.size) }
             }
-            chunks = AttachmentChunks(PlainChunks(file: try await plain(source)))
+            chunks = try await plain(source)
             if case .move = content { moved = source }
         }
         let created = try await files.createFile(.chunks(try await encrypted(chunks)), atFirstFreeOf: paths)
@@ -224,21 +225,22 @@ public struct EncryptedStorageAdapter: LocalStorageAdapter {
         }
     }
 
-    private func plain(_ path: String) async throws -> OpenFile {
+    private func plain(_ path: String) async throws -> AttachmentChunks {
         try AttachmentPath.check(systemPath: path)
-        return try await FileWork.run {
+        let file = try await FileWork.run {
             let file = try OpenFile(path, for: .reading)
             _ = try file.size()
             return file
         }
+        return AttachmentChunks(reading: { try file.read(at: $0, upTo: $1) })
     }
 
     private func encrypted(_ path: String) async throws -> AttachmentChunks {
-        try await encrypted(AttachmentChunks(PlainChunks(file: try await plain(path))))
+        try await encrypted(try await plain(path))
     }
 
     private func encrypted(_ chunks: AttachmentChunks) async throws -> AttachmentChunks {
-        AttachmentChunks(EncryptedChunks(content: chunks, key: try await checkedKey()))
+        AttachmentChunks(encrypting: chunks, with: try await checkedKey())
     }
 
     private func checkedKey() async throws -> Data {

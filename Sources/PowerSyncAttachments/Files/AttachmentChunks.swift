@@ -19,6 +19,13 @@ public struct AttachmentChunks: AsyncSequence, Sendable {
 
     private let makeNext: @Sendable () -> () async throws -> Data?
 
+    /// Takes chunks as they are asked for.
+    ///
+    /// - Parameter makeNext: Begins an iteration: makes what gives the next chunk, `nil` after the last.
+    init(makeNext: @escaping @Sendable () -> () async throws -> Data?) {
+        self.makeNext = makeNext
+    }
+
     /// Takes the chunks of a sequence.
     ///
     /// - Parameter base: The sequence.
@@ -26,6 +33,22 @@ public struct AttachmentChunks: AsyncSequence, Sendable {
         makeNext = {
             var iterator = base.makeAsyncIterator()
             return { try await iterator.next() }
+        }
+    }
+
+    /// The pieces of a file.
+    ///
+    /// - Parameter read: Reads so many bytes at an offset, on a thread that it may block; fewer at the end only.
+    init(reading read: @escaping @Sendable (_ offset: Int64, _ count: Int) throws -> Data) {
+        makeNext = {
+            var offset: Int64 = 0
+            return {
+                try Task.checkCancellation()
+                let start = offset
+                let piece = try await FileWork.run { try read(start, FileWork.chunkSize) }
+                offset += Int64(piece.count)
+                return piece.isEmpty ? nil : piece
+            }
         }
     }
 

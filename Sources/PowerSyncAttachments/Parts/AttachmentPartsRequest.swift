@@ -1,4 +1,4 @@
-public import Foundation
+import Foundation
 import PowerSyncClient
 
 /// What an app's backend is asked for while a file is uploaded in parts; see ``SignedPartsBackend``.
@@ -34,16 +34,6 @@ public struct AttachmentPartsRequest: Sendable, Codable {
         public static let abort = Operation(rawValue: "abort")
     }
 
-    /// A part that is to be signed.
-    public struct Part: Sendable, Codable {
-        /// Its number; the first part has 1.
-        public let number: Int
-        /// How many bytes it has.
-        public let size: Int64
-        /// The SHA-256 digest of its bytes: 32 bytes, in base64.
-        public let sha256: Data
-    }
-
     /// What the backend is to do.
     public let operation: Operation
     /// The id of the attachment.
@@ -59,7 +49,7 @@ public struct AttachmentPartsRequest: Sendable, Codable {
     /// What the storage calls the upload; with all operations but ``Operation/begin``.
     public let uploadID: String?
     /// The part, with ``Operation/request``.
-    public let part: Part?
+    public let part: AttachmentPart?
     /// All parts, with ``Operation/complete``.
     public let parts: [StoredAttachmentPart]?
 
@@ -78,7 +68,7 @@ public struct AttachmentPartsRequest: Sendable, Codable {
         size = attachment.size
         metaData = attachment.metaData
         self.uploadID = uploadID
-        self.part = part.map { Part(number: $0.number, size: $0.size, sha256: $0.sha256) }
+        self.part = part
         self.parts = parts
     }
 
@@ -137,11 +127,7 @@ public struct AttachmentPartsRequest: Sendable, Codable {
         let upload = AttachmentPartsUpload(attachment: attachment, id: try required(uploadID, "uploadID"))
         switch operation {
         case .request:
-            let part = try required(part, "part")
-            let request = try await storage.request(
-                for: AttachmentPart(number: part.number, size: part.size, sha256: part.sha256),
-                of: upload
-            )
+            let request = try await storage.request(for: try required(part, "part"), of: upload)
             answer.url = request.url.absoluteString
             answer.method = request.method
             answer.headers = request.headers

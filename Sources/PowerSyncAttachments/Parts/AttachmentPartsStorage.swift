@@ -54,7 +54,9 @@ public struct AttachmentPartsUpload: Sendable {
 }
 
 /// A part of a file that is to be uploaded.
-public struct AttachmentPart: Sendable, Hashable {
+///
+/// As JSON: `{"number":3,"size":5242880,"sha256":"n4bQgYhMfWWaL+qgxVrQFaO/TxsrC4Is0V1sFbDwCgg="}`.
+public struct AttachmentPart: Sendable, Hashable, Codable {
     /// Its number; the first part has 1.
     public let number: Int
     /// How many bytes it has.
@@ -101,8 +103,6 @@ public struct StoredAttachmentPart: Sendable, Hashable, Codable {
         self.etag = String(etag.trimmingPrefix("\"").prefix { $0 != "\"" })
         self.sha256 = sha256
     }
-
-    private enum CodingKeys: String, CodingKey { case number, size, etag, sha256 }
 
     /// Reads the JSON, in which the entity tag may have its quotes.
     public init(from decoder: any Decoder) throws {

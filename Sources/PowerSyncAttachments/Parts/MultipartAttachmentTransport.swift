@@ -79,7 +79,7 @@ public struct MultipartAttachmentTransport: AttachmentTransportAdapter {
         self.base = base
         self.options = options
         self.now = now
-        http = AttachmentHTTPClient(httpClient.exchange)
+        http = AttachmentHTTPClient(httpClient)
     }
 
     /// Uploads a file, or the parts of it that the storage does not have.

@@ -2,20 +2,16 @@ import NIOConcurrencyHelpers
 
 /// Adds up what is on its way of the parts of a file.
 final class PartsProgress: Sendable {
-    private struct State {
-        var stored: Int64
-        var moving: [Int: Int64] = [:]
-    }
-
     private let total: Int64
     private let report: @Sendable (Int64, Int64?) -> Void
-    private let state: NIOLockedValueBox<State>
+    /// The bytes that the storage has, and those of each part that are on their way.
+    private let state: NIOLockedValueBox<(stored: Int64, moving: [Int: Int64])>
 
     /// Begins with the bytes that the storage has.
     init(stored: Int64, of total: Int64, _ report: @escaping @Sendable (Int64, Int64?) -> Void) {
         self.total = total
         self.report = report
-        state = NIOLockedValueBox(State(stored: stored))
+        state = NIOLockedValueBox((stored, [:]))
         report(stored, total)
     }
 
@@ -32,7 +28,7 @@ final class PartsProgress: Sendable {
         }
     }
 
-    private func change(_ body: (inout State) -> Void) {
+    private func change(_ body: (inout (stored: Int64, moving: [Int: Int64])) -> Void) {
         let bytes = state.withLockedValue { state in
             body(&state)
             return state.moving.values.reduce(state.stored, +)

@@ -175,7 +175,7 @@ struct PartsUpload: Sendable {
                 httpStatus: status
             )
         }
-        let digests = AnnouncedDigests.find(header: headers.first(name:), isWholeFile: true)
+        let digests = FileDigest.announced(header: headers.first(name:), isWholeFile: true)
         guard digests.allSatisfy({ $0 == part.sha256 }) else {
             throw AttachmentTransferError(
                 .digestMismatch,

@@ -39,7 +39,7 @@ public struct SignedPartsBackend: AttachmentPartsStorage {
     ) {
         self.endpoint = endpoint
         self.headers = headers
-        http = AttachmentHTTPClient(httpClient.exchange)
+        http = AttachmentHTTPClient(httpClient)
     }
 
     /// Begins an upload.

@@ -85,7 +85,7 @@ public struct TusAttachmentTransport: AttachmentTransportAdapter {
         self.options = options
         self.headers = headers
         self.now = now
-        http = AttachmentHTTPClient(httpClient.exchange)
+        http = AttachmentHTTPClient(httpClient)
     }
 
     /// Uploads a file, or what the server does not have of it.

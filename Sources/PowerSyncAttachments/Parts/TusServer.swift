@@ -20,26 +20,6 @@ struct TusServer: Sendable {
     let headers: @Sendable () async throws -> [String: String]
     let http: AttachmentHTTPClient
 
-    /// What a server can do.
-    struct Abilities: Equatable {
-        /// Whether it checks SHA-256 digests of parts.
-        var checksums = false
-        /// The most bytes that it takes; `nil` for any number.
-        var limit: Int64?
-
-        /// Reads the headers of the answer to `OPTIONS`.
-        init(_ header: (String) -> String?) {
-            let extensions = Abilities.words(header("Tus-Extension"))
-            checksums =
-                extensions.contains("checksum") && Abilities.words(header("Tus-Checksum-Algorithm")).contains("sha256")
-            limit = header("Tus-Max-Size").flatMap { Int64($0) }
-        }
-
-        private static func words(_ header: String?) -> [String] {
-            (header ?? "").lowercased().split { ", \t".contains($0) }.map(String.init)
-        }
-    }
-
     /// How a part was received.
     enum Received: Equatable {
         /// The server has so many bytes of the file now.
@@ -51,12 +31,20 @@ struct TusServer: Sendable {
     }
 
     /// Asks what the server can do; one that does not answer that can do nothing more than is required.
-    func abilities() async throws -> Abilities {
+    ///
+    /// - Returns: Whether it checks SHA-256 digests of parts, and the most bytes that it takes, `nil` for any number.
+    func abilities() async throws -> (checksums: Bool, limit: Int64?) {
         let answer = try await http.send(try await request(.OPTIONS, endpoint))
         let headers = answer.response.headers
         _ = await answer.response.body.beginning(AttachmentHTTPClient.responseLimit)
-        guard (200..<300).contains(answer.response.status) else { return Abilities { _ in nil } }
-        return Abilities(headers.first(name:))
+        guard (200..<300).contains(answer.response.status) else { return (false, nil) }
+        let words = { (name: String) in
+            (headers.first(name: name) ?? "").lowercased().split { ", \t".contains($0) }.map(String.init)
+        }
+        return (
+            words("Tus-Extension").contains("checksum") && words("Tus-Checksum-Algorithm").contains("sha256"),
+            headers.first(name: "Tus-Max-Size").flatMap { Int64($0) }
+        )
     }
 
     /// Creates an upload.

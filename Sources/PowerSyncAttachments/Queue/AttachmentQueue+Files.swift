@@ -122,7 +122,7 @@ extension AttachmentQueue {
             fileExtension: fileExtension,
             metaData: metaData
         )
-        return try await parts.saver.save(.file(path: path, move: move), description, hook: updateHook)
+        return try await parts.saver.save(move ? .link(to: path) : .copy(of: path), description, hook: updateHook)
     }
 
     /// Saves a file whose content comes chunk by chunk, and queues its upload.

@@ -121,7 +121,7 @@ public actor AttachmentQueue: AttachmentQueueProtocol {
         watchAttachments: @Sendable @escaping () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>,
         localStorage: any LocalStorageAdapter,
         options: AttachmentQueueOptions,
-        environment: AttachmentEnvironment = AttachmentEnvironment()
+        environment: SyncEnvironment = .live
     ) {
         let parts = options.makeParts(
             db: db,

@@ -18,7 +18,7 @@ struct AttachmentQueueParts: Sendable {
 
     private var localStorage: any LocalStorageAdapter { transfers.localStorage }
     private var paths: AttachmentPaths { transfers.paths }
-    private var downloads: Bool { transfers.options.downloads }
+    private var downloads: Bool { transfers.options.downloadAttachments }
 
     /// The same with another way to the table.
     func with(service: AttachmentService) -> AttachmentQueueParts {
@@ -219,5 +219,64 @@ extension AttachmentQueueParts {
             if status.connected, !wasConnected { trigger.fire(.hope) }
             wasConnected = status.connected
         }
+    }
+}
+
+extension AttachmentQueueOptions {
+    /// Puts a queue together.
+    func makeParts(
+        db: any PowerSyncDatabaseProtocol,
+        storage: AttachmentQueueStorage,
+        directory: String,
+        references: @Sendable @escaping () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>,
+        localStorage: any LocalStorageAdapter,
+        environment: SyncEnvironment
+    ) -> AttachmentQueueParts {
+        let logger = logger ?? db.logger
+        let table = SharedAttachmentTable.named(tableName, of: db)
+        let service = AttachmentService(
+            context: AttachmentContext(
+                db: db,
+                tableName: tableName,
+                logger: logger,
+                maxArchivedCount: archivedCacheLimit,
+                now: { environment.now().millisecondsSince1970 }
+            ),
+            lock: table.lock
+        )
+        let paths =
+            if let getLocalUri {
+                AttachmentPaths(directory: nil, locate: getLocalUri)
+            } else {
+                AttachmentPaths(directory: directory, locate: { "\(directory)/\($0)" })
+            }
+        let transfers = TransferContext(
+            transport: storage.transport(over: localStorage),
+            keepsPartialDownloads: storage.keepsPartialDownloads,
+            localStorage: localStorage,
+            service: service.sibling(),
+            directory: directory,
+            paths: paths,
+            options: self,
+            logger: logger,
+            table: table,
+            progress: TransferProgressHub(),
+            clock: ElapsedClock(environment.clock),
+            random: environment.random,
+            isDatabaseClosed: db.closedCheck(),
+            now: environment.now
+        )
+        return AttachmentQueueParts(
+            db: db,
+            service: service,
+            transfers: transfers,
+            tableName: tableName,
+            directory: directory,
+            subdirectories: subdirectories,
+            interval: syncInterval > .zero ? min(syncInterval, Argument.longestTime) : nil,
+            archivesOnlyAfterFirstSync: archiveOnlyAfterFirstSync,
+            now: environment.now,
+            references: references
+        )
     }
 }

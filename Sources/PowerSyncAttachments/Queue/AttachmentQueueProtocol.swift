@@ -83,7 +83,7 @@ extension AttachmentQueueProtocol {
             service: attachmentsService,
             localStorage: localStorage,
             paths: AttachmentPaths(directory: nil) { await getLocalUri($0) },
-            table: SharedAttachmentTables.shared.table(named: tableName, of: db),
+            table: SharedAttachmentTable.named(tableName, of: db),
             logger: db.logger,
             filename: { await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1) }
         )

@@ -19,11 +19,9 @@ import PowerSyncClient
 ///
 /// Dropping the last reference stops it.
 final class AttachmentRunner: Sendable {
-    private struct Running {
-        let run: TransferRun
-        let transfers: LeavableTask<Void>
-        let member: SharedAttachmentTable.Member
-    }
+    private typealias Running = (
+        run: TransferRun, transfers: LeavableTask<Void>, member: SharedAttachmentTable.Member
+    )
 
     private enum Phase {
         case stopped
@@ -172,7 +170,7 @@ extension AttachmentRunner {
             run.prioritize(state.priorities)
             if state.isPaused { _ = run.pause() }
             let transfers = LeavableTask { await run.run() }
-            state.phase = .running(Running(run: run, transfers: transfers, member: member))
+            state.phase = .running((run, transfers, member))
             if let follow { state.following = LeavableTask(follow) }
         }
         if let queue, follow != nil, !member.isFirst {

@@ -4,16 +4,6 @@ import PowerSyncSQLite
 
 /// Saves files of the app: writes the file, then the row (docs/attachments.md "Saving and deleting").
 struct FileSaver: Sendable {
-    /// Where the bytes come from.
-    enum Source: Sendable {
-        /// From memory.
-        case data(Data)
-        /// From a file, which is moved or copied.
-        case file(path: String, move: Bool)
-        /// From a stream.
-        case chunks(AttachmentChunks)
-    }
-
     /// What the app says about a file.
     struct Description: Sendable {
         /// The id; `nil` for a new one.
@@ -55,10 +45,18 @@ struct FileSaver: Sendable {
     /// file, whatever fails, and even if the process dies. What is at the path of the file name already stays, too: the new file gets
     /// another of its ``AttachmentPath/candidates(for:id:)``, and only a file that this save has created is removed.
     ///
+    /// - Parameters:
+    ///   - content: The bytes. A file that is linked is moved: its other name goes after the row was written.
+    ///   - description: What the app says about the file.
+    ///   - hook: What the app does in the transaction.
     /// - Returns: The row.
     /// - Throws: ``PowerSyncAttachmentError``, or what the hook, the database, the storage or the stream throws. Nothing is left
     ///   of the file then, and a file that was to be moved is in its place.
-    func save(_ source: Source, _ description: Description, hook: @escaping UpdateHook) async throws -> Attachment {
+    func save(
+        _ content: AttachmentFileContent,
+        _ description: Description,
+        hook: @escaping UpdateHook
+    ) async throws -> Attachment {
         if let fileExtension = description.fileExtension { try AttachmentPath.check(fileExtension: fileExtension) }
         let id = description.id ?? FileSaver.makeID()
         guard !id.isEmpty else { throw PowerSyncAttachmentError.generalError("The id of an attachment is empty.") }
@@ -66,9 +64,9 @@ struct FileSaver: Sendable {
         let path = try await paths.path(of: filename)
         guard table.claim(id) else { throw AttachmentContext.duplicate(id) }
         defer { table.release(id) }
-        let isInPlace = await source.isFile(at: path)
-        let claimed = table.paths.claim(isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
-        defer { table.paths.release(claimed) }
+        let isInPlace = await content.isFile(at: path)
+        let claimed = table.claim(paths: isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
+        defer { table.release(paths: claimed) }
         // No row has a new id, a name with it or a path with that: nothing has to be looked through.
         let isNameNew = description.id == nil && filename.contains(id)
         let isPathNew = isNameNew && path.hasSuffix(filename)
@@ -81,7 +79,7 @@ struct FileSaver: Sendable {
 
         var created: CreatedAttachmentFile?
         do {
-            if !isInPlace { created = try await create(source.content, atFirstFreeOf: free, filename) }
+            if !isInPlace { created = try await create(content, atFirstFreeOf: free, filename) }
             let file = try await existing(created, or: path)
             let attachment = Attachment(
                 id: id,
@@ -93,7 +91,7 @@ struct FileSaver: Sendable {
                 metaData: description.metaData
             )
             let saved = try await insert(attachment, at: file.path, isNameNew: isNameNew, hook)
-            if case .file(let sourcePath, move: true) = source, !isInPlace { await removeSource(sourcePath) }
+            if case .link(let source) = content, !isInPlace { await removeSource(source) }
             return saved
         } catch {
             if let created { await discard(created.path) }
@@ -178,23 +176,16 @@ struct FileSaver: Sendable {
     }
 }
 
-extension FileSaver.Source {
-    /// What the new file contains.
-    fileprivate var content: AttachmentFileContent {
-        switch self {
-        case .data(let data): .data(data)
-        case .chunks(let chunks): .chunks(chunks)
-        case .file(let path, move: true): .link(to: path)
-        case .file(let path, move: false): .copy(of: path)
-        }
-    }
-
+extension AttachmentFileContent {
     /// Whether this is the file at a path already, under this name or another one.
     ///
     /// Names may differ by symbolic links or by case. Nothing is written then, and nothing is removed.
     fileprivate func isFile(at path: String) async -> Bool {
-        guard case .file(let source, _) = self else { return false }
-        if source == path { return true }
-        return (try? await FileWork.run { OpenFile.isSame(source, path) }) ?? false
+        switch self {
+        case .data, .chunks: return false
+        case .copy(let source), .link(let source), .move(let source):
+            if source == path { return true }
+            return (try? await FileWork.run { OpenFile.isSame(source, path) }) ?? false
+        }
     }
 }

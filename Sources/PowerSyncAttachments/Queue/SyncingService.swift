@@ -26,7 +26,10 @@ public actor SyncingService: SyncingServiceProtocol {
         errorHandler: (any SyncErrorHandler)? = nil,
         syncThrottle: TimeInterval = 5.0
     ) {
-        let environment = AttachmentEnvironment()
+        let environment = SyncEnvironment.live
+        var options = AttachmentQueueOptions()
+        options.syncThrottle = Duration(clampingSeconds: syncThrottle)
+        options.errorHandler = errorHandler
         self.init(
             runner: AttachmentRunner(
                 context: TransferContext(
@@ -37,8 +40,7 @@ public actor SyncingService: SyncingServiceProtocol {
                     service: (attachmentsService as? AttachmentService)?.sibling() ?? attachmentsService,
                     directory: nil,
                     paths: AttachmentPaths(directory: nil, locate: getLocalUri),
-                    errorHandler: errorHandler,
-                    options: TransferOptions(throttle: Duration(clampingSeconds: syncThrottle)),
+                    options: options,
                     logger: logger,
                     table: SharedAttachmentTable(),
                     progress: TransferProgressHub(),

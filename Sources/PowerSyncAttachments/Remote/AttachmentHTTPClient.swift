@@ -2,13 +2,13 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSyncClient
-import PowerSyncHTTP
+package import PowerSyncHTTP
 
 /// Sends the requests of attachments and checks what comes back.
 ///
 /// Redirects are followed here and not by the exchange, for two reasons: headers of the app must not reach another host,
 /// whatever their names are, and an upload must not turn into something else.
-struct AttachmentHTTPClient: Sendable {
+package struct AttachmentHTTPClient: Sendable {
     /// The most bytes of an error response that are shown: 1 KiB.
     private static let errorTextLimit = 1024
     /// The most bytes of a response without a file that are read: 64 KiB.
@@ -20,8 +20,8 @@ struct AttachmentHTTPClient: Sendable {
     private let exchange: any HTTPExchange
 
     /// Creates a client.
-    init(_ exchange: any HTTPExchange) {
-        self.exchange = exchange
+    package init(_ client: PowerSyncHTTPClient) {
+        exchange = client.exchange
     }
 
     /// Sends a request, and again where redirects lead.

@@ -9,34 +9,28 @@ import PowerSyncClient
 public struct AttachmentHTTPRequest: Sendable, Equatable {
     /// A header that tells the storage the SHA-256 digest of an upload, so that it refuses a damaged file.
     public struct DigestHeader: Sendable, Hashable {
-        private enum Value: Sendable { case contentDigest, reprDigest, amzChecksum }
+        /// The name of the header.
+        package let name: String
+        /// Whether the value is a structured field of RFC 9530, and not the base64 of the digest alone.
+        private let isStructured: Bool
 
-        private let value: Value
+        private init(_ name: String, isStructured: Bool = true) {
+            self.name = name
+            self.isStructured = isStructured
+        }
 
         /// `Content-Digest: sha-256=:…:` of RFC 9530.
-        public static let contentDigest = DigestHeader(value: .contentDigest)
+        public static let contentDigest = DigestHeader("Content-Digest")
         /// `Repr-Digest: sha-256=:…:` of RFC 9530.
-        public static let reprDigest = DigestHeader(value: .reprDigest)
+        public static let reprDigest = DigestHeader("Repr-Digest")
         /// `x-amz-checksum-sha256` of S3.
         ///
         /// It must be among the signed headers.
-        public static let amzChecksumSHA256 = DigestHeader(value: .amzChecksum)
-
-        /// The name of the header.
-        package var name: String {
-            switch value {
-            case .contentDigest: "Content-Digest"
-            case .reprDigest: "Repr-Digest"
-            case .amzChecksum: "x-amz-checksum-sha256"
-            }
-        }
+        public static let amzChecksumSHA256 = DigestHeader("x-amz-checksum-sha256", isStructured: false)
 
         /// The header's value for a digest of 32 bytes.
         package func text(of digest: Data) -> String {
-            switch value {
-            case .contentDigest, .reprDigest: "sha-256=:\(digest.base64EncodedString()):"
-            case .amzChecksum: digest.base64EncodedString()
-            }
+            isStructured ? "sha-256=:\(digest.base64EncodedString()):" : digest.base64EncodedString()
         }
     }
 

@@ -89,7 +89,7 @@ extension HTTPAttachmentTransport {
             isDecompressed: response.isDecompressed,
             request: request.target
         )
-        expectation.digests = AnnouncedDigests.find(
+        expectation.digests = FileDigest.announced(
             header: response.headers.first(name:),
             isWholeFile: response.status != 206
         )

@@ -50,7 +50,7 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
         resolveDelete: @escaping @Sendable (Attachment) async throws -> AttachmentHTTPRequest,
         httpClient: PowerSyncHTTPClient = .standard
     ) {
-        let http = AttachmentHTTPClient(httpClient.exchange)
+        let http = AttachmentHTTPClient(httpClient)
         self.http = http
         self.resolveUpload = resolveUpload
         self.resolveDownload = resolveDownload
@@ -80,7 +80,7 @@ public struct HTTPAttachmentTransport: AttachmentTransportAdapter {
         httpClient: PowerSyncHTTPClient = .standard,
         deleteFile: @escaping @Sendable (Attachment) async throws -> Void
     ) {
-        http = AttachmentHTTPClient(httpClient.exchange)
+        http = AttachmentHTTPClient(httpClient)
         self.resolveUpload = resolveUpload
         self.resolveDownload = resolveDownload
         self.deleteFile = { attachment in

@@ -65,11 +65,10 @@ public struct SignedURLAttachmentTransport: AttachmentTransportAdapter {
         httpClient: PowerSyncHTTPClient = .standard,
         headers: @escaping @Sendable () async throws -> [String: String]
     ) {
-        let http = AttachmentHTTPClient(httpClient.exchange)
-        self.init(
-            httpClient: httpClient,
-            resolve: SignedURLBackend(endpoint: endpoint, headers: headers, http: http).resolve
-        )
+        let http = AttachmentHTTPClient(httpClient)
+        self.init(httpClient: httpClient) { request in
+            try await SignedURLAttachmentTransport.ask(endpoint, for: request, http, headers: headers)
+        }
     }
 
     /// Uploads a file.

@@ -5,20 +5,18 @@ import PowerSyncSQLite
 extension AttachmentContext {
     /// Writes what came of a transfer, to the row as it is now.
     ///
-    /// - Returns: What to do with files, before the lock is released.
+    /// - Returns: The path of a file that no row refers to, to be removed before the lock is released; `nil` for none.
     /// - Throws: An error of the database. Nothing has changed then.
-    func commit(_ outcome: TransferOutcome) async throws -> CommitFollowUp {
+    func commit(_ outcome: TransferOutcome) async throws -> String? {
         let (store, now, id) = (store, now(), outcome.started.id)
-        let (isGone, followUp) = try await db.writeTransaction { transaction in
+        let (isGone, unusedFile) = try await db.writeTransaction { transaction in
             let row = try store.attachment(id: id, in: transaction)
             let commit = AttachmentStateMachine.finish(outcome, row: row, now: now)
             try store.apply(commit.change, id: id, in: transaction)
-            if case .removeFile(let path) = commit.followUp,
-                try store.isPathUsed(path, besides: id, in: transaction)
-            {
-                return (row == nil, CommitFollowUp.none)
+            let unusedFile = try commit.unusedFile.flatMap { path in
+                try store.isPathUsed(path, besides: id, in: transaction) ? nil : path
             }
-            return (row == nil, commit.followUp)
+            return (row == nil, unusedFile)
         }
         if isGone, outcome.result == .uploaded {
             logger.warning(
@@ -26,7 +24,7 @@ extension AttachmentContext {
                 tag: LogTag.attachments
             )
         }
-        return followUp
+        return unusedFile
     }
 
     /// Keeps a download from replacing the only copy of another attachment's file.
@@ -56,7 +54,7 @@ extension AttachmentContext {
     /// The tables of this process's other queues over the database, which may have files in the same directory.
     nonisolated var storesOfOtherQueues: [AttachmentStore] {
         let name = tableName.lowercased()
-        return SharedAttachmentTables.shared.names(of: db).filter { $0 != name }.map { AttachmentStore(tableName: $0) }
+        return SharedAttachmentTable.names(of: db).filter { $0 != name }.map { AttachmentStore(tableName: $0) }
     }
 
     /// The paths at which no other attachment has its file, of this table or of another one with a queue, whether that is there or not.

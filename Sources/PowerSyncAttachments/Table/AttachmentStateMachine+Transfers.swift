@@ -5,8 +5,8 @@ import PowerSyncSQLite
 struct TransferCommit: Sendable, Equatable {
     /// What is written.
     var change: AttachmentChange = .none
-    /// What happens to files after the commit.
-    var followUp: CommitFollowUp = .none
+    /// The path of a file that no row refers to, to be removed after the commit; `nil` for none.
+    var unusedFile: String?
 }
 
 extension AttachmentStateMachine {
@@ -54,9 +54,9 @@ extension AttachmentStateMachine {
         path: String,
         size: Int64
     ) -> TransferCommit {
-        guard let row else { return TransferCommit(followUp: .removeFile(path: path)) }
+        guard let row else { return TransferCommit(unusedFile: path) }
         let isInUse = row.localUri.map { ExactText($0) == ExactText(path) } ?? false
-        let discarded = TransferCommit(followUp: isInUse ? .none : .removeFile(path: path))
+        let discarded = TransferCommit(unusedFile: isInUse ? nil : path)
         guard hasSameFile(started, row) else { return discarded }
         switch row.state {
         case .queuedDownload:

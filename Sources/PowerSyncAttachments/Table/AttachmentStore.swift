@@ -22,13 +22,9 @@ struct AttachmentStore: Sendable {
         }
     }
 
-    /// What a row says about where its file is.
-    struct FileLocation: Sendable {
-        /// The name; `nil` in a row that is not an attachment.
-        let filename: String?
-        /// The path; `nil` when there is no file.
-        let localUri: String?
-    }
+    /// What a row says about where its file is: its name, `nil` in a row that is not an attachment, and its path, `nil` when there is no
+    /// file.
+    typealias FileLocation = (filename: String?, localUri: String?)
 
     /// The columns that a queue knows.
     static let columns = "id, timestamp, state, filename, has_synced, local_uri, media_type, size, meta_data"
@@ -67,7 +63,7 @@ struct AttachmentStore: Sendable {
     /// Where the files of all rows are, also of those that are not attachments.
     func fileLocations(in context: any ConnectionContext) throws -> [FileLocation] {
         try context.getAll(sql: "SELECT filename, local_uri FROM \(table)", parameters: []) { cursor in
-            FileLocation(filename: cursor.getStringOptional(index: 0), localUri: cursor.getStringOptional(index: 1))
+            (cursor.getStringOptional(index: 0), cursor.getStringOptional(index: 1))
         }
     }
 

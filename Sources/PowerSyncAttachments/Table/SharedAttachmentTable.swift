@@ -20,18 +20,26 @@ final class SharedAttachmentTable: Sendable {
     let lock = AttachmentService.newLock()
     /// What identifies the database: kept, so that nothing else gets its identity.
     private let owner: (any Sendable)?
-    /// Where files are being written: shared with the other tables of the database, whose queues may have the same directory.
-    let paths: ClaimedPaths
+    /// The paths at which saves and transfers are writing files, so that no two of them write at one path: shared with the other tables of
+    /// the database, whose queues may have the same directory.
+    ///
+    /// In lower case: on some volumes paths that differ by case only are one file.
+    private let claimedPaths: NIOLockedValueBox<Set<String>>
     private let state = NIOLockedValueBox(State())
 
+    /// The tables of this process that have queues, by database and by name in lower case: SQLite does not distinguish.
+    private static let tables = NIOLockedValueBox<[ObjectIdentifier: [String: WeakReference<SharedAttachmentTable>]]>(
+        [:]
+    )
+
     /// Creates a table of one queue alone.
-    ///
-    /// - Parameters:
-    ///   - owner: Lives as long as the table.
-    ///   - paths: Where files are being written.
-    init(owner: (any Sendable)? = nil, paths: ClaimedPaths = ClaimedPaths()) {
+    convenience init() {
+        self.init(owner: nil, paths: nil)
+    }
+
+    private init(owner: (any Sendable)?, paths: NIOLockedValueBox<Set<String>>?) {
         self.owner = owner
-        self.paths = paths
+        claimedPaths = paths ?? NIOLockedValueBox([])
     }
 
     /// Reserves the file of an attachment.
@@ -54,6 +62,21 @@ final class SharedAttachmentTable: Sendable {
             return state.wanted.remove(id) == nil ? [] : Array(state.members.values)
         }
         for member in members { member() }
+    }
+
+    /// Reserves paths until ``release(paths:)``.
+    ///
+    /// - Parameter paths: Some paths.
+    /// - Returns: Those that no other owner has reserved, in the same order.
+    func claim(paths: [String]) -> [String] {
+        claimedPaths.withLockedValue { claimed in paths.filter { claimed.insert($0.lowercased()).inserted } }
+    }
+
+    /// Gives reservations of paths back.
+    func release(paths: [String]) {
+        claimedPaths.withLockedValue { claimed in
+            for path in paths { claimed.remove(path.lowercased()) }
+        }
     }
 
     /// Registers a started queue.
@@ -92,63 +115,31 @@ final class SharedAttachmentTable: Sendable {
     }
 }
 
-/// The attachments tables of this process that have queues.
-final class SharedAttachmentTables: Sendable {
-    /// The tables of this process.
-    static let shared = SharedAttachmentTables()
-
-    private struct Key: Hashable {
-        let database: ObjectIdentifier
-        /// In lower case: SQLite does not distinguish.
-        let table: String
-    }
-
-    private let tables = NIOLockedValueBox<[Key: WeakReference<SharedAttachmentTable>]>([:])
-
+// The attachments tables of this process that have queues.
+extension SharedAttachmentTable {
     /// The names of the tables of a database that have queues, in lower case.
-    func names(of database: any PowerSyncDatabaseProtocol) -> [String] {
+    static func names(of database: any PowerSyncDatabaseProtocol) -> [String] {
         let owner = database.fileOwner
-        let id = ObjectIdentifier(owner as AnyObject)
         return tables.withLockedValue { tables in
-            tables.filter { $0.key.database == id && $0.value.object != nil }.map(\.key.table)
+            (tables[ObjectIdentifier(owner as AnyObject)] ?? [:]).filter { $0.value.object != nil }.map(\.key)
         }
     }
 
     /// What the queues of a table share.
-    func table(named name: String, of database: any PowerSyncDatabaseProtocol) -> SharedAttachmentTable {
+    static func named(_ name: String, of database: any PowerSyncDatabaseProtocol) -> SharedAttachmentTable {
         // Databases of one file are one database.
         let owner = database.fileOwner
-        let key = Key(database: ObjectIdentifier(owner as AnyObject), table: name.lowercased())
+        let (id, name) = (ObjectIdentifier(owner as AnyObject), name.lowercased())
         return tables.withLockedValue { tables in
-            if let table = tables[key]?.object { return table }
-            tables = tables.filter { $0.value.object != nil }
-            let paths = tables.first { $0.key.database == key.database }?.value.object?.paths
-            let table = SharedAttachmentTable(owner: owner, paths: paths ?? ClaimedPaths())
-            tables[key] = WeakReference(table)
+            if let table = tables[id]?[name]?.object { return table }
+            tables = tables.compactMapValues { named in
+                let alive = named.filter { $0.value.object != nil }
+                return alive.isEmpty ? nil : alive
+            }
+            let neighbour = tables[id]?.values.lazy.compactMap(\.object).first
+            let table = SharedAttachmentTable(owner: owner, paths: neighbour?.claimedPaths)
+            tables[id, default: [:]][name] = WeakReference(table)
             return table
-        }
-    }
-}
-
-/// The paths at which saves and transfers are writing files, so that no two of them write at one path.
-///
-/// Paths that differ by case only count as one: on some volumes they are one file.
-final class ClaimedPaths: Sendable {
-    /// In lower case.
-    private let claimed = NIOLockedValueBox<Set<String>>([])
-
-    /// Reserves paths until ``release(_:)``.
-    ///
-    /// - Parameter paths: Some paths.
-    /// - Returns: Those that no other owner has reserved, in the same order.
-    func claim(_ paths: [String]) -> [String] {
-        claimed.withLockedValue { claimed in paths.filter { claimed.insert($0.lowercased()).inserted } }
-    }
-
-    /// Gives reservations back.
-    func release(_ paths: [String]) {
-        claimed.withLockedValue { claimed in
-            for path in paths { claimed.remove(path.lowercased()) }
         }
     }
 }

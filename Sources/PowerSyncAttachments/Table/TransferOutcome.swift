@@ -23,11 +23,3 @@ struct TransferOutcome: Sendable, Equatable {
     /// What came of it.
     let result: Ending
 }
-
-/// Work on files that must follow the commit.
-enum CommitFollowUp: Sendable, Equatable {
-    /// Nothing.
-    case none
-    /// Removes a file that no row refers to.
-    case removeFile(path: String)
-}

@@ -2,7 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import PowerSyncClient
 
-/// Calls into the app's code that the attempt to transfer one attachment makes, each with ``TransferOptions/callLimit``.
+/// Calls into the app's code that the attempt to transfer one attachment makes, each with ``AttachmentQueueOptions/transferLimit``.
 ///
 /// An overdue call is cancelled and waited for, so the attempt goes on when it has returned, and no second call is made for the attachment
 /// before. Meanwhile the run gives the slot of the attempt to another attachment, and the progress names the call.

@@ -2,15 +2,8 @@ import PowerSyncClient
 
 /// How far a transfer is.
 public struct AttachmentTransferProgress: Sendable, Equatable {
-    /// The direction of a transfer.
-    public enum Direction: Sendable, Hashable {
-        /// From this device to the remote storage.
-        case upload
-        /// From the remote storage to this device.
-        case download
-        /// Of the remote and then of the local file; it moves no bytes.
-        case delete
-    }
+    /// The direction of a transfer; a deletion is of the remote and then of the local file, and moves no bytes.
+    public typealias Direction = SignedURLRequest.Operation
 
     /// What a transfer is doing.
     public enum Phase: Sendable, Equatable {

@@ -17,16 +17,11 @@ struct TransferBackoff {
         }
     }
 
-    private struct Wait {
-        var failures: Int
-        var end: Duration
-    }
-
     private static let shortest = Duration.seconds(1)
     private static let limitWithoutInterval = Duration.seconds(30)
 
     private let limit: Duration
-    private var waits: [Key: Wait] = [:]
+    private var waits: [Key: (failures: Int, end: Duration)] = [:]
 
     /// Creates a back-off without failures.
     ///
@@ -59,7 +54,7 @@ struct TransferBackoff {
         // 2^20 s are longer than any limit that makes sense, and far from an overflow.
         let base = min(TransferBackoff.shortest * (1 << min(failures - 1, 20)), limit)
         let wait = min(base * (0.8 + 0.4 * random), limit)
-        waits[key] = Wait(failures: failures, end: now + wait)
+        waits[key] = (failures, now + wait)
         return wait
     }
 
@@ -68,7 +63,7 @@ struct TransferBackoff {
     /// The next watch element may queue it again; it then waits at least the sync interval.
     mutating func givenUp(_ id: String, _ direction: AttachmentTransferProgress.Direction, now: Duration) {
         let key = Key(id, direction)
-        waits[key] = Wait(failures: (waits[key]?.failures ?? 0) + 1, end: now + limit)
+        waits[key] = ((waits[key]?.failures ?? 0) + 1, now + limit)
     }
 
     /// An attempt was successful.

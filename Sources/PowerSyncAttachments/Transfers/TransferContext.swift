@@ -5,30 +5,6 @@ import PowerSyncClient
 public typealias AttachmentTransferPolicy =
     @Sendable (_ attachment: Attachment, _ direction: AttachmentTransferProgress.Direction) async -> Bool
 
-/// How a queue transfers.
-struct TransferOptions: Sendable {
-    /// How many transfers run at a time.
-    var maxConcurrentTransfers = 1
-    /// Asked before each transfer; `nil` allows all.
-    var policy: AttachmentTransferPolicy?
-    /// The least time between two looks at the table that are caused by triggers.
-    var throttle: Duration
-    /// Whether attachments are downloaded.
-    var downloads = true
-    /// How many bytes of archived files are kept, besides the limit on their number.
-    var archivedCacheByteLimit: Int64?
-    /// How long a call into the app's code may go on without progress.
-    var callLimit = TransferOptions.callLimit(TransferOptions.defaultCallLimit)
-
-    /// How long a call into the app's code may go on without progress unless the app chooses another limit: 10 minutes.
-    static let defaultCallLimit = Duration.seconds(600)
-
-    /// The limit of calls that an app has chosen.
-    static func callLimit(_ limit: Duration) -> AppCallLimit {
-        AppCallLimit(limit > .zero ? limit : Argument.longestTime, option: "AttachmentQueueOptions.transferLimit")
-    }
-}
-
 /// What transfers need.
 struct TransferContext: Sendable {
     /// Moves the bytes.
@@ -43,10 +19,8 @@ struct TransferContext: Sendable {
     let directory: String?
     /// Where each file is.
     let paths: AttachmentPaths
-    /// Decides what is tried again; `nil` for everything.
-    let errorHandler: (any SyncErrorHandler)?
     /// How to transfer.
-    let options: TransferOptions
+    let options: AttachmentQueueOptions
     /// Where messages go.
     let logger: any LoggerProtocol
     /// What other queues of the table see.

@@ -31,7 +31,7 @@ extension TransferRun {
         _ direction: AttachmentTransferProgress.Direction
     ) async -> Bool {
         guard !Task.isCancelled else { return false }
-        guard let policy = context.options.policy else { return true }
+        guard let policy = context.options.transferPolicy else { return true }
         let isAllowed = try? await calls(for: attachment)("transferPolicy") { _ in await policy(attachment, direction) }
         return isAllowed == true && !Task.isCancelled
     }
@@ -49,11 +49,11 @@ extension TransferRun {
         // Another attachment may have the same path, and what its downloads leave beside it.
         var claimed: [String] = []
         var target: String?
-        defer { context.table.paths.release(claimed) }
+        defer { context.table.release(paths: claimed) }
         do {
             let path = try await calls.path(of: attachment.filename)
             target = path
-            if direction != .upload { claimed = context.table.paths.claim([path]) }
+            if direction != .upload { claimed = context.table.claim(paths: [path]) }
             let result = try await TransferAttempt(
                 context: context,
                 calls: calls,
@@ -124,12 +124,12 @@ extension TransferRun {
     /// - Returns: `false` after the end of the run, or when the row is another one now.
     private func writeRow(_ outcome: TransferOutcome) async throws -> Bool {
         try await context.service.withContext { [self] table in
-            let followUp = try await writing.withLock { () -> CommitFollowUp? in
+            let (isWritten, unusedFile) = try await writing.withLock { () -> (Bool, String?) in
                 // The app's storage may have kept the attempt until after the end of the run.
-                guard state.withLockedValue({ $0.phase != .ended }) else { return nil }
-                return try await table.commit(outcome)
+                guard state.withLockedValue({ $0.phase != .ended }) else { return (false, nil) }
+                return (true, try await table.commit(outcome))
             }
-            guard case .removeFile(let path) = followUp else { return followUp != nil }
+            guard let path = unusedFile else { return isWritten }
             do {
                 try await context.localStorage.deleteFile(filePath: path)
             } catch {
@@ -196,7 +196,7 @@ extension TransferRun {
         _ direction: AttachmentTransferProgress.Direction,
         _ error: any Error
     ) async -> Bool {
-        guard let handler = context.errorHandler else { return true }
+        guard let handler = context.options.errorHandler else { return true }
         let calls = calls(for: attachment)
         let isRetried =
             switch direction {

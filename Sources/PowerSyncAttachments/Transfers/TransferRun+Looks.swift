@@ -10,7 +10,7 @@ extension TransferRun {
         var mayExpire = false
         while let wake = try? await nextWake() {
             if wake > .transferEnded {
-                guard await look(isHopeful: wake == .hopefulLook) else { return }
+                guard await look(isHopeful: wake == .hope) else { return }
                 mayExpire = true
             }
             startAttempts()
@@ -22,13 +22,13 @@ extension TransferRun {
     }
 
     /// Waits for something to do.
-    private func nextWake() async throws -> Wake {
+    private func nextWake() async throws -> SyncReason {
         guard let retry = state.withLockedValue({ $0.nextRetry }) else { return try await wakes.wait() }
-        return try await withThrowingTaskGroup(of: Wake.self) { [clock = context.clock, wakes] group in
+        return try await withThrowingTaskGroup(of: SyncReason.self) { [clock = context.clock, wakes] group in
             group.addTask { try await wakes.wait() }
             group.addTask {
                 try await clock.sleep(until: retry)
-                return .look
+                return .routine
             }
             guard let first = try await group.next() else { throw CancellationError() }
             group.cancelAll()
@@ -61,7 +61,7 @@ extension TransferRun {
 
     private func schedule(_ rows: [Attachment], isHopeful: Bool) {
         let now = context.clock.now
-        let active = rows.filter { $0.neededTransfer != .download || context.options.downloads }
+        let active = rows.filter { $0.neededTransfer != .download || context.options.downloadAttachments }
         let unsent = rows.lazy.filter { $0.state == .queuedUpload }.compactMap { $0.localUri?.lowercased() }
         state.withLockedValue { state in
             state.unsentPaths = Set(unsent)
@@ -119,7 +119,7 @@ extension TransferRun {
         }
         context.table.release(attachment.id)
         // An interrupted one may have been passed over by the look of a resumption that came before its end.
-        wakes.fire(Task.isCancelled || isDue ? .look : .transferEnded)
+        wakes.fire(Task.isCancelled || isDue ? .routine : .transferEnded)
     }
 
     private func expire() async {

@@ -8,6 +8,8 @@ typealias SyncTrigger = CoalescingTrigger<SyncReason>
 
 /// Why to look at the attachments, from the weakest to the strongest reason.
 enum SyncReason: Int, Comparable, Sendable {
+    /// A transfer has ended: the next one may begin, without a look.
+    case transferEnded
     /// Rows have changed, or the interval has passed.
     case routine
     /// The service can be reached again, or the app asks: what failed is worth another attempt at once.
@@ -30,14 +32,6 @@ enum SyncReason: Int, Comparable, Sendable {
 /// Each attempt is a task of its own, so that one that ignores cancellation can be left behind. What such a task finds out is thrown away:
 /// results are written only before the end.
 final class TransferRun: Sendable {
-    enum Wake: Int, Comparable, Sendable {
-        case transferEnded
-        case look
-        case hopefulLook
-
-        static func < (lhs: Wake, rhs: Wake) -> Bool { lhs.rawValue < rhs.rawValue }
-    }
-
     /// How far the run is.
     enum Phase {
         /// Attempts begin, and their results are written.
@@ -71,7 +65,7 @@ final class TransferRun: Sendable {
     let context: TransferContext
     let interval: Duration?
     private let trigger: SyncTrigger
-    let wakes = CoalescingTrigger<Wake>()
+    let wakes = SyncTrigger()
     /// Held while a row is written.
     let writing = AsyncLock()
     let state: NIOLockedValueBox<State>
@@ -149,7 +143,7 @@ final class TransferRun: Sendable {
     /// Begins attempts again.
     func resume() {
         state.withLockedValue { $0.schedule.isPaused = false }
-        wakes.fire(.look)
+        wakes.fire(.routine)
     }
 
     /// Replaces the ids that go first.
@@ -162,7 +156,7 @@ final class TransferRun: Sendable {
 extension TransferRun {
     private func forwardTriggers() async {
         while let reason = try? await trigger.wait() {
-            wakes.fire(reason == .hope ? .hopefulLook : .look)
+            wakes.fire(reason)
             guard (try? await context.clock.sleep(for: context.options.throttle)) != nil else { return }
         }
     }

@@ -63,7 +63,7 @@ import Testing
             continuation.yield(.pattern(size))
             continuation.finish()
         }
-        let encrypted = EncryptedChunks(content: AttachmentChunks(piece), key: EncryptedStorageTests.key)
+        let encrypted = AttachmentChunks(encrypting: AttachmentChunks(piece), with: EncryptedStorageTests.key)
         var sizes: [Int] = []
         for try await chunk in encrypted { sizes.append(chunk.count) }
         let (stride, rest) = (EncryptedStorageTests.stride, (size - 1) % EncryptedStorageTests.chunk + 1)

@@ -198,7 +198,7 @@ import Testing
 
         /// Waits until the transfer or the save of the attachment `a` is over.
         func waitForRelease() async {
-            let table = SharedAttachmentTables.shared.table(named: "attachments", of: harness.database)
+            let table = SharedAttachmentTable.named("attachments", of: harness.database)
             let (end, hasEnded) = AsyncStream.makeStream(of: Void.self)
             let member = table.join { hasEnded.finish() }
             if table.claim("a") { table.release("a") } else { for await _ in end {} }

@@ -99,15 +99,17 @@ final class QueueHarness: Sendable {
         logger: (any LoggerProtocol)? = nil,
         transport: (any AttachmentTransportAdapter)? = nil
     ) -> TransferContext {
-        TransferContext(
+        var options = AttachmentQueueOptions()
+        options.maxConcurrentTransfers = limit
+        options.syncThrottle = .zero
+        return TransferContext(
             transport: transport ?? BufferedAttachmentTransport(remote: remote, local: local),
             keepsPartialDownloads: false,
             localStorage: local,
             service: service,
             directory: QueueHarness.directory,
             paths: AttachmentPaths(directory: nil) { [self] in path($0) },
-            errorHandler: nil,
-            options: TransferOptions(maxConcurrentTransfers: limit, throttle: .zero),
+            options: options,
             logger: logger ?? log,
             table: table,
             progress: TransferProgressHub(),
@@ -118,18 +120,18 @@ final class QueueHarness: Sendable {
     }
 
     /// The environment of the queues.
-    var environment: AttachmentEnvironment {
-        AttachmentEnvironment(
-            clock: clock,
-            now: { [self] in
-                // Each look at the date is a millisecond later than the one before, so that the order of rows is that of time.
-                date.withLockedValue { date in
-                    date.addTimeInterval(0.001)
-                    return date
-                }
-            },
-            random: { 0.5 }
-        )
+    var environment: SyncEnvironment {
+        var environment = SyncEnvironment.live
+        environment.clock = clock
+        environment.now = { [self] in
+            // Each look at the date is a millisecond later than the one before, so that the order of rows is that of time.
+            date.withLockedValue { date in
+                date.addTimeInterval(0.001)
+                return date
+            }
+        }
+        environment.random = { 0.5 }
+        return environment
     }
 
     /// The photos of all users, as an app watches them.

@@ -81,11 +81,11 @@ import Testing
             "Repr-Digest": "sha-512=:AA==:, sha-256=:\(text):", "Content-Digest": "sha-256=:\(text):",
             "x-amz-checksum-sha256": text,
         ]
-        #expect(AnnouncedDigests.find(header: { headers[$0] }, isWholeFile: true) == [digest, digest, digest])
-        #expect(AnnouncedDigests.find(header: { headers[$0] }, isWholeFile: false) == [digest])
+        #expect(FileDigest.announced(header: { headers[$0] }, isWholeFile: true) == [digest, digest, digest])
+        #expect(FileDigest.announced(header: { headers[$0] }, isWholeFile: false) == [digest])
         let malformed = [
             "Repr-Digest": "sha-256=\(text)", "Content-Digest": "sha-256=:AAAA:", "x-amz-checksum-sha256": "\(text)-7",
         ]
-        #expect(AnnouncedDigests.find(header: { malformed[$0] }, isWholeFile: true) == [])
+        #expect(FileDigest.announced(header: { malformed[$0] }, isWholeFile: true) == [])
     }
 }

@@ -134,7 +134,7 @@ struct S3PartsStorageTests {
                 let bytes = Data(Self.content.dropFirst((number - 1) * (5 << 20)).prefix(5 << 20))
                 let part = AttachmentPart(number: number, size: Int64(bytes.count), sha256: bytes.sha256)
                 let target = try await harness.storage.request(for: part, of: upload)
-                let answer = try await AttachmentHTTPCall(.standard).send("PUT", target, body: bytes)
+                let answer = try await AttachmentHTTPClient(.standard).send("PUT", target, body: bytes)
                 #expect(answer.status == 200)
             }
             let parts = try await harness.storage.parts(of: upload)

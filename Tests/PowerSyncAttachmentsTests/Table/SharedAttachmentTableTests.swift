@@ -35,13 +35,12 @@ struct SharedAttachmentTableTests {
 
     @Test
     func queuesOfOneDatabaseAndTableShareItWhateverTheCaseOfItsName() async throws {
-        let tables = SharedAttachmentTables()
         let database = ScriptedTransport().makeDatabase(schema: QueueHarness.schema)
         let other = ScriptedTransport().makeDatabase(schema: QueueHarness.schema)
-        let table = tables.table(named: "attachments", of: database)
-        #expect(tables.table(named: "ATTACHMENTS", of: database) === table)
-        #expect(tables.table(named: "documents", of: database) !== table)
-        #expect(tables.table(named: "attachments", of: other) !== table)
+        let table = SharedAttachmentTable.named("attachments", of: database)
+        #expect(SharedAttachmentTable.named("ATTACHMENTS", of: database) === table)
+        #expect(SharedAttachmentTable.named("documents", of: database) !== table)
+        #expect(SharedAttachmentTable.named("attachments", of: other) !== table)
         try await database.close()
         try await other.close()
     }

@@ -15,7 +15,7 @@ struct TransferTransitionTests {
         /// The row when the transfer ends.
         let now: Attachment?
         var change = AttachmentChange.none
-        var followUp = CommitFollowUp.none
+        var unusedFile: String?
 
         var testDescription: String {
             "\(started.state) \(result), row now: \(now.map { "\($0.state) at \($0.localUri ?? "-")" } ?? "none")"
@@ -96,22 +96,22 @@ struct TransferTransitionTests {
             result: downloaded,
             started: download,
             now: .row(.synced, hasSynced: true, localUri: old),
-            followUp: .removeFile(path: new)
+            unusedFile: new
         ),
         Case(result: downloaded, started: download, now: .row(.synced, hasSynced: true, localUri: new)),
         Case(
             result: downloaded,
             started: download,
             now: .row(.queuedUpload, localUri: old),
-            followUp: .removeFile(path: new)
+            unusedFile: new
         ),
         Case(result: downloaded, started: download, now: .row(.queuedUpload, localUri: new)),
-        Case(result: downloaded, started: download, now: nil, followUp: .removeFile(path: new)),
+        Case(result: downloaded, started: download, now: nil, unusedFile: new),
         Case(
             result: downloaded,
             started: download,
             now: Attachment(id: "a", filename: "other.jpg", state: .queuedDownload),
-            followUp: .removeFile(path: new)
+            unusedFile: new
         ),
         Case(
             result: .givenUp,
@@ -161,7 +161,7 @@ struct TransferTransitionTests {
         let outcome = TransferOutcome(started: example.started, result: example.result)
         #expect(
             AttachmentStateMachine.finish(outcome, row: example.now, now: 60)
-                == TransferCommit(change: example.change, followUp: example.followUp)
+                == TransferCommit(change: example.change, unusedFile: example.unusedFile)
         )
     }
 

@@ -364,7 +364,9 @@ import Testing
 
     @Test(arguments: [Duration.zero, .seconds(-1)])
     func hasNoLimitWhenTheAppWantsNone(limit: Duration) {
-        #expect(TransferOptions.callLimit(limit).duration > .seconds(86_400))
+        var options = AttachmentQueueOptions()
+        options.transferLimit = limit
+        #expect(options.callLimit.duration > .seconds(86_400))
     }
 }
 

@@ -4,12 +4,7 @@ import NIOHTTP1
 import PowerSyncClient
 import PowerSyncHTTP
 
-/// Asks an app's backend for signed URLs, in the form that ``SignedURLAttachmentTransport`` documents.
-struct SignedURLBackend: Sendable {
-    let endpoint: URL
-    let headers: @Sendable () async throws -> [String: String]
-    let http: AttachmentHTTPClient
-
+extension SignedURLAttachmentTransport {
     /// The answer of the backend.
     private struct Answer: Decodable {
         var url: String
@@ -20,8 +15,13 @@ struct SignedURLBackend: Sendable {
         var sha256: String?
     }
 
-    /// Asks for one request.
-    func resolve(_ signedURLRequest: SignedURLRequest) async throws -> AttachmentHTTPRequest {
+    /// Asks an app's backend for one request, in the form that this type documents.
+    static func ask(
+        _ endpoint: URL,
+        for signedURLRequest: SignedURLRequest,
+        _ http: AttachmentHTTPClient,
+        headers: @Sendable () async throws -> [String: String]
+    ) async throws -> AttachmentHTTPRequest {
         var request = HTTPExchangeRequest(.POST, endpoint.absoluteString)
         let fields = try await AttachmentCallPart.named("headers") { try await headers() }
         for (name, value) in fields { request.headers.add(name: name, value: value) }
@@ -32,7 +32,7 @@ struct SignedURLBackend: Sendable {
         switch (answer.response.status, signedURLRequest.operation) {
         case (200..<300, _):
             let body = try await http.body(of: answer, to: request)
-            return try self.request(in: Data(body.readableBytesView), answer, of: request)
+            return try signedRequest(in: Data(body.readableBytesView), answer, of: request)
         case (404, .download), (404, .delete), (410, .download), (410, .delete):
             throw AttachmentStorageError.notFound
         case (409, .upload):
@@ -42,7 +42,7 @@ struct SignedURLBackend: Sendable {
         }
     }
 
-    private func request(
+    private static func signedRequest(
         in body: Data,
         _ sent: AttachmentHTTPAnswer,
         of request: HTTPExchangeRequest

@@ -36,7 +36,7 @@ public struct AttachmentQueueOptions: Sendable {
     /// A call that does not return after its cancellation is named by ``AttachmentQueueProgress/overdueCalls`` and the log. Nothing more is
     /// called for its attachment before it returns, and its result counts when it does. Up to 16 of these calls do not count against
     /// ``maxConcurrentTransfers``, so that the other attachments go on.
-    public var transferLimit = TransferOptions.defaultCallLimit
+    public var transferLimit = Duration.seconds(600)
     /// How many archived attachments are kept with their files: 100 by default.
     public var archivedCacheLimit: Int64 = 100
     /// How many bytes of archived files are kept, besides ``archivedCacheLimit``; no limit by default.
@@ -57,72 +57,14 @@ public struct AttachmentQueueOptions: Sendable {
 }
 
 extension AttachmentQueueOptions {
-    /// Puts a queue together.
-    func makeParts(
-        db: any PowerSyncDatabaseProtocol,
-        storage: AttachmentQueueStorage,
-        directory: String,
-        references: @Sendable @escaping () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>,
-        localStorage: any LocalStorageAdapter,
-        environment: AttachmentEnvironment
-    ) -> AttachmentQueueParts {
-        let logger = logger ?? db.logger
-        let table = SharedAttachmentTables.shared.table(named: tableName, of: db)
-        let service = AttachmentService(
-            context: AttachmentContext(
-                db: db,
-                tableName: tableName,
-                logger: logger,
-                maxArchivedCount: archivedCacheLimit,
-                now: { environment.now().millisecondsSince1970 }
-            ),
-            lock: table.lock
-        )
-        let paths =
-            if let getLocalUri {
-                AttachmentPaths(directory: nil, locate: getLocalUri)
-            } else {
-                AttachmentPaths(directory: directory, locate: { "\(directory)/\($0)" })
-            }
-        let transfers = TransferContext(
-            transport: storage.transport(over: localStorage),
-            keepsPartialDownloads: storage.keepsPartialDownloads,
-            localStorage: localStorage,
-            service: service.sibling(),
-            directory: directory,
-            paths: paths,
-            errorHandler: errorHandler,
-            options: transferOptions,
-            logger: logger,
-            table: table,
-            progress: TransferProgressHub(),
-            clock: ElapsedClock(environment.clock),
-            random: environment.random,
-            isDatabaseClosed: db.closedCheck(),
-            now: environment.now
-        )
-        return AttachmentQueueParts(
-            db: db,
-            service: service,
-            transfers: transfers,
-            tableName: tableName,
-            directory: directory,
-            subdirectories: subdirectories,
-            interval: syncInterval > .zero ? min(syncInterval, Argument.longestTime) : nil,
-            archivesOnlyAfterFirstSync: archiveOnlyAfterFirstSync,
-            now: environment.now,
-            references: references
-        )
-    }
+    /// The least time between two looks at the table that are caused by changes, in bounds.
+    var throttle: Duration { min(max(syncThrottle, .zero), Argument.longestTime) }
 
-    private var transferOptions: TransferOptions {
-        TransferOptions(
-            maxConcurrentTransfers: maxConcurrentTransfers,
-            policy: transferPolicy,
-            throttle: min(max(syncThrottle, .zero), Argument.longestTime),
-            downloads: downloadAttachments,
-            archivedCacheByteLimit: archivedCacheByteLimit,
-            callLimit: TransferOptions.callLimit(transferLimit)
+    /// How long a call into the app's code may go on without progress.
+    var callLimit: AppCallLimit {
+        AppCallLimit(
+            transferLimit > .zero ? transferLimit : Argument.longestTime,
+            option: "AttachmentQueueOptions.transferLimit"
         )
     }
 }

@@ -2,12 +2,12 @@ package import Foundation
 import NIOCore
 import NIOHTTP1
 import PowerSyncClient
-package import PowerSyncHTTP
+import PowerSyncHTTP
 
-/// Asks a storage something that is no transfer of a file, for storages of other modules.
-package struct AttachmentHTTPCall: Sendable {
-    /// The most bytes of an answer: 4 MiB.
-    private static let limit = 4 * 1024 * 1024
+// Asking a storage something that is no transfer of a file, for storages of other modules.
+extension AttachmentHTTPClient {
+    /// The most bytes of an answer to a call: 4 MiB.
+    private static let callLimit = 4 * 1024 * 1024
 
     /// What the storage says.
     package struct Answer: Sendable {
@@ -42,13 +42,6 @@ package struct AttachmentHTTPCall: Sendable {
         }
     }
 
-    private let http: AttachmentHTTPClient
-
-    /// Creates one that sends with a client.
-    package init(_ client: PowerSyncHTTPClient) {
-        http = AttachmentHTTPClient(client.exchange)
-    }
-
     /// Sends a request.
     ///
     /// - Parameters:
@@ -60,10 +53,10 @@ package struct AttachmentHTTPCall: Sendable {
     package func send(_ method: String, _ target: AttachmentHTTPRequest, body: Data = Data()) async throws -> Answer {
         var request = HTTPExchangeRequest(target, method: HTTPMethod(rawValue: method))
         if !body.isEmpty { request.body = .bytes(ByteBuffer(bytes: body)) }
-        let answer = try await http.send(request)
+        let answer = try await send(request)
         let content =
             (200..<300).contains(answer.response.status)
-            ? try await http.body(of: answer, to: request, upTo: AttachmentHTTPCall.limit)
+            ? try await self.body(of: answer, to: request, upTo: AttachmentHTTPClient.callLimit)
             : await answer.response.body.beginning(AttachmentHTTPClient.responseLimit)
         return Answer(
             status: answer.response.status,
