@@ -210,7 +210,8 @@ extension SyncEventQueue {
             case .subscriptionsChanged(let live): liveStreams = live
             case .keepaliveAnswered: keepaliveAnswered = true
             case .tokenRefreshed: tokenRefreshed = true
-            case .start, .stop, .streamOpened, .streamEnded, .line: preconditionFailure("An event of the stream is no local event")
+            case .start, .stop, .streamOpened, .streamEnded, .line:
+                preconditionFailure("An event of the stream is no local event")
             }
         }
 

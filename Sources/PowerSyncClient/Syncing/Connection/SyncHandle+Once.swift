@@ -20,7 +20,9 @@ extension SyncHandle {
         let clock = ElapsedClock(environment.clock)
         // The position of the upload queue before anything was uploaded, what the connection that was opened or joined has reached, and
         // the connection if this call has opened it.
-        let call = NIOLockedValueBox<(start: Int64?, progress: ConnectionProgress?, connection: Connection?)>((nil, nil, nil))
+        let call = NIOLockedValueBox<(start: Int64?, progress: ConnectionProgress?, connection: Connection?)>(
+            (nil, nil, nil)
+        )
         let isComplete: Bool
         do {
             isComplete = try await isDone(before: deadline, clock) {
