@@ -206,6 +206,7 @@ struct RowPublisher {
         guard unsafe !kept.keeps(type: type, id: id), unsafe !isException(type: type, id: id) else { return }
         let destination = try unsafe destination(for: type, &schema)
         if mayBeOutdated, try unsafe destination.mayShow(type: type, id: id) { return }
+        if let data = unsafe data, try unsafe putTyped(type: type, id: id, data: data, to: destination) { return }
         if let data = unsafe data, unsafe !StoredRow.isJSON(data) {
             try unsafe writeReadable(type: type, id: id, data: data, to: destination)
         } else {
@@ -260,12 +261,40 @@ extension RowPublisher {
             }
             try unsafe destination.write(type: type, id: id, data: data)
         } catch {
-            // A trigger that ends the transaction ends the publication with it.
-            guard db.isInsideTransaction, let refusal = Refusal(error) else { throw error }
-            if refusal.isForeignKey { mustDeferForeignKeys = true }
-            let key = unsafe RowKey(type: Array(type), id: Array(id))
-            unsafe refused.add(RefusedRows.Row(key: key, data: data.map { unsafe Array($0) }, refusal: refusal))
+            try unsafe refuse(type: type, id: id, data: data, error)
         }
+    }
+
+    /// Writes a row of a direct table whose values have the types of their columns, without reading its text once more.
+    ///
+    /// - Returns: `false` for any other row.
+    private mutating func putTyped(
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer,
+        to destination: RowDestination
+    ) throws -> Bool {
+        guard case .rawTable(let rows) = destination, rows.isDirect else { return false }
+        do {
+            return try unsafe rows.putTyped(id: id, data: data)
+        } catch {
+            try unsafe refuse(type: type, id: id, data: data, error)
+            return true
+        }
+    }
+
+    /// Notes a row that a constraint refuses; every other error ends the publication.
+    private mutating func refuse(
+        type: UnsafeRawBufferPointer,
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer?,
+        _ error: any Error
+    ) throws {
+        // A trigger that ends the transaction ends the publication with it.
+        guard db.isInsideTransaction, let refusal = Refusal(error) else { throw error }
+        if refusal.isForeignKey { mustDeferForeignKeys = true }
+        let key = unsafe RowKey(type: Array(type), id: Array(id))
+        unsafe refused.add(RefusedRows.Row(key: key, data: data.map { unsafe Array($0) }, refusal: refusal))
     }
 
     private mutating func write(_ row: RowKey, data: [UInt8]?, _ schema: inout KnownSchema) throws {

@@ -171,7 +171,7 @@ import PowerSyncSQLite
     }
 
     /// The text of an object or array without the blanks between its parts.
-    private static func withoutBlanks(_ json: UnsafeRawBufferPointer) -> [UInt8] {
+    static func withoutBlanks(_ json: UnsafeRawBufferPointer) -> [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(json.count)
         var (isInString, isEscaped) = (false, false)

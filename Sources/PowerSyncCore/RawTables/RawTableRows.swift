@@ -10,6 +10,8 @@ final class RawTableRows {
     private let db: Database
     /// The statements that put a row, each of which is run unless the one before it has changed the row.
     private var put: (statements: [PreparedStatement], binding: RawTableBinding)?
+    /// The statement that puts a row whose values have the types of their columns; `nil` where there is none.
+    private var typed: (statement: PreparedStatement, binding: TypedRowBinding)?
     private var delete: (statement: PreparedStatement, parameterCount: CInt)?
     /// What the statements so far can write to.
     private(set) var written = WrittenTables.none
@@ -32,14 +34,40 @@ final class RawTableRows {
                 try unsafe delete(id)
             }
         } catch {
-            let id = unsafe String(decoding: id, as: UTF8.self)
-            let context =
-                unsafe data.map {
-                    unsafe "replacing into \(table.name), id = \(id), data = \(String(decoding: $0, as: UTF8.self))"
-                }
-                ?? "deleting from \(table.name), id = \(id)"
-            throw RawTableError(table: table.name, context: context, error)
+            throw unsafe failure(error, id: id, data: data)
         }
+    }
+
+    /// Puts a row of a direct table whose values have the types of their columns.
+    ///
+    /// One pass over its text both checks that it is JSON and binds the values.
+    ///
+    /// - Returns: `false` for any other row, of which nothing is written.
+    /// - Throws: ``RawTableError``.
+    func putTyped(id: UnsafeRawBufferPointer, data: UnsafeRawBufferPointer) throws -> Bool {
+        do {
+            if put == nil { try preparePut() }
+            guard let statement = typed?.statement else { return false }
+            guard try unsafe typed?.binding.bind(id: id, data: data, to: statement) == true else { return false }
+            try statement.run()
+            return true
+        } catch {
+            throw unsafe failure(error, id: id, data: data)
+        }
+    }
+
+    private func failure(
+        _ error: any Error,
+        id: UnsafeRawBufferPointer,
+        data: UnsafeRawBufferPointer?
+    ) -> RawTableError {
+        let id = unsafe String(decoding: id, as: UTF8.self)
+        let context =
+            unsafe data.map {
+                unsafe "replacing into \(table.name), id = \(id), data = \(String(decoding: $0, as: UTF8.self))"
+            }
+            ?? "deleting from \(table.name), id = \(id)"
+        return RawTableError(table: table.name, context: context, error)
     }
 
     /// The table that the rows are in, as far as it is known.
@@ -79,26 +107,34 @@ final class RawTableRows {
         }
     }
 
+    /// Whether the table is one of ours, with columns of declared types.
+    var isDirect: Bool { table.structure?.direct != nil }
+
     /// Whether a statement of the app puts the rows.
     var hasOwnStatement: Bool { table.put != nil }
 
     /// Whether nothing is left of a row's columns when it is put; a statement of the app is taken to leave nothing.
     var writesWholeRows: Bool { hasOwnStatement || table.structure?.syncedColumns == nil }
 
+    private func preparePut() throws {
+        let found = try find(.put)
+        let isSplit = table.put == nil && found.firesConflictClauses
+        let kinds: [RawTableStatements.Kind] = isSplit ? [.update, .insert] : [.put]
+        put = (
+            try kinds.map { try PreparedStatement(db, sql: find($0).sql) },
+            RawTableBinding(found.parameters, direct: table.structure?.direct)
+        )
+        guard !isSplit, let typed = found.typed else { return }
+        self.typed = (try PreparedStatement(db, sql: typed.sql), TypedRowBinding(typed.columns))
+    }
+
     private func put(_ id: UnsafeRawBufferPointer, _ data: UnsafeRawBufferPointer) throws {
-        if put == nil {
-            let found = try find(.put)
-            let kinds: [RawTableStatements.Kind] =
-                table.put == nil && found.firesConflictClauses ? [.update, .insert] : [.put]
-            put = (
-                try kinds.map { try PreparedStatement(db, sql: find($0).sql) },
-                RawTableBinding(found.parameters, direct: table.structure?.direct)
-            )
-        }
-        for statement in put?.statements ?? [] {
+        if put == nil { try preparePut() }
+        let statements = put?.statements ?? []
+        for (index, statement) in statements.enumerated() {
             try unsafe put?.binding.bind(id: id, data: data, to: statement)
             try statement.run()
-            if db.changesCount > 0 { return }
+            if index < statements.count - 1, db.changesCount > 0 { return }
         }
     }
 

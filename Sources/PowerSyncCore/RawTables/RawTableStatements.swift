@@ -14,6 +14,8 @@ struct RawTableStatement {
     let table: String?
     /// Whether it can fire triggers with conflict clauses, which SQLite ignores in an upsert.
     let firesConflictClauses: Bool
+    /// What puts the rows of a direct table whose values have the types of their columns; `nil` where there is no such statement.
+    let typed: (sql: String, columns: [TypedRowBinding.Column])?
 }
 
 /// The statements of raw tables that an engine has worked out, as long as the database's schema stays the same.
@@ -81,13 +83,20 @@ final class RawTableStatements: Sendable {
         _ kind: Kind,
         of table: ClientRawTable
     ) throws -> RawTableStatement {
-        let declared: ClientRawTable.Statement =
-            switch kind {
-            case .put: try table.put ?? RawTableStructure(db, table).put
-            case .update: try RawTableStructure(db, table).update
-            case .insert: try RawTableStructure(db, table).insert
-            case .delete: try table.delete ?? RawTableStructure(db, table).delete
+        var typed: (sql: String, columns: [TypedRowBinding.Column])?
+        let declared: ClientRawTable.Statement
+        switch kind {
+        case .put:
+            if let put = table.put {
+                declared = put
+            } else {
+                let structure = try RawTableStructure(db, table)
+                (declared, typed) = (structure.put, structure.typedPut)
             }
+        case .update: declared = try RawTableStructure(db, table).update
+        case .insert: declared = try RawTableStructure(db, table).insert
+        case .delete: declared = try table.delete ?? RawTableStructure(db, table).delete
+        }
         let statements = SQLText.statements(declared.sql)
         guard let sql = statements.first.map(String.init) else {
             throw LocalDatabaseError.invalidArgument("Raw table \(table.name) has an empty \(kind) statement")
@@ -119,7 +128,8 @@ final class RawTableStatements: Sendable {
             parameters: declared.parameters,
             written: try WrittenTables(db, of: sql),
             table: try WrittenTables.target(db, of: sql),
-            firesConflictClauses: try firesConflictClauses(db, sql)
+            firesConflictClauses: try firesConflictClauses(db, sql),
+            typed: typed
         )
     }
 

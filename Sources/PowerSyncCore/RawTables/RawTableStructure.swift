@@ -11,6 +11,8 @@ struct RawTableStructure {
     let columns: [String]
     /// Those whose values may be something that JSON cannot hold: in a direct table, they have the types that are declared.
     let uncheckedColumns: [String]
+    /// The same as what ``TypedRowBinding`` binds; `nil` for a raw table, and where a column has a former name or a type of the app's.
+    private let typedColumns: [TypedRowBinding.Column]?
     /// The expressions for what is written to the columns.
     private let values: [String]
     private let parameters: [ClientRawTable.Parameter]
@@ -56,6 +58,22 @@ struct RawTableStructure {
             }
         }
         self.values = values
+        typedColumns = Self.typedColumns(structure, written)
+    }
+
+    private static func typedColumns(
+        _ structure: ClientRawTable.Structure,
+        _ rows: [Row]
+    ) -> [TypedRowBinding.Column]? {
+        guard let direct = structure.direct, direct.formerNames.isEmpty else { return nil }
+        let columns = rows.compactMap { row -> TypedRowBinding.Column? in
+            guard let kind = TypedRowBinding.Column.Kind(rawValue: (row["type"] as String).uppercased()) else {
+                return nil
+            }
+            let hasDefault = row["notnull"] as Int64? == 1 && row["dflt_value"] as String? != nil
+            return TypedRowBinding.Column(name: Array((row["name"] as String).utf8), kind: kind, needsValue: hasDefault)
+        }
+        return columns.count == rows.count ? columns : nil
     }
 
     /// SQLite takes a name as a default for a text, `DEFAULT open` or `DEFAULT "open"`, which in an expression would be a column.
@@ -79,36 +97,42 @@ struct RawTableStructure {
     /// ```sql
     /// INSERT INTO "todos" ("id", "title") VALUES (?1, ?2) ON CONFLICT ("id") DO UPDATE SET "title" = ?2
     /// ```
-    var put: ClientRawTable.Statement {
-        statement(
-            "\(insertion) ON CONFLICT (\"id\") DO \(assignments.isEmpty ? "NOTHING" : "UPDATE SET \(assignments)")"
-        )
+    var put: ClientRawTable.Statement { statement(upsert(values)) }
+
+    /// ``put`` without conversions, for rows whose values have the types of their columns, and the columns.
+    var typedPut: (sql: String, columns: [TypedRowBinding.Column])? {
+        typedColumns.map { (upsert(columns.indices.map { "?\($0 + 2)" }), $0) }
     }
 
     /// The statement that writes a row which is there, and leaves columns alone that are not synced.
     ///
     /// With ``insert``, it stands for ``put`` where triggers have conflict clauses, which SQLite ignores in an upsert.
     var update: ClientRawTable.Statement {
-        let assignments = assignments.isEmpty ? "\"id\" = ?1" : assignments
+        let assignments = columns.isEmpty ? "\"id\" = ?1" : assignments(values)
         return statement("UPDATE \(SQLText.identifier(tableName)) SET \(assignments) WHERE \"id\" = ?1")
     }
 
     /// The statement that writes a row, unless it is there.
     var insert: ClientRawTable.Statement {
-        statement("\(insertion) ON CONFLICT (\"id\") DO NOTHING")
+        statement("\(insertion(values)) ON CONFLICT (\"id\") DO NOTHING")
     }
 
     private func statement(_ sql: String) -> ClientRawTable.Statement {
         ClientRawTable.Statement(sql: sql, parameters: parameters)
     }
 
-    private var insertion: String {
+    private func upsert(_ values: [String]) -> String {
+        let action = columns.isEmpty ? "NOTHING" : "UPDATE SET \(assignments(values))"
+        return "\(insertion(values)) ON CONFLICT (\"id\") DO \(action)"
+    }
+
+    private func insertion(_ values: [String]) -> String {
         let names = (["id"] + columns).map(SQLText.identifier)
         let values = (["?1"] + values).joined(separator: ", ")
         return "INSERT INTO \(SQLText.identifier(tableName)) (\(names.joined(separator: ", "))) VALUES (\(values))"
     }
 
-    private var assignments: String {
+    private func assignments(_ values: [String]) -> String {
         zip(columns, values).map { "\(SQLText.identifier($0)) = \($1)" }.joined(separator: ", ")
     }
 

@@ -158,17 +158,23 @@ import Testing
         let scenario = try SyncScenario(.direct(columns), view)
         try scenario.start()
         let data = #"{"t":VALUE,"i":VALUE,"r":VALUE}"#.replacing("VALUE", with: value)
-        try scenario.receive(
-            .checkpoint(2, [.bucket("a")]),
-            .ops("a", .put(1, "1", data: data), .put(2, "1", type: "view", data: data)),
-            .done
-        )
+        // One value for all columns, and for each of them where the others have none.
+        let rows =
+            [data] + columns.map { #"{"NAME":VALUE}"#.replacing("NAME", with: $0.name).replacing("VALUE", with: value) }
+        let operations = rows.enumerated().flatMap { index, row in
+            let (opID, id) = (Int64(index * 2), "\(index)")
+            return [Operation.put(opID + 1, id, data: row), .put(opID + 2, id, type: "view", data: row)]
+        }
+        try scenario.receive(.checkpoint(8, [.bucket("a")]), .data(.line("a", operations)), .done)
         let values = "SELECT typeof(t), quote(t), typeof(i), quote(i), typeof(r), quote(r) FROM"
-        #expect(try scenario.database.rows("\(values) items") == scenario.database.rows("\(values) view"))
+        #expect(
+            try scenario.database.rows("\(values) items ORDER BY id")
+                == scenario.database.rows("\(values) view ORDER BY id")
+        )
         #expect(
             try scenario.database.integer(
                 "SELECT count(*) FROM items WHERE typeof(t) IN ('text', 'null') AND typeof(i) IN ('integer', 'null')"
-            ) == 1
+            ) == 4
         )
     }
 
