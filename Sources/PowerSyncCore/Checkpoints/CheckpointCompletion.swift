@@ -125,7 +125,7 @@ struct CheckpointCompletion {
         let changed = try changedRows(db, completion, involved, file: &file)
         var filling: DirectTableFilling?
         if case .everything = changed {
-            filling = try DirectTableFilling(db, rawTables)
+            filling = try DirectTableFilling(db, rawTables, &file.schema)
             // What is found out meanwhile is forgotten when the transaction is rolled back.
             try file.schema.revalidate(db)
         }

@@ -60,7 +60,7 @@ enum OplogIndexes {
     ///
     /// The rows are read, sorted and written in order, so pages are not used again, but SQLite sorts in as much memory as
     /// the cache may have, beside the cache.
-    private static func withSmallCache(_ db: Database, _ body: () throws -> Void) throws {
+    static func withSmallCache(_ db: Database, _ body: () throws -> Void) throws {
         let size = try Int.fetchOne(db, sql: "PRAGMA cache_size")
         try db.execute(sql: "PRAGMA cache_size = -\(cacheSize)")
         defer { if let size { try? db.execute(sql: "PRAGMA cache_size = \(size)") } }

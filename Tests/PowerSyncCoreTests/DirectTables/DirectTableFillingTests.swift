@@ -34,6 +34,11 @@ import Testing
         Set(try scenario.database.rows("SELECT type, name, sql FROM sqlite_master"))
     }
 
+    /// Which is another one when the index was made again.
+    private func placeOfIndex(_ scenario: SyncScenario) throws -> Int64? {
+        try scenario.database.integer("SELECT rowid FROM sqlite_master WHERE name = 'powersync_items__by_t'")
+    }
+
     private func schemaVersion(_ scenario: SyncScenario) throws -> [String] {
         try scenario.database.rows("PRAGMA schema_version")
     }
@@ -42,7 +47,7 @@ import Testing
     func firstRowsComeWithoutTriggersAndEverythingIsThereAgain(count: Int, hasBulkLoad: Bool) throws {
         let scenario = try SyncScenario(Self.table, bulkLoadThreshold: hasBulkLoad ? 10 : nil)
         try scenario.start()
-        let before = try objects(scenario)
+        let (before, place) = try (objects(scenario), placeOfIndex(scenario))
         try receive(scenario, Self.lines(count))
         let version = try schemaVersion(scenario)
         try scenario.receive(.done)
@@ -50,6 +55,7 @@ import Testing
         let isFilled = count >= DirectTableFilling.fewestRows
         if !hasBulkLoad { #expect(try (schemaVersion(scenario) != version) == isFilled) }
         #expect(try objects(scenario) == before)
+        #expect(try (placeOfIndex(scenario) != place) == isFilled)
         #expect(
             try scenario.database.rows("SELECT count(*), sum(i) FROM items") == [
                 "\(count - 1)|\((1...count).reduce(0, +) - 7)"
@@ -98,7 +104,7 @@ import Testing
     }
 
     /// Foreign keys and triggers of the app may search by them for each row that comes.
-    @Test func indexesStay() throws {
+    @Test func indexesStayWhereTheAppHasATrigger() throws {
         let scenario = try SyncScenario(
             Self.table,
             ClientTable(name: "other", columns: [.text("col")], options: .init())
@@ -114,6 +120,28 @@ import Testing
         try receive(scenario, [.checkpoint(Int64(count) + 1, [.bucket("a")])] + Self.lines(count).dropFirst())
         try receive(scenario, [.ops("a", .put(Int64(count) + 1, "x", type: "other")), .done])
         #expect(scenario.status.hasSynced == true)
+    }
+
+    @Test(arguments: [false, true]) func indexesStayWhereForeignKeysAreEnforced(_ areEnforced: Bool) throws {
+        let reference = "REFERENCES items (id) DEFERRABLE INITIALLY DEFERRED"
+        let child = ClientTable(
+            name: "children",
+            columns: [.init(name: "item", type: .text, constraints: [reference])],
+            options: .init(),
+            isDirect: true
+        )
+        let scenario = try SyncScenario(Self.table, child)
+        try scenario.database.run("PRAGMA foreign_keys = \(areEnforced ? "ON" : "OFF")")
+        try scenario.start()
+        let (before, place) = try (objects(scenario), placeOfIndex(scenario))
+        let count = DirectTableFilling.fewestRows + 1
+        try receive(scenario, Self.lines(count))
+        let version = try schemaVersion(scenario)
+        try receive(scenario, [.done])
+        #expect(scenario.status.hasSynced == true)
+        #expect(try objects(scenario) == before)
+        #expect(try schemaVersion(scenario) != version)
+        #expect(try (placeOfIndex(scenario) == place) == areEnforced)
     }
 
     @Test func tableWithRowsStaysAsItIs() throws {
