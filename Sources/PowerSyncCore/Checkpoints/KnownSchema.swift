@@ -16,6 +16,7 @@ struct KnownSchema: Sendable {
 
     private var version: Version?
     private var tables: [ExactText: Bool] = [:]
+    private var directTables: [ExactText: DirectTableKind] = [:]
     private var triggers: [ExactText: Bool] = [:]
     private var additions: [ExactText: TableAdditions] = [:]
     /// Whether all foreign keys are deferred before a publication writes anything, which an earlier one has shown to be necessary.
@@ -40,6 +41,22 @@ struct KnownSchema: Sendable {
     /// Whether the file has a table.
     mutating func hasTable(_ db: Database, named name: String) throws -> Bool {
         try tables.value(for: ExactText(name)) { try db.hasTable(name) }
+    }
+
+    /// What a table is to the SDK, whatever the schema of this process says: another process may have changed the file since.
+    enum DirectTableKind {
+        /// No direct table, or none at all.
+        case none
+        case synced
+        case localOnly
+    }
+
+    /// Whether a table is a direct one, and of which kind.
+    mutating func directTableKind(_ db: Database, named name: String) throws -> DirectTableKind {
+        try directTables.value(for: ExactText(name)) {
+            let table = try StoredDirectTable.fetchAll(db).first { ExactText($0.name) == ExactText(name) }
+            return table.map { $0.isLocalOnly ? .localOnly : .synced } ?? .none
+        }
     }
 
     /// Whether any triggers run when a table changes, except for those of table diffs.

@@ -10,16 +10,29 @@ enum RowDestination {
 
     /// Finds the destination of a type.
     ///
-    /// Asks the database for a data table and not the schema of the app; names are compared byte by byte.
+    /// Asks the database for data tables and direct tables, and not the schema that the app had when the iteration began: another process may
+    /// have changed them since. Names are compared byte by byte.
     init(_ db: Database, type: String, rawTables: [ClientRawTable], schema: inout KnownSchema) throws {
         let dataTable = DataTable(name: type, isLocalOnly: false).internalName
         if try schema.hasTable(db, named: dataTable) {
             self = .dataTable(try DataTableRows(db, table: dataTable, schema: &schema))
-        } else if let rawTable = rawTables.first(where: { ExactText($0.name) == ExactText(type) }) {
+        } else if let rawTable = try Self.rawTable(db, type, rawTables, &schema) {
             self = .rawTable(RawTableRows(db, table: rawTable, statements: schema.rawTableStatements))
         } else {
             self = .dataTable(try DataTableRows(untyped: db, schema: &schema))
         }
+    }
+
+    private static func rawTable(
+        _ db: Database,
+        _ type: String,
+        _ rawTables: [ClientRawTable],
+        _ schema: inout KnownSchema
+    ) throws -> ClientRawTable? {
+        let declared = rawTables.first { ExactText($0.name) == ExactText(type) }
+        if let declared, declared.structure?.direct == nil { return declared }
+        guard try schema.directTableKind(db, named: type) == .synced else { return nil }
+        return declared ?? ClientTable(name: type, columns: [], options: .init(), isDirect: true).rawTable
     }
 
     /// Writes a row, or deletes it when there is no data.

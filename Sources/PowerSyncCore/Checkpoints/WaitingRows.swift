@@ -25,7 +25,7 @@ enum WaitingRows {
         // In an interrupted bulk load, the rows could not be found without reading all operations for each of them.
         guard !rawTables.isEmpty, try db.hasRows("ps_untyped"), try OplogIndexes.exist(db) else { return refused }
         try schema.revalidate(db)
-        for rawTable in rawTables where try isWaitedFor(db, type: rawTable.name, schema: &schema) {
+        for rawTable in rawTables where try isWaitedFor(db, by: rawTable, schema: &schema) {
             let rawRows = RawTableRows(db, table: rawTable, statements: schema.rawTableStatements)
             guard let table = try? rawRows.rowTable else { continue }
             try db.execute(
@@ -53,10 +53,13 @@ enum WaitingRows {
     }
 
     /// Whether rows wait that the raw table would get if they came now.
-    private static func isWaitedFor(_ db: Database, type: String, schema: inout KnownSchema) throws -> Bool {
+    private static func isWaitedFor(_ db: Database, by table: ClientRawTable, schema: inout KnownSchema) throws -> Bool
+    {
+        let (type, isDirect) = (table.name, table.structure?.direct != nil)
         guard try !schema.hasTable(db, named: DataTable(name: type, isLocalOnly: false).internalName) else {
             return false
         }
+        if isDirect, try schema.directTableKind(db, named: type) != .synced { return false }
         let statement = try db.cachedStatement(sql: "SELECT EXISTS (SELECT 1 FROM ps_untyped WHERE type = ?)")
         return try Bool.fetchOne(statement, arguments: [type]) == true
     }
