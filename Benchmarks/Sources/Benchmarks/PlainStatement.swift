@@ -46,14 +46,14 @@ final class PlainStatement {
     /// Runs the statement to its end.
     ///
     /// - Parameter row: Called with each row.
-    /// - Throws: What SQLite reports.
-    func run(_ row: (PlainStatement) -> Void = { _ in }) throws {
+    /// - Throws: What SQLite reports, and what `row` throws.
+    func run(_ row: (PlainStatement) throws -> Void = { _ in }) throws {
+        defer { sqlite3_reset(handle) }
         var code = sqlite3_step(handle)
         while code == SQLITE_ROW {
-            row(self)
+            try row(self)
             code = sqlite3_step(handle)
         }
-        sqlite3_reset(handle)
         guard code == SQLITE_DONE else {
             throw DatabaseError(resultCode: ResultCode(rawValue: code))
         }

@@ -7,6 +7,10 @@ struct Workload {
     struct Row {
         var table: String
         var id: String
+        var owner: String
+        var number: Int
+        var title: String
+        /// The JSON of the row, with `done` besides these values.
         var data: String
         var bucket: Int
         var checksum: Checksum
@@ -114,11 +118,14 @@ struct Workload {
             defer { state.index += 1 }
             let id = uuid(&state.random)
             let text = String((0..<110).map { _ in characters[Int(state.random.next() % UInt64(characters.count))] })
-            let owner = state.random.next() % 1000
+            let owner = "user-\(state.random.next() % 1000)"
             return Row(
                 table: state.index % 2 == 0 ? "lists" : "todos",
                 id: id,
-                data: #"{"id":"\#(id)","owner":"user-\#(owner)","number":\#(state.index),"title":"\#(text)","done":0}"#,
+                owner: owner,
+                number: state.index,
+                title: text,
+                data: #"{"id":"\#(id)","owner":"\#(owner)","number":\#(state.index),"title":"\#(text)","done":0}"#,
                 bucket: state.index * buckets / count,
                 checksum: Checksum(UInt32(truncatingIfNeeded: state.random.next()))
             )
