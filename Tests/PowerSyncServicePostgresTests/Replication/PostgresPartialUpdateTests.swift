@@ -185,6 +185,68 @@ import Testing
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
+    /// A source that notes which rows are read by their keys, and how often some are.
+    private final class NotingSource: ForwardingSource, RowReadingSource {
+        let source: PostgresSource
+        let ids = NIOLockedValueBox<[SQLValue]>([])
+        let reads = NIOLockedValueBox(0)
+
+        init(_ source: PostgresSource) { self.source = source }
+
+        var rowReading: (any RowReadingSource)? { self }
+
+        func rows(
+            of table: SourceTableDescriptor,
+            keys: [[SQLValue]],
+            showing moments: Set<SourceMoment>
+        ) async throws -> PresentRows {
+            let present = try await source.rows(of: table, keys: keys, showing: moments)
+            ids.withLockedValue { $0 += present.rows.compactMap { $0["id"] } }
+            reads.withLockedValue { $0 += 1 }
+            return present
+        }
+
+        func releaseRows() async throws { try await source.releaseRows() }
+    }
+
+    /// Of rows that are updated while they are copied, those whose large value stays are read once more, many at a time.
+    @Test func aFirstCopyReadsRowsAgainWhoseValuesAreMissing() async throws {
+        var scenario = try PostgresScenario(
+            """
+            CREATE TABLE lists (id int PRIMARY KEY, views int, body text); ALTER TABLE lists ALTER body SET STORAGE EXTERNAL;
+            INSERT INTO lists SELECT n, 0, repeat('x', 10000) FROM generate_series(1, 600) n
+            """,
+            config: """
+                config: {edition: 3}
+                streams:
+                  all: {query: 'SELECT id, views, length(body) AS size FROM lists'}
+                """
+        )
+        let noting = NotingSource(scenario.source)
+        let held = HeldSource(noting)
+        scenario.front = held
+        // A page has 5 MiB.
+        held.hold("lists", afterRows: 300)
+        let seen = held.waitCount
+        try await scenario.replicating { [scenario] in
+            try await held.copyWaits(after: seen)
+            // The whole row is in the log where the value is another one, and where a row is new.
+            try scenario.database.run(
+                """
+                UPDATE lists SET views = views + 1 WHERE id <= 300; UPDATE lists SET body = body || 'y' WHERE id > 500;
+                INSERT INTO lists SELECT n, 0, repeat('z', 10000) FROM generate_series(601, 650) n; DELETE FROM lists WHERE id = 400
+                """
+            )
+            held.release()
+            try await scenario.caughtUp()
+        }
+        let ids = noting.ids.withLockedValue(\.self)
+        #expect(Set(ids) == Set((1...300).map { .integer($0) }))
+        #expect(ids.count == 300)
+        #expect(noting.reads.withLockedValue(\.self) <= 6)
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
     @Test func rowsWithoutAKeyAreFoundByAllTheirValues() async throws {
         let scenario = try PostgresScenario(
             """
@@ -199,7 +261,7 @@ import Testing
             ["a", nil, "t", "x   ", #"{"a": 1}"#, "(1,2)", "{1}"], ["a", "n", nil, nil, nil, nil, nil],
             ["a", nil, nil, nil, nil, nil, nil],
         ]
-        let present = try await scenario.source.rows(of: table, keys: keys, showing: nil)
+        let present = try await scenario.source.rows(of: table, keys: keys, showing: [])
         #expect(present.rows.count == 2)
         try scenario.source.close()
     }
