@@ -1,3 +1,4 @@
+import Foundation
 import PostgresTestSupport
 import PowerSyncProtocol
 import ServiceTestSupport
@@ -110,6 +111,36 @@ import Testing
             try scenario.database.run("UPDATE lists SET id = 'c' WHERE id = 'a'; DELETE FROM lists WHERE id = 'b'")
             try await scenario.caughtUp()
             #expect(try await Self.kinds(scenario, after: updated.opID) == ["REMOVE a", "PUT c", "REMOVE b"])
+        }
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    /// What a new device downloads after changes of rows and of the identity: the rows, and the changes.
+    ///
+    /// `POWERSYNC_ALL_CASES` makes 20,000 rows, and 200 changes.
+    @Test func aNewDeviceDownloadsTheRowsAndTheirChanges() async throws {
+        let scale = ProcessInfo.processInfo.environment["POWERSYNC_ALL_CASES"] == nil ? 1 : 10
+        let (rows, changes) = (2_000 * scale, 20 * scale)
+        let scenario = try PostgresScenario(
+            """
+            CREATE TABLE lists (id int PRIMARY KEY, name text);
+            INSERT INTO lists SELECT n, 'one' FROM generate_series(1, \(rows)) AS n
+            """,
+            catalogueInterval: .milliseconds(50)
+        )
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            for identity in ["FULL", "DEFAULT"] {
+                for number in 1...(changes / 2) {
+                    try scenario.database.run("UPDATE lists SET name = '\(identity) \(number)' WHERE id = \(number)")
+                }
+                try scenario.database.run("ALTER TABLE lists REPLICA IDENTITY \(identity)")
+                try await scenario.caughtUpWithTables()
+            }
+            try await scenario.caughtUp()
+            let operations = try await Self.kinds(scenario, after: .zero)
+            #expect(operations.count == rows + changes)
+            #expect(operations.allSatisfy { $0.hasPrefix("PUT") })
         }
         try await scenario.expectSameRowsAsAFreshCopy()
     }
