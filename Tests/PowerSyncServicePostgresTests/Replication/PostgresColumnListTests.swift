@@ -1,0 +1,85 @@
+import PostgresTestSupport
+import PowerSyncProtocol
+import ServiceTestSupport
+import Testing
+
+@testable import PowerSyncServiceCore
+@testable import PowerSyncServicePostgres
+@testable import PowerSyncServiceSQLite
+
+/// A publication whose list of columns goes or comes while it is replicated (docs/postgres.md "Changed tables").
+@Suite(.timeLimit(.minutes(2))) struct PostgresColumnListTests {
+    private static let rows = 20
+    private static let tables = """
+        CREATE TABLE lists (id text PRIMARY KEY, name text, note text);
+        INSERT INTO lists SELECT 'l' || lpad(n::text, 6, '0'), 'one', 'note ' || n FROM generate_series(1, \(rows)) AS n
+        """
+    private static let withoutList = "ALTER PUBLICATION powersync SET TABLE lists"
+    private static let withList = "ALTER PUBLICATION powersync SET TABLE lists (id, name)"
+
+    /// A table of which some columns are published; `nil` where the server has no such lists.
+    private func scenario() throws -> PostgresScenario? {
+        let scenario = try PostgresScenario(Self.tables, catalogueInterval: .milliseconds(50))
+        guard try scenario.database.serverVersion >= 150_000 else { return nil }
+        try scenario.database.run(
+            "DROP PUBLICATION powersync; CREATE PUBLICATION powersync FOR TABLE lists (id, name)"
+        )
+        return scenario
+    }
+
+    /// Around a list that goes, or comes, rows change: before, in the same transaction, and after it.
+    private static func statements(_ change: String) -> [String] {
+        [
+            "UPDATE lists SET name = 'before' WHERE id = 'l000001'",
+            """
+            BEGIN; UPDATE lists SET name = 'with' WHERE id IN ('l000002', 'l000003'); DELETE FROM lists WHERE id = 'l000004';
+            \(change);
+            UPDATE lists SET name = 'within', note = 'within' WHERE id IN ('l000003', 'l000005');
+            INSERT INTO lists VALUES ('m', 'within', 'within'); COMMIT
+            """,
+            "UPDATE lists SET note = 'after' WHERE id IN ('l000001', 'l000002')",
+        ]
+    }
+
+    @Test(arguments: [withoutList, withList], [false, true])
+    func rowsAreWhatTheyAreWithTheOtherList(_ change: String, stops: Bool) async throws {
+        guard var scenario = try scenario() else { return }
+        if change == Self.withList { try scenario.database.run(Self.withoutList) }
+        try await scenario.replicating { [scenario] in
+            try await scenario.caughtUp()
+            guard !stops else { return }
+            for statement in Self.statements(change) { try scenario.database.run(statement) }
+            try await scenario.caughtUpWithTables()
+        }
+        if stops {
+            for statement in Self.statements(change) { try scenario.database.run(statement) }
+            scenario = try scenario.reopened()
+            try await scenario.replicating { [scenario] in try await scenario.caughtUpWithTables() }
+        }
+        #expect(try await scenario.rows()["lists/m"]?.contains("note") == (change == Self.withoutList))
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    /// The first copy has read some rows without the column, and reads the others while all are published.
+    @Test(arguments: [withoutList, withList])
+    func theListChangesInTheMiddleOfACopy(_ change: String) async throws {
+        guard var scenario = try scenario() else { return }
+        if change == Self.withList { try scenario.database.run(Self.withoutList) }
+        // A page has 5 MiB.
+        try scenario.database.run(
+            "INSERT INTO lists SELECT 'n' || lpad(n::text, 6, '0'), repeat('one', 3000), 'note' FROM generate_series(1, 700) AS n"
+        )
+        let held = HeldSource(scenario.source)
+        scenario.front = held
+        held.hold("lists", afterRows: 300)
+        let seen = held.waitCount
+        try await scenario.replicating { [scenario] in
+            try await held.copyWaits(after: seen)
+            for statement in Self.statements(change) { try scenario.database.run(statement) }
+            held.release()
+            try await scenario.caughtUpWithTables()
+        }
+        #expect(try await scenario.rows()["lists/m"]?.contains("note") == (change == Self.withoutList))
+        try await scenario.expectSameRowsAsAFreshCopy()
+    }
+}
