@@ -3,6 +3,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncServiceCore
 import PowerSyncSyncConfig
+import PowerSyncTerminal
 
 /// Options that describe a client.
 struct ClientOptions: ParsableArguments {
@@ -144,7 +145,7 @@ struct ClientReport: Encodable {
             lines.append("\(user): the request ends with \(error)")
         } else {
             let rows = tables.reduce(0) { $0 + $1.rows }
-            lines.append("\(user): \(buckets.count) buckets, \(rows) rows")
+            lines.append("\(user): \(buckets.count.counted("bucket")), \(rows.counted("row"))")
             let width = buckets.map(\.bucket.count).max() ?? 0
             for bucket in buckets {
                 let name = bucket.bucket + String(repeating: " ", count: width - bucket.bucket.count)

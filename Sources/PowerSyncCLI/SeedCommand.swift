@@ -1,6 +1,7 @@
 import ArgumentParser
 import Foundation
 import PowerSyncClient
+import PowerSyncOperations
 import PowerSyncProtocol
 import PowerSyncService
 import PowerSyncTerminal
@@ -131,7 +132,7 @@ struct SeedCommand: AsyncParsableCommand {
         do {
             let made = try await maker.run()
             try StandardOutput.print(lines: [
-                "\(output): \(made.rows) row\(made.rows == 1 ? "" : "s"), \(made.bytes) bytes"
+                "\(output): \(made.rows.counted("row")), \(ByteCount.text(made.bytes))"
             ])
         } catch let error as PowerSyncError {
             throw UnreadableFile(error.localizedDescription)

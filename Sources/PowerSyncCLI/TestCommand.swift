@@ -57,7 +57,7 @@ private struct ConfigTestFile {
         do {
             test = ConfigTest(parsing: String(decoding: try Data(contentsOf: URL(filePath: path)), as: UTF8.self))
         } catch {
-            test = ConfigTest(problem: "The test cannot be read: \(error.localizedDescription)")
+            test = ConfigTest(problem: "The test cannot be read; check that it exists")
         }
     }
 
@@ -74,7 +74,7 @@ private struct ConfigTestFile {
         do {
             config = try text(of: source)
         } catch {
-            test.add(problem: "The config cannot be read: \(error.localizedDescription)")
+            test.add(problem: "The config cannot be read; check that \(configName) exists")
             return ConfigTestResult(testFindings: test.findings)
         }
         var schema: SourceSchema?

@@ -149,7 +149,9 @@ struct ValidateCommand: AsyncParsableCommand {
                 try StandardOutput.print(lines: deployment.lines)
             }
             if let plan = result.plan {
-                try StandardOutput.print(lines: ["\(config): \(plan.streams.count) streams, ready to deploy"])
+                try StandardOutput.print(lines: [
+                    "\(config): \(plan.streams.count.counted("stream")), ready to deploy"
+                ])
             }
         case .json:
             try StandardOutput.print(report.json())

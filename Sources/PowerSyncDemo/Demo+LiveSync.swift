@@ -41,7 +41,9 @@ extension Demo {
     /// Step 4: a bulk load, with lists before todos.
     func loadInBulk(into source: any DemoSource, backend: DemoBackend) async throws {
         let lists = 50
-        try terminal.heading("4. A bulk load of \(rows.grouped) todos (priority 2) in \(lists) lists (priority 1)")
+        try terminal.heading(
+            "4. A bulk load of \(rows.grouped) \(rows.words("todo")) (priority 2) in \(lists) lists (priority 1)"
+        )
         let (allLists, allTodos) = (try await anna.count("lists") + lists, try await anna.count("todos") + rows)
         try await bert.database.disconnect()
         let loaded = ContinuousClock.now
@@ -94,7 +96,7 @@ extension Demo {
             throw DemoFailure("B never showed its lists while todos were still downloading")
         }
         try terminal.line(
-            "  lists after \(timeToLists.readable) (with \(outcome.todosThen.grouped) todos at that moment), "
+            "  lists after \(timeToLists.readable) (with \(outcome.todosThen.grouped) \(outcome.todosThen.words("todo")) at that moment), "
                 + "everything after \(outcome.timeToAll.readable), "
                 + "\(Int(Double(rows) / outcome.timeToAll.inSeconds).grouped) rows/s"
         )

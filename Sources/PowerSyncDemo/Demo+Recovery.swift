@@ -12,7 +12,7 @@ extension Demo {
         try await bert.database.execute("DELETE FROM todos WHERE title = 'Bread'")
         for (client, expected) in [(anna, 4), (bert, 2)] {
             let waiting = try await client.waitingUploads()
-            try terminal.line("  \(client.name): \(waiting) writes wait")
+            try terminal.line("  \(client.name): \(waiting.counted("write waits", "writes wait"))")
             try expect(waiting == expected, "\(expected) writes of \(client.name) should wait, not \(waiting)")
         }
     }

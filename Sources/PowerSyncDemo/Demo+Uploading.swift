@@ -19,7 +19,7 @@ extension Demo {
         try terminal.table(TextTable(header: ["list", "todos"], rows: rows))
         try expect(rows == [["Groceries", "3"], ["Work", "2"]], "A does not see its own writes: \(rows)")
         let waiting = try await anna.waitingUploads()
-        try terminal.line("  visible at once; \(waiting) writes wait in the upload queue")
+        try terminal.line("  visible at once; \(waiting.counted("write waits", "writes wait")) in the upload queue")
         try expect(waiting == 7, "7 writes should wait, not \(waiting)")
     }
 

@@ -69,11 +69,10 @@ extension DeclaredTable {
 
     private static func sayWhatIsSkipped(of schema: DDLSchema) {
         guard schema.skipped > 0 else { return }
-        let (tables, skipped) = (schema.tables.count, schema.skipped)
         printToStandardError(
             """
-            note: the schema has \(tables == 1 ? "one table" : "\(tables) tables"); \
-            \(skipped == 1 ? "one other statement was" : "\(skipped) other statements were") skipped
+            note: the schema has \(schema.tables.count.counted("table")); \
+            \(schema.skipped.counted("other statement was", "other statements were")) skipped
             """
         )
     }

@@ -1,3 +1,5 @@
+import PowerSyncTerminal
+
 /// The lines in which a file differs from what it should be, in short.
 struct TextDifference {
     /// How many lines of each side are shown.
@@ -35,6 +37,6 @@ struct TextDifference {
     private static func shown(_ lines: ArraySlice<[UInt8]>, sign: String) -> [String] {
         let hidden = lines.count - shownLines
         return lines.prefix(shownLines).map { "\(sign) \(String(decoding: $0, as: UTF8.self))" }
-            + (hidden > 0 ? ["\(sign) and \(hidden) more lines"] : [])
+            + (hidden > 0 ? ["\(sign) and \(hidden) more \(hidden.words("line"))"] : [])
     }
 }

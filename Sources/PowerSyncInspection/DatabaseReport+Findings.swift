@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncCore
+import PowerSyncTerminal
 
 // What the facts of a report mean. Each sentence says what is wrong, or waits, and what to do.
 
@@ -46,8 +47,9 @@ extension DatabaseReport {
             found.add(
                 "queue-entry",
                 """
-                \(uploadQueue.damaged) of \(uploadQueue.writes) writes in the upload queue cannot be read as a whole, first: \
-                \(write.damage ?? ""). They are handed to uploadData(database:) with a damage; let it skip or repair them
+                \(uploadQueue.damaged) of \(uploadQueue.writes.counted("write")) in the upload queue cannot be read as a whole, \
+                first: \(write.damage ?? ""). Such writes are handed to uploadData(database:) with a damage; let it skip or \
+                repair them
                 """
             )
         }
@@ -81,8 +83,8 @@ extension DatabaseReport {
             found.add(
                 "stray-operations",
                 """
-                \(strayOperations) operations belong to no bucket, so nothing will ever remove their rows. Call \
-                disconnectAndClear() and sync again
+                \(strayOperations.counted("operation belongs", "operations belong")) to no bucket, so nothing will ever remove \
+                \(strayOperations.words("its row", "their rows")). Call disconnectAndClear() and sync again
                 """
             )
         }
@@ -90,7 +92,7 @@ extension DatabaseReport {
             found.add(
                 "repeated-keys",
                 """
-                \(repeatedKeys) keys have several operations in one bucket, where a newer one replaces the older. Call \
+                \(repeatedKeys.counted("key has", "keys have")) several operations in one bucket, where a newer one replaces the older. Call \
                 disconnectAndClear() and sync again
                 """
             )
@@ -103,15 +105,16 @@ extension DatabaseReport {
                 found.add(
                     "row-json",
                     """
-                    \(table.unreadableRows) rows of table \(table.name) are not JSON, so queries of its view fail. \
-                    \(table.isLocalOnly ? "Delete them from ps_data_local__\(table.name)" : Self.publishAgain)
+                    \(table.unreadableRows.counted("row")) of table \(table.name) \
+                    \(table.unreadableRows.words("is", "are")) not JSON, so queries of its view fail. \
+                    \(table.isLocalOnly ? "Delete \(table.unreadableRows.words("it", "them")) from ps_data_local__\(table.name)" : Self.publishAgain)
                     """
                 )
             }
             if let missing = table.missingRows, missing > 0 {
                 found.add(
                     "missing-rows",
-                    "\(missing) synced rows are missing in table \(table.name). \(Self.publishAgain)"
+                    "\(missing.counted("synced row is", "synced rows are")) missing in table \(table.name). \(Self.publishAgain)"
                 )
             }
         }
@@ -138,8 +141,8 @@ extension DatabaseReport {
             found.add(
                 "uploads",
                 """
-                \(uploadQueue.writes) local writes wait for their upload, and nothing but priority 0 is published before \
-                they are acknowledged. Check what uploadData(database:) says, and that it completes each transaction
+                \(uploadQueue.writes.counted("local write waits for its", "local writes wait for their")) upload, and \
+                nothing but priority 0 is published before that is acknowledged. Check what uploadData(database:) says, and that it completes each transaction
                 """
             )
         case .writeCheckpoint:
@@ -164,15 +167,16 @@ extension DatabaseReport {
             found.add(
                 "unpublished",
                 """
-                \(waiting.count) buckets have more than is published, for example \(waiting[0].name). \
-                \(gate.state == .open ? "They are published when their checkpoint is complete" : Self.gateCloses)
+                \(waiting.count.counted("bucket has", "buckets have")) more than is published, for example \
+                \(waiting[0].name). \
+                \(gate.state == .open ? "It is published when its checkpoint is complete" : Self.gateCloses)
                 """
             )
         }
         return found.findings
     }
 
-    private static let gateCloses = "Unless their checkpoint is incomplete, that waits for the local writes"
+    private static let gateCloses = "Unless its checkpoint is incomplete, that waits for the local writes"
 
     // MARK: - Oddities
 
@@ -191,17 +195,19 @@ extension DatabaseReport {
             found.add(
                 "parked-writes",
                 """
-                \(parked) writes are parked, and their rows keep their local state. Restore them with \
-                restoreParkedWrites(), or remove them with removeRejectedWrites(_:)
+                \(parked.counted("write is parked, and its row keeps its", "writes are parked, and their rows keep their")) \
+                local state. Restore \(parked.words("it", "them")) with restoreParkedWrites(), or remove \
+                \(parked.words("it", "them")) with removeRejectedWrites(_:)
                 """
             )
         }
-        if rejectedWrites.count > parked {
+        let rejected = rejectedWrites.count - parked
+        if rejected > 0 {
             found.add(
                 "rejected-writes",
                 """
-                \(rejectedWrites.count - parked) writes were rejected by the backend. Look at rejectedWrites() in the app, \
-                and restore or remove them
+                \(rejected.counted("write was", "writes were")) rejected by the backend. Look at rejectedWrites() in the app, \
+                and restore or remove \(rejected.words("it", "them"))
                 """
             )
         }
@@ -210,17 +216,21 @@ extension DatabaseReport {
             found.add(
                 "expired-subscriptions",
                 """
-                \(expired.count) stream subscriptions have expired, for example of \(expired[0].stream): their rows go with \
-                the next sync, unless the app subscribes again
+                \(expired.count.counted("stream subscription has", "stream subscriptions have")) expired, for example of \
+                \(expired[0].stream): \(expired.count.words("its", "their")) rows go with the next sync, unless the app \
+                subscribes again
                 """
             )
         }
         if !untypedRows.isEmpty {
+            let rows = untypedRows.reduce(0) { $0 + $1.rows }
+            let tables = untypedRows.count
             found.add(
                 "untyped-rows",
                 """
-                \(untypedRows.reduce(0) { $0 + $1.rows }) synced rows are of tables that the client schema does not have: \
-                \(untypedRows.map(\.table).joined(separator: ", ")). Add them to the schema, or leave them out of the streams
+                \(rows.counted("synced row is", "synced rows are")) of \(tables.words("a table", "tables")) that the client \
+                schema does not have: \(untypedRows.map(\.table).joined(separator: ", ")). Add \
+                \(tables.words("it", "them")) to the schema, or leave \(tables.words("it", "them")) out of the streams
                 """
             )
         }
@@ -229,8 +239,8 @@ extension DatabaseReport {
             found.add(
                 "unexplained-rows",
                 """
-                \(rows) rows of table \(table.name) come from no operation and no local write, so nothing will ever remove \
-                them. If the app does not write to \(table.nameInSQLite) itself, call disconnectAndClear() and sync again
+                \(rows.counted("row")) of table \(table.name) \(rows.words("comes", "come")) from no operation and no local \
+                write, so nothing will ever remove \(rows.words("it", "them")). If the app does not write to \(table.nameInSQLite) itself, call disconnectAndClear() and sync again
                 """
             )
         }
@@ -238,8 +248,8 @@ extension DatabaseReport {
             found.add(
                 "unchecked-tables",
                 """
-                SQLite's check of the file leaves out \(uncheckedTables.count) tables, which need what only the app's connections \
-                have: \(uncheckedTables.joined(separator: ", ")). Run PRAGMA integrity_check in the app
+                SQLite's check of the file leaves out \(uncheckedTables.count.counted("table, which needs", "tables, which need")) \
+                what only the app's connections have: \(uncheckedTables.joined(separator: ", ")). Run PRAGMA integrity_check in the app
                 """
             )
         }

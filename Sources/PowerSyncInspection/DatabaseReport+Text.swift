@@ -24,7 +24,7 @@ extension DatabaseReport {
             (time.priority.map { "priority \($0)" } ?? "everything") + " at \(time.at.inReports)"
         }
         return [
-            "file            \(file.path), \(Int(file.bytes).grouped) bytes\(log)",
+            "file            \(file.path), \(file.bytes.groupedBytes)\(log)",
             "schema version  \(schemaVersion)",
             "client id       \(clientID ?? "none")",
             "last synced     \(times.isEmpty ? "never" : times.joined(separator: ", "))",
@@ -35,8 +35,9 @@ extension DatabaseReport {
 
     private var checkText: String {
         guard let sqliteProblems else { return "could not be run" }
-        guard sqliteProblems.isEmpty else { return "\(sqliteProblems.count) problems" }
-        return uncheckedTables.isEmpty ? "ok" : "ok, except for \(uncheckedTables.count) tables that were left out"
+        guard sqliteProblems.isEmpty else { return sqliteProblems.count.counted("problem") }
+        guard !uncheckedTables.isEmpty else { return "ok" }
+        return "ok, except for \(uncheckedTables.count.counted("table that was", "tables that were")) left out"
     }
 
     private var gateText: String {
@@ -70,7 +71,7 @@ extension DatabaseReport {
     private var queueLines: [String] {
         guard uploadQueue.writes > 0, let oldest = uploadQueue.first.first else { return ["  empty"] }
         var lines = [
-            "  \(uploadQueue.writes.grouped) writes, \(Int(uploadQueue.bytes).grouped) bytes",
+            "  \(uploadQueue.writes.grouped) \(uploadQueue.writes.words("write")), \(uploadQueue.bytes.groupedBytes)",
             "  oldest  \(oldest.line)",
         ]
         if let newest = uploadQueue.newest { lines.append("  newest  \(newest.line)") }
@@ -128,6 +129,11 @@ extension DatabaseReport {
     private func more(_ count: Int) -> [String] {
         count > Self.shownLines ? ["  and \((count - Self.shownLines).grouped) more"] : []
     }
+}
+
+extension Int64 {
+    /// A number of bytes: `1,234 bytes`.
+    fileprivate var groupedBytes: String { "\(Int(self).grouped) \(words("byte"))" }
 }
 
 extension DatabaseReport.Write {

@@ -52,7 +52,7 @@ import Testing
             UPDATE ps_buckets SET op_checksum = (SELECT sum(hash) & 0xffffffff FROM ps_oplog WHERE bucket = ps_buckets.id);
             """,
             "repeated-keys",
-            words: "1 keys have several operations"
+            words: "1 key has several operations"
         ),
         Case(
             "a bucket is published beyond its end",
@@ -64,13 +64,13 @@ import Testing
             "a synced row was deleted",
             "DELETE FROM ps_data__lists WHERE id = 'l2'",
             "missing-rows",
-            words: "1 synced rows are missing in table lists"
+            words: "1 synced row is missing in table lists"
         ),
         Case(
             "a row is no JSON",
             "UPDATE ps_data__lists SET data = '{\"name\": Secret' WHERE id = 'l2'",
             "row-json",
-            words: "1 rows of table lists are not JSON"
+            words: "1 row of table lists is not JSON"
         ),
         Case(
             "entries of the queue are garbage",
@@ -173,7 +173,7 @@ import Testing
         let report = try fixture.report()
         #expect(report.codes(.notice) == ["unchecked-tables"] && !report.isDamaged, "\(report.findings)")
         #expect(report.message("unchecked-tables")?.contains("names: no such collation sequence: swiftCompare") == true)
-        #expect(report.lines.contains("SQLite's check  ok, except for 1 tables that were left out"))
+        #expect(report.lines.contains("SQLite's check  ok, except for 1 table that was left out"))
 
         try fixture.tamper(
             """

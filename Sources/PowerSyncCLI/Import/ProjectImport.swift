@@ -176,7 +176,7 @@ struct ProjectImport {
         if let path = project.schema {
             do {
                 schema = try SourceSchema(contentsOf: "\(project.folder)/\(path)")
-                let tables = Self.counted(schema?.tables.count ?? 0, "table")
+                let tables = (schema?.tables.count ?? 0).counted("table")
                 findings.append("\(path): \(tables), with which the sync config was checked")
             } catch {
                 findings.append("\(path): \(error)")
@@ -185,13 +185,9 @@ struct ProjectImport {
         let result = SyncConfig.parse(syncConfig, schema: schema)
         findings += result.diagnostics.map { $0.formatted(file: "\(output)/sync.yaml") }
         if let plan = result.plan {
-            findings.append("\(output)/sync.yaml: \(Self.counted(plan.streams.count, "stream")), ready to deploy")
+            findings.append("\(output)/sync.yaml: \(plan.streams.count.counted("stream")), ready to deploy")
         }
         return findings
-    }
-
-    private static func counted(_ number: Int, _ name: String) -> String {
-        "\(number) \(name)\(number == 1 ? "" : "s")"
     }
 
     /// Whether a service can be started with the files, once all variables are set.

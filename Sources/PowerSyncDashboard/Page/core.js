@@ -15,12 +15,14 @@ const plain = new Intl.NumberFormat("en");
 const rough = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const count = (number) => plain.format(number ?? 0);
 
-const counted = (number, name) => `${count(number)} ${name}${number === 1 ? "" : "s"}`;
+// What is counted, as it stands behind the number.
+const noun = (number, name) => number === 1 ? name : `${name}s`;
+const counted = (number, name) => `${count(number)} ${noun(number, name)}`;
 
 function bytes(number) {
   let value = number ?? 0;
   for (const unit of ["bytes", "KiB", "MiB", "GiB"]) {
-    if (value < 1024) return `${rough.format(value)} ${unit}`;
+    if (value < 1024) return `${rough.format(value)} ${value === 1 && unit === "bytes" ? "byte" : unit}`;
     value /= 1024;
   }
   return `${rough.format(value)} TiB`;

@@ -75,7 +75,7 @@ const recentTable = new Table($("recent-table"), "Connected in the last six hour
   ["Left", "number", (client) => `${duration(Date.now() / 1000 - client.lastSeen)} ago`, (client) => client.lastSeen],
   ["First seen", "number", (client) => clockTime(client.firstSeen), (client) => client.firstSeen],
   ["Connections", "number", (client) => count(client.streams), (client) => client.streams],
-  ["Sent", "number", (client) => `${count(client.operations)} ops, ${bytes(client.bytes)}`, (client) => client.bytes],
+  ["Sent", "number", (client) => `${counted(client.operations, "op")}, ${bytes(client.bytes)}`, (client) => client.bytes],
   ["Program", undefined, (client) => client.agent],
 ], "Nobody has left.", true);
 const loadRecent = latest(
@@ -242,7 +242,7 @@ function showPreview(answer) {
     ["Size", "number", (table) => bytes(table.bytes)],
   ], answer.isCounted ? "No rows." : "Too many rows to count.").show(answer.tables);
   new Table(buckets, shown.length < answer.buckets.length
-    ? `The first ${count(shown.length)} of ${count(answer.buckets.length)} buckets` : "Buckets", [
+    ? `The first ${count(shown.length)} of ${counted(answer.buckets.length, "bucket")}` : "Buckets", [
     ["Bucket", "name", (bucket) => bucket.name],
     ["Stream", undefined, (bucket) => bucket.stream],
     ["Priority", "number", (bucket) => bucket.priority],

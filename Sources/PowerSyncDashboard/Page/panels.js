@@ -36,7 +36,7 @@ const clientTable = new Table($("client-table"), "Connected clients, those that 
   ["Since", "number", (client) => duration(snapshot.time - client.activeSince), (client) => -client.activeSince],
   ["Progress", undefined, progress],
   ["Buckets", "number", (client) => count(client.buckets), (client) => client.buckets],
-  ["Sent", "number", (client) => `${count(client.operations)} ops, ${bytes(client.bytes)}`, (client) => client.bytes],
+  ["Sent", "number", (client) => `${counted(client.operations, "op")}, ${bytes(client.bytes)}`, (client) => client.bytes],
   ["Connected", "number", (client) => duration(snapshot.time - client.openedAt), (client) => -client.openedAt],
   ["Program", undefined, (client) => [client.agent, client.format].filter(Boolean).join(", ")],
 ], "Nobody is connected.", true);
@@ -56,7 +56,7 @@ function progress(client) {
   if (client.checkpoint === undefined) return "";
   if (client.bucketsLeft > 0) {
     const done = client.downloads - client.bucketsLeft;
-    return `${count(done)} of ${count(client.downloads)} buckets of checkpoint ${client.checkpoint}`;
+    return `${count(done)} of ${counted(client.downloads, "bucket")} of checkpoint ${client.checkpoint}`;
   }
   return client.completed === client.checkpoint ? `has checkpoint ${client.checkpoint}`
     : `finishes checkpoint ${client.checkpoint}`;
@@ -89,10 +89,11 @@ function showReplication(replication) {
     ["Rows", count(replication.rows), bytes(replication.bytes)],
     ["Transactions", count(replication.transactions)],
     ...(replication.openTransaction
-      ? [["Large transaction", count(replication.openTransaction.changes), "changes so far"]] : []),
+      ? [["Large transaction", count(replication.openTransaction.changes),
+        `${noun(replication.openTransaction.changes, "change")} so far`]] : []),
     ...replication.streams.filter((stream) => stream.copy).map(({ copy }) =>
       ["Copying", count(copy.rows),
-        `rows of ${copy.table} so far, table ${copy.copiedTables + 1} of ${copy.tables}`]),
+        `${noun(copy.rows, "row")} of ${copy.table} so far, table ${copy.copiedTables + 1} of ${copy.tables}`]),
     ...Object.entries(replication.rowsWithoutID ?? {})
       .map(([table, number]) => ["Without an id", count(number), `of ${table}, not sent`]),
   ]);
@@ -105,7 +106,7 @@ function showClients(clients) {
   showFacts($("client-facts"), [
     ["Open streams", count(clients.streams)],
     ["Users", count(clients.users)],
-    ["Sent", bytes(clients.bytes), `${count(clients.operations)} operations`],
+    ["Sent", bytes(clients.bytes), counted(clients.operations, "operation")],
     ...waits,
   ]);
   if (clientPages.offset > 0 || $("client-search").value) return;
@@ -134,7 +135,7 @@ function compaction(run) {
   if (run.endedAt === undefined) return "This process has not compacted yet: it does so 10 minutes after its start.";
   const when = `Compacted ${duration(snapshot.time - run.endedAt)} ago`;
   return run.error !== undefined ? `${when}, which failed: ${run.error}`
-    : `${when}: ${count(run.moved)} operations replaced, ${count(run.cleared)} removed.`;
+    : `${when}: ${counted(run.moved, "operation")} replaced, ${count(run.cleared)} removed.`;
 }
 
 function showFindings(list, findings) {

@@ -14,7 +14,7 @@ struct AppRowsText {
     var lines: [String] {
         let rows = array(result["rows"]).map { array($0).map(cell) }
         let table = TextTable(header: array(result["columns"]).map(cell), rows: rows)
-        let count = rows.count == 1 ? "1 row" : "\(rows.count) rows"
+        let count = rows.count.counted("row")
         return table.lines + [result["isComplete"] == false ? "\(count), and there are more" : count]
     }
 

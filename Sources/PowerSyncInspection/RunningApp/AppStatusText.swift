@@ -1,4 +1,5 @@
 import PowerSyncProtocol
+import PowerSyncTerminal
 
 /// The status of an app as lines for people.
 struct AppStatusText {
@@ -18,12 +19,12 @@ struct AppStatusText {
         if let error = status.text("downloadError") { lines.append("download error: \(error)") }
         if let error = status.text("uploadError") { lines.append("upload error: \(error)") }
         lines += status.objects("buckets").map(bucket)
-        lines += more("bucketCount", than: "buckets", "buckets")
+        lines += more("bucketCount", than: "buckets", "bucket")
         lines += status.objects("streams").map(stream)
         lines += status.objects("setAsideRows").map { row in
             "set aside: \(row.text("table") ?? "") \(row.text("id") ?? ""): \(row.text("reason") ?? "")"
         }
-        lines += more("setAsideRowCount", than: "setAsideRows", "rows that are set aside")
+        lines += more("setAsideRowCount", than: "setAsideRows", "row that is set aside", "rows that are set aside")
         return lines
     }
 
@@ -43,14 +44,14 @@ struct AppStatusText {
         let queue = status.object("queue") ?? [:]
         let rejected = queue.integer("rejectedWrites") ?? 0
         return
-            "\(queue.integer("writes") ?? 0) writes of \(queue.integer("transactions") ?? 0) transactions to upload, "
-            + "\(queue.integer("bytes") ?? 0) bytes" + (rejected > 0 ? ", \(rejected) rejected" : "")
+            "\(queue.counted("writes", "write")) of \(queue.counted("transactions", "transaction")) to upload, "
+            + queue.counted("bytes", "byte") + (rejected > 0 ? ", \(rejected) rejected" : "")
     }
 
     private func bucket(_ bucket: JSONObject) -> String {
         var parts = [
-            "bucket \(bucket.text("name") ?? ""): \(bucket.integer("downloadedOperations") ?? 0) operations, "
-                + "\(bucket.integer("downloadedBytes") ?? 0) bytes"
+            "bucket \(bucket.text("name") ?? ""): \(bucket.counted("downloadedOperations", "operation")), "
+                + bucket.counted("downloadedBytes", "byte")
         ]
         if let priority = bucket.integer("priority") { parts.append("priority \(priority)") }
         parts += download(bucket)
@@ -79,9 +80,9 @@ struct AppStatusText {
         return ["downloading \(object.integer("operationsOfDownload") ?? 0) of \(total)"]
     }
 
-    private func more(_ count: String, than list: String, _ things: String) -> [String] {
+    private func more(_ count: String, than list: String, _ thing: String, _ things: String? = nil) -> [String] {
         let more = Int(status.integer(count) ?? 0) - status.objects(list).count
-        return more > 0 ? ["and \(more) more \(things)"] : []
+        return more > 0 ? ["and \(more) more \(more.words(thing, things))"] : []
     }
 }
 
@@ -93,6 +94,9 @@ extension JSONObject {
     fileprivate func integer(_ name: String) -> Int64? {
         if case .integer(let integer)? = self[name] { integer } else { nil }
     }
+
+    /// A number with its noun; 0 when it is missing.
+    fileprivate func counted(_ name: String, _ noun: String) -> String { (integer(name) ?? 0).counted(noun) }
 
     fileprivate func flag(_ name: String) -> Bool { self[name] == true }
 

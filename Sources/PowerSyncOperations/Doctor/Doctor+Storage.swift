@@ -1,6 +1,7 @@
-import PowerSyncService
 import Foundation
+import PowerSyncService
 import PowerSyncServiceCore
+import PowerSyncTerminal
 
 extension Doctor {
     /// With less free space than this, nothing can be written soon: 100 MiB.
@@ -103,7 +104,7 @@ extension Doctor {
 package enum ByteCount {
     /// `12 KiB`, `3.4 GiB`.
     package static func text(_ bytes: Int64) -> String {
-        guard bytes >= 1024 else { return "\(bytes) bytes" }
+        guard bytes >= 1024 else { return bytes.counted("byte") }
         var value = Double(bytes)
         var unit = ""
         for next in ["KiB", "MiB", "GiB", "TiB"] where value >= 1024 || unit.isEmpty {

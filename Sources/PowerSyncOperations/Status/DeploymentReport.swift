@@ -64,7 +64,7 @@ package struct DeploymentReport: Sendable, Encodable {
             if !stream.tables.isEmpty { change += " from \(stream.tables.joined(separator: ", "))" }
             if !stream.estimatedRows.isEmpty {
                 let total = stream.estimatedRows.values.reduce(Int64(0)) { $0.addingReportingOverflow($1).partialValue }
-                change += " (about \(total) rows)"
+                change += " (about \(total.counted("row")))"
             }
             return "\(stream.name): \(change): \(stream.reason)"
         }

@@ -45,12 +45,14 @@ package struct StatusReport {
             // Whatever the source says of its clock.
             let seconds = Int(min(max(0, snapshot.time - transaction.committedAt), 1e9))
             lines.append(
-                "reading   a large transaction, committed \(seconds) s ago: \(transaction.changes) changes so far, shown when it is complete"
+                "reading   a large transaction, committed \(seconds) s ago: "
+                    + "\(transaction.changes.counted("change")) so far, shown when it is complete"
             )
         }
         for copy in snapshot.replication.streams.compactMap(\.copy) {
             lines.append(
-                "copying   \(TerminalText.line(copy.table)): \(copy.rows) rows so far, table \(copy.copiedTables + 1) of \(copy.tables)"
+                "copying   \(TerminalText.line(copy.table)): \(copy.rows.counted("row")) so far, "
+                    + "table \(copy.copiedTables + 1) of \(copy.tables)"
             )
         }
         addStorage(snapshot.storage)
@@ -64,11 +66,12 @@ package struct StatusReport {
     }
 
     private mutating func addStorage(_ storage: ServiceSnapshot.Storage) {
-        var facts = ["files \(storage.bytes / 1024) KiB"]
+        var facts = ["files \(ByteCount.text(storage.bytes))"]
         if let sizes = storage.sizes {
             facts += [
-                "operations \(sizes.operations / 1024) KiB", "parameter indexes \(sizes.parameters / 1024) KiB",
-                "rows \(sizes.rows / 1024) KiB", "buckets \(sizes.buckets)",
+                "operations \(ByteCount.text(sizes.operations))",
+                "parameter indexes \(ByteCount.text(sizes.parameters))", "rows \(ByteCount.text(sizes.rows))",
+                "buckets \(sizes.buckets)",
             ]
         }
         lines.append("storage   \(facts.joined(separator: ", "))")
@@ -84,15 +87,15 @@ package struct StatusReport {
 
     private mutating func addClients(_ snapshot: ServiceSnapshot) {
         let clients = snapshot.clients
-        lines.append("clients   \(clients.streams) open streams, users \(clients.users)")
+        lines.append("clients   \(clients.streams.counted("open stream")), users \(clients.users)")
         for client in clients.list.prefix(Self.clientLimit) {
             // Whatever the service says of its clock.
             let seconds = Int(min(max(0, snapshot.time - client.activeSince), 1e9))
             var facts = [
-                "user \(client.user.printable)", "buckets \(client.buckets)", "sent \(client.operations) operations",
-                "\(client.activity.text) for \(seconds) s",
+                "user \(client.user.printable)", "buckets \(client.buckets)",
+                "sent \(client.operations.counted("operation"))", "\(client.activity.text) for \(seconds) s",
             ]
-            if client.bucketsLeft > 0 { facts.append("\(client.bucketsLeft) buckets to download") }
+            if client.bucketsLeft > 0 { facts.append("\(client.bucketsLeft.counted("bucket")) to download") }
             lines.append("          \(facts.joined(separator: ", "))")
         }
         if clients.streams > Self.clientLimit {
@@ -114,7 +117,9 @@ package struct StatusReport {
             facts.append("slot \(connection.string("slot_name"))")
             facts.append("tables \(connection.entries("tables").count)")
             if connection["initial_replication_done"] == .bool(false) { facts.append("being copied") }
-            if let lag = connection["replication_lag_bytes"] { facts.append("\(lag.text) bytes behind") }
+            if case .integer(let lag)? = connection["replication_lag_bytes"] {
+                facts.append("\(ByteCount.text(lag)) behind")
+            }
             if connection["last_checkpoint_ts"] != nil {
                 facts.append("last checkpoint \(connection.string("last_checkpoint_ts"))")
             }

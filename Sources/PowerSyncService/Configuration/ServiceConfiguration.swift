@@ -251,7 +251,7 @@ public struct AdminOptions: Sendable, Equatable {
 
 extension AdminOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// How many tokens there are.
-    public var description: String { "\(tokens.count) admin tokens" }
+    public var description: String { tokens.count == 1 ? "1 admin token" : "\(tokens.count) admin tokens" }
 
     /// As ``description``: nothing that is secret.
     public var debugDescription: String { description }

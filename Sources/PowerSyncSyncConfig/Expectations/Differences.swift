@@ -47,7 +47,11 @@ struct Differences {
         switch expected {
         case .count(let count):
             guard rows.count != count else { return }
-            all.append(Difference(sentence: "\(table) has \(rows.count) rows, expected \(count)"))
+            all.append(
+                Difference(
+                    sentence: "\(table) has \(rows.count == 1 ? "1 row" : "\(rows.count) rows"), expected \(count)"
+                )
+            )
             for row in rows { all.append(Difference(sentence: "\(row.path) arrives", row: row)) }
         case .rows(let expectations):
             for expectation in expectations {
@@ -129,7 +133,7 @@ extension ReceivedRow {
     /// - Returns: At most three ways.
     package func reason(_ reasons: [BucketName: [String]]) -> String {
         let all = buckets.flatMap { bucket in reasons[bucket] ?? ["bucket \(bucket)"] }
-        let more = all.count > 3 ? ", and in \(all.count - 3) more ways" : ""
+        let more = all.count > 3 ? ", and in \(all.count == 4 ? "1 more way" : "\(all.count - 3) more ways")" : ""
         return "through \(all.prefix(3).joined(separator: "; "))\(more)"
     }
 }

@@ -57,7 +57,7 @@ import Testing
         let output = try await run("test", "a.test.yaml", "missing.yaml", "c.test.yaml")
         #expect(output.status == 1)
         #expect(output.text.contains("a.test.yaml: FAILED: owner\n    todos/t2 is missing: it is in 1#todos|0[\"l2\"]"))
-        #expect(output.text.contains("missing.yaml:1:1: error: The test cannot be read"))
+        #expect(output.text.contains("missing.yaml:1:1: error: The test cannot be read; check that it exists"))
         #expect(output.text.hasSuffix("c.test.yaml: passed: owner"))
     }
 
@@ -91,7 +91,7 @@ import Testing
                     rows     todos by list_id
                     values   list_id = id of lists
                     lookups  lists where owner_id = auth.user_id()
-                sync.yaml: 1 streams, ready to deploy
+                sync.yaml: 1 stream, ready to deploy
                 """
         )
     }
@@ -117,7 +117,7 @@ import Testing
                   1#todos|0["l2"]  priority 3  rows 0  stream `todos`, lookup lists/l2
                   todos: 2
                   note: A row of main.todos was not synced to todos|0: it has no id.
-                sync.yaml: 1 streams, ready to deploy
+                sync.yaml: 1 stream, ready to deploy
                 """
         )
         let missing = try await run("validate", "sync.yaml", "--source", "missing.db", "--as", "u1")
@@ -141,7 +141,7 @@ import Testing
         )
         let output = try await run("validate", "public.yaml", "--schema", "schema.sql")
         #expect(output.status == 0)
-        #expect(output.text == "public.yaml: 1 streams, ready to deploy")
+        #expect(output.text == "public.yaml: 1 stream, ready to deploy")
         let database = try DatabaseQueue(path: folder.path("things.db"))
         try await database.write { db in try db.execute(sql: "CREATE TABLE things (id text PRIMARY KEY)") }
         try database.close()
@@ -155,7 +155,8 @@ import Testing
         try writeTest("c.test.yaml", expecting: "t1", config: "nowhere.yaml")
         let missing = try await run("test", "c.test.yaml")
         #expect(missing.status == 1)
-        #expect(missing.text.contains("The config cannot be read"))
+        #expect(missing.text.contains("The config cannot be read; check that "), "\(missing.text)")
+        #expect(missing.text.contains("nowhere.yaml exists"), "\(missing.text)")
     }
 
     @Test func validateNeedsASourceForWhatAUserGets() async throws {

@@ -31,7 +31,7 @@ import Testing
         let intact = try await run("client.db")
         #expect(intact.status == 0)
         #expect(intact.text.contains("PUT lists/l1") && !intact.text.contains("Hidden"))
-        #expect(intact.text.contains("notice: 1 local writes wait for their upload"))
+        #expect(intact.text.contains("notice: 1 local write waits for its upload"))
         let open = try await run("client.db", "--rows")
         #expect(open.text.contains(#""data":{"name":"Hidden"}"#))
 

@@ -94,5 +94,10 @@ import Testing
         let long = TextDifference(from: "", to: (1...30).map(String.init).joined(separator: "\n"))
         #expect(long?.lines.count == 2 + TextDifference.shownLines + 1)
         #expect(long?.lines.last == "+ and 20 more lines")
+        let longer = TextDifference(
+            from: "",
+            to: (0...TextDifference.shownLines).map(String.init).joined(separator: "\n")
+        )
+        #expect(longer?.lines.last == "+ and 1 more line")
     }
 }

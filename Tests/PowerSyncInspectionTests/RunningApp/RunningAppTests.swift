@@ -23,10 +23,10 @@ import Testing
             #expect(lines[0] == "connected")
             #expect(lines[1].hasPrefix("last synced at 20"))
             #expect(lines.contains { $0.hasPrefix("upload waits for the app to upload 1 local write, since 20") })
-            #expect(lines.contains { $0.hasPrefix("1 writes of 1 transactions to upload, ") })
+            #expect(lines.contains { $0.hasPrefix("1 write of 1 transaction to upload, ") })
             #expect(
                 lines.contains {
-                    $0.hasPrefix("bucket ") && $0.contains("1 operations, ") && $0.contains(", priority 1")
+                    $0.hasPrefix("bucket ") && $0.contains("1 operation, ") && $0.contains(", priority 1")
                 }
             )
             #expect(lines.contains { $0.hasPrefix("stream lists: by default, last synced at 20") })
@@ -56,9 +56,9 @@ import Testing
         #expect(
             AppStatusText(status).lines == [
                 "not connected", "never synced", "download waits for x, since 2026", "uploading writes of another user",
-                "2 writes of 1 transactions to upload, 9 bytes, 3 rejected", "download error: no",
+                "2 writes of 1 transaction to upload, 9 bytes, 3 rejected", "download error: no",
                 "upload error: never",
-                "bucket a: 1 operations, 2 bytes, priority 1, downloading 3 of 4, not shown yet", "and 2 more buckets",
+                "bucket a: 1 operation, 2 bytes, priority 1, downloading 3 of 4, not shown yet", "and 2 more buckets",
                 #"stream s {"p":1}: subscribed, not active, never synced"#,
                 "stream t: left out, because there are too many subscriptions, not known to the service, never synced",
                 "set aside: t i: r",

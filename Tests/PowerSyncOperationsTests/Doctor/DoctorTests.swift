@@ -397,7 +397,9 @@ import TestSupport
 
     // MARK: Words
 
-    @Test(arguments: [(0, "0 bytes"), (1023, "1023 bytes"), (1024, "1 KiB"), (1536, "1.5 KiB"), (5 << 30, "5 GiB")])
+    @Test(arguments: [
+        (0, "0 bytes"), (1, "1 byte"), (1023, "1023 bytes"), (1024, "1 KiB"), (1536, "1.5 KiB"), (5 << 30, "5 GiB"),
+    ])
     func numbersOfBytesAreForPeople(bytes: Int64, text: String) {
         #expect(ByteCount.text(bytes) == text)
     }

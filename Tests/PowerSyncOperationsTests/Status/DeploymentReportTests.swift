@@ -27,6 +27,15 @@ import Testing
         )
     }
 
+    @Test(arguments: [(0, "about 0 rows"), (1, "about 1 row"), (2, "about 2 rows")])
+    func rowsAreCounted(number: Int64, words: String) {
+        let stream: JSONObject = [
+            "name": "a", "change": "read", "reason": "new", "tables": .array(["a"]),
+            "estimated_rows": .object(["a": .integer(number)]),
+        ]
+        #expect(DeploymentReport(["streams": .array([.object(stream)])]).lines == ["a: read from a (\(words)): new"])
+    }
+
     @Test func thatEverythingIsReadComesFirst() {
         let report = DeploymentReport(["everything_is_read": "no sync config is served yet", "streams": .array([])])
         #expect(report.lines == ["all tables are read: no sync config is served yet"])

@@ -48,7 +48,7 @@ import Testing
                 "active    stream 3, ACTIVE, slot powersync_3_a, tables 2, 17 bytes behind, "
                     + "last checkpoint 2026-11-23T10:00:00Z",
                 "          warning: no primary key",
-                "storage   files 1024 KiB, operations 200 KiB, parameter indexes 10 KiB, rows 50 KiB, buckets 12",
+                "storage   files 1 MiB, operations 200 KiB, parameter indexes 10 KiB, rows 50 KiB, buckets 12",
                 "clients   2 open streams, users 1",
                 "          user anna, buckets 4, sent 70 operations, up to date for 42 s",
                 "          user bert, buckets 4, sent 70 operations, waiting for the client to read for 42 s, "
@@ -96,6 +96,29 @@ import Testing
                     && $0.hasSuffix(" s ago: 250000 changes so far, shown when it is complete")
             }
         )
+    }
+
+    @Test func oneOfAThingIsNotSeveral() throws {
+        let stream = """
+            {"id": 1, "state": "PROCESSING", "slot": "s", "isCopied": false, "tables": 1, "copiedTables": 0, "copy": \
+            {"table": "lists", "rows": 1, "tables": 1, "copiedTables": 0}}
+            """
+        let client = Self.client("anna", left: 1).replacing(#""operations": 70"#, with: #""operations": 1"#)
+        let service = Self.service(clients: [client])
+            .replacing(#""streams": []"#, with: "\"streams\": [\(stream)]")
+            .replacing(
+                #""transactions": 3"#,
+                with: #""transactions": 3, "openTransaction": {"changes": 1, "committedAt": 1000}"#
+            )
+        let behind = Self.stream.replacing(#""replication_lag_bytes": 17"#, with: #""replication_lag_bytes": 1"#)
+        let lines = try Self.report("{\"active_sync_rules\": \(behind), \"service\": \(service)}").lines
+        for words in [
+            "1 byte behind,", "lists: 1 row so far, table 1 of 1", ": 1 change so far, shown", "1 open stream, users 1",
+            "sent 1 operation, ", ", 1 bucket to download",
+        ] {
+            #expect(lines.contains { $0.contains(words) }, "\(words): \(lines)")
+        }
+        #expect(!lines.contains { $0.contains(/\b1 (open )?[a-z]+s\b/) }, "\(lines)")
     }
 
     @Test(
@@ -156,7 +179,7 @@ import Testing
         let service = Self.service(clients: [], storage: #""problems": []"#)
         let report = try Self.report("{\"service\": \(service)}")
         #expect(report.isInOrder)
-        #expect(report.lines.contains { $0.hasPrefix("storage   files 1024 KiB") }, "\(report.lines)")
+        #expect(report.lines.contains { $0.hasPrefix("storage   files 1 MiB") }, "\(report.lines)")
     }
 
     @Test func aCopyInProgressIsSaid() throws {

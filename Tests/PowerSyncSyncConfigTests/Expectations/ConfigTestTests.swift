@@ -48,6 +48,7 @@ import Testing
                   - {as: {sub: u1}, receives: {todos: 1}}
                   - {as: {sub: u1}, receives: {todos: [{id: t1, priority: 1, data: {list_id: l2, n: 1}}, t3]}}
                   - {as: {sub: u1}, receives: []}
+                  - {as: {sub: u2}, receives: {todos: 2}}
                 """
         )
         #expect(!result.isSuccess)
@@ -67,6 +68,10 @@ import Testing
                     "todos/t1.n is missing, expected 1.",
                 ],
                 ["todos/t1 is not expected: \(through)", "todos/t3 is not expected: \(through)"],
+                [
+                    "todos has 1 row, expected 2.",
+                    "todos/t2 arrives: it comes through stream `todos`, lookup lists/l2.",
+                ],
             ]
         )
     }

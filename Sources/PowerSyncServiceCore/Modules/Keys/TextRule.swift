@@ -32,7 +32,7 @@ package enum TextRule {
         }
         guard text.count >= Self.leastCharacters else {
             return """
-                has \(text.count) characters and can be guessed; at least \(Self.leastCharacters) are needed: draw it at random, with \
+                has \(text.count == 1 ? "1 character" : "\(text.count) characters") and can be guessed; at least \(Self.leastCharacters) are needed: draw it at random, with \
                 openssl rand -hex 32 for example
                 """
         }
