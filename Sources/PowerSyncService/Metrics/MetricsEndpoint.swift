@@ -2,6 +2,7 @@ import HTTPConnections
 import Hummingbird
 package import Logging
 package import NIOCore
+import PowerSyncServiceCore
 package import Prometheus
 import ServiceLifecycle
 
@@ -74,8 +75,12 @@ package struct MetricsEndpoint: Service {
             router: router,
             server: .http1(limits: limits),
             configuration: ApplicationConfiguration(address: .hostname(host, port: port)),
-            onServerRunning: { channel in await didListen(channel.localAddress?.port ?? port) },
-            logger: logger
+            onServerRunning: { channel in
+                let port = channel.localAddress?.port ?? port
+                logger.notice("Metrics are on port", metadata: [LogKey.port: .stringConvertible(port)])
+                await didListen(port)
+            },
+            logger: logger.ofServer
         )
         do {
             try await application.run()

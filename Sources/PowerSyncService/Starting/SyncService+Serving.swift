@@ -204,7 +204,7 @@ extension SyncService {
                 transition(to: .listening(address))
                 logger.notice("Running on port", metadata: [LogKey.port: .stringConvertible(address.port)])
             },
-            logger: logger
+            logger: logger.ofServer
         )
     }
 }

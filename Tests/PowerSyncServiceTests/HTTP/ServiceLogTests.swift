@@ -224,6 +224,14 @@ import Testing
         )
     }
 
+    @Test func onlyTheServiceSaysThatItListens() async throws {
+        let log = CollectedLog()
+        try await Scenario.run(log: log) { scenario in
+            _ = try await log.line(containing: "notice Running on port", "port=\(scenario.address.port)")
+        }
+        #expect(!log.lines.contains { $0.contains("Server started") }, "\(log.lines)")
+    }
+
     @Test func theEndOfAServiceIsSaidBeforeAndAfter() async throws {
         let log = CollectedLog()
         let stopping = "notice The service is stopping"

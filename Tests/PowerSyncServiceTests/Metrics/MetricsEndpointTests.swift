@@ -4,6 +4,7 @@ import Metrics
 import NIOCore
 import NIOHTTP1
 import Prometheus
+import ServiceTestSupport
 import Testing
 
 @testable import PowerSyncService
@@ -19,6 +20,7 @@ import Testing
     /// Runs an endpoint on a free port.
     private static func run(
         _ registry: PrometheusCollectorRegistry,
+        logger: Logger = logger,
         _ body: @escaping @Sendable (_ url: String) async throws -> Void
     ) async throws {
         let (ports, port) = AsyncStream<Int>.makeStream()
@@ -54,6 +56,15 @@ import Testing
             #expect(lines.contains { $0.hasPrefix("powersync_concurrent_connections 2") })
             #expect(try await Self.get(url + "/").status == 404)
             #expect(try await Self.get(url + "/sync/stream").status == 404)
+        }
+    }
+
+    @Test func itsPortIsSaidOnce() async throws {
+        let log = CollectedLog()
+        try await Self.run(PrometheusCollectorRegistry(), logger: log.logger) { url in
+            let port = try #require(url.split(separator: ":").last)
+            _ = try await log.line(containing: "notice Metrics are on port", "port=\(port)")
+            #expect(!log.lines.contains { $0.contains("Server started") }, "\(log.lines)")
         }
     }
 
