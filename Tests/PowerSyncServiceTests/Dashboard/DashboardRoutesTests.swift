@@ -206,6 +206,33 @@ import TestSupport
 
     // MARK: Lists
 
+    @Test func listsAreEmptyUntilTheFirstCopyIsComplete() async throws {
+        let folder = try TemporaryFolder()
+        func expectNone(_ scenario: ServiceScenario) async throws {
+            for list in ["buckets", "streams", "clients", "recent"] {
+                #expect(try await scenario.dashboard(list).text("total") == "0", "\(list)")
+            }
+            let usage = try await scenario.send("POST", "/api/admin/v1/usage", token: Admin.token)
+            #expect(usage.status == 200, "\(usage.body)")
+        }
+        try await Admin.run(in: folder, configure: { $0.syncConfig = .deployed }) { scenario in
+            try await expectNone(scenario)
+            try await Admin.withLockedSource(of: folder) {
+                let body: JSONObject = ["content": .string(Scenario.syncConfig)]
+                let reply = try await scenario.send(
+                    "POST",
+                    "/api/sync-rules/v1/deploy",
+                    token: Admin.token,
+                    body: body.text
+                )
+                #expect(reply.status == 200, "\(reply.body)")
+                let current = try await scenario.send("GET", "/api/sync-rules/v1/current", token: Admin.token)
+                #expect([nil, .null].contains(try current.json.object("data")["current"]), "\(current.body)")
+                try await expectNone(scenario)
+            }
+        }
+    }
+
     @Test func listsAreSearchedAndShownInParts() async throws {
         try await Admin.run { scenario in
             var streams: [StreamReader] = []

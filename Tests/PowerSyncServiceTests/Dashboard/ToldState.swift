@@ -18,6 +18,7 @@ struct ToldState {
     private static func snapshot(
         error: String? = nil,
         lag: Double? = nil,
+        problem: String? = nil,
         _ streams: ServiceSnapshot.Stream...
     ) -> ServiceSnapshot {
         ServiceSnapshot(
@@ -41,7 +42,7 @@ struct ToldState {
                 activities: [:],
                 list: []
             ),
-            storage: ServiceSnapshot.Storage(bytes: 4096, problems: []),
+            storage: ServiceSnapshot.Storage(bytes: 4096, problems: problem.map { [$0] } ?? []),
             errors: []
         )
     }
@@ -78,10 +79,28 @@ struct ToldState {
             )
         ),
         ToldState(
+            name: "copying-the-first-row",
+            banner: "copied for the first time, 1 row of public.todos so far",
+            kind: "warn",
+            snapshot: snapshot(
+                stream(
+                    "PROCESSING",
+                    copy: ServiceSnapshot.Copy(table: "public.todos", rows: 1, tables: 3, copiedTables: 1)
+                )
+            )
+        ),
+        ToldState(
             name: "source-away",
             banner: "The server db.example.com does not answer.",
             kind: "bad",
             snapshot: snapshot(error: "The server db.example.com does not answer.", stream("ACTIVE"))
+        ),
+        ToldState(
+            name: "full-disk",
+            banner: Probes.Problem.storage.rawValue,
+            kind: "bad",
+            panel: "storage",
+            snapshot: snapshot(problem: Probes.Problem.storage.rawValue, stream("ACTIVE"))
         ),
         ToldState(
             name: "lost-history",

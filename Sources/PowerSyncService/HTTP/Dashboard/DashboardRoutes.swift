@@ -145,7 +145,10 @@ struct DashboardRoutes: Sendable {
 
     private func buckets(_ request: Request) async throws -> Response {
         let part = try await Part(admin.parameters(of: request))
-        guard let stream = try await admin.storage.activeStream() else { throw BucketStorageError.noActiveStream }
+        // Before the first copy is complete.
+        guard let stream = try await admin.storage.activeStream() else {
+            return try Response(encoding: BucketList(total: 0, operations: 0, buckets: []))
+        }
         let list = try await admin.storage.buckets(
             of: stream.id,
             search: part.search,

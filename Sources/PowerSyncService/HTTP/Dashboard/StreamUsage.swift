@@ -72,18 +72,26 @@ struct StreamUsage: Codable, Sendable, Equatable {
         total = list.total
     }
 
+    /// No buckets.
+    private init() {
+        (streams, buckets, total) = ([], 0, 0)
+    }
+
     /// The stream of a definition `lists|0`; a legacy definition has its own name.
     private static func stream(ofDefinition name: String, _ plan: SyncPlan) -> String {
         plan.streams.map(\.name).filter { name == $0 || name.hasPrefix("\($0)|") }
             .max { $0.utf8.count < $1.utf8.count } ?? name
     }
 
-    /// Looks at the buckets of the active stream.
+    /// Looks at the buckets of the active stream; before there is one, there are none.
     ///
-    /// - Throws: ``BucketStorageError`` with code `noActiveStream`, or an error of the storage.
+    /// - Throws: An error of the storage.
     init(of environment: SyncSession.Environment) async throws {
         let storage = environment.storage
-        guard let stream = try await storage.activeStream() else { throw BucketStorageError.noActiveStream }
+        guard let stream = try await storage.activeStream() else {
+            self.init()
+            return
+        }
         let list = try await storage.buckets(of: stream.id, search: "", offset: 0, limit: Self.maximumBuckets)
         self.init(list, stream.plan)
         var checkpoints = storage.checkpoints(of: stream).makeAsyncIterator()
