@@ -91,6 +91,12 @@ import Testing
             "`ps_migration`"
         ),
         Promise(
+            "rows are there twice, and what was downloaded may be newer than what is shown",
+            "PowerSync/Internals/LocalDatabase",
+            "Most rows are there twice, in `ps_oplog` and in `ps_data__<table>`",
+            "The copy in `ps_oplog` may be newer"
+        ),
+        Promise(
             "of a row in several buckets the one with the highest op id is shown",
             "PowerSync/DesigningTheSchema",
             "the view shows the one with the highest op id"
@@ -146,6 +152,16 @@ import Testing
             "PowerSync/QuestionsAndAnswers",
             "Uploads begin at most once a second (`crudThrottle`)",
             "after 5 s ±10 % (`retryDelay`)"
+        ),
+        Promise(
+            "a write during an upload is uploaded after it, and quick ones together",
+            "PowerSync/UploadingLocalWrites",
+            "Writes that come during an upload are uploaded after it, and quick ones together"
+        ),
+        Promise(
+            "a backend answers with success what it will never accept",
+            "PowerSync/UploadingLocalWrites",
+            "a backend that will never accept an entry should answer with success"
         ),
         Promise(
             "an error is shown, and the queue is tried again from its head",
@@ -322,6 +338,12 @@ import Testing
             "``AttachmentState/synced``",
             "``AttachmentState/queuedDelete``",
             "``AttachmentState/archived``"
+        ),
+        Promise(
+            "the table says where a file is, what it is, and what the app has to say of it",
+            "PowerSync/Attachments",
+            "`filename`, `media_type`, `size`, `local_uri` (the path of the file on this device), `state`, `timestamp`, `has_synced`",
+            "`meta_data`, which is the app's own"
         ),
         Promise(
             "the table is local only and survives restarts",
