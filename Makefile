@@ -144,7 +144,7 @@ docs: packages
 	$(DEBUG)
 	scripts/docs
 
-## lint: check the formatting, what comments and pages refer to, code for single platforms, accesses to SQLite on servers, arrows between rooms, names of databases, log lines, and errors
+## lint: check the formatting, what comments and pages refer to, code for single platforms, accesses to SQLite on servers, arrows between rooms, names of databases, log lines, errors, and numbers before nouns
 lint:
 	$(SWIFT) format lint --strict --recursive --parallel --configuration .swift-format $(wildcard $(SOURCES))
 	scripts/check-references
@@ -154,6 +154,7 @@ lint:
 	scripts/check-databases
 	scripts/check-logs
 	scripts/check-errors
+	scripts/check-counts
 
 ## format: apply the formatting
 format:
