@@ -4,11 +4,12 @@ import PowerSyncProtocol
 extension SyncEngine {
     /// Handles a line that is not a data line.
     ///
-    /// - Returns: Whether it was handled; see ``handle(_:in:now:isOutOfTime:)``.
+    /// - Returns: Whether it was handled; see ``handle(_:in:now:live:isOutOfTime:)``.
     mutating func handle(
         _ db: Database,
         line received: ReceivedLine,
         now: SyncInstant,
+        live: () -> [StreamKey],
         actions: inout [SyncAction]
     ) throws -> Bool {
         let action = try machine.action(for: received.line)
@@ -26,7 +27,7 @@ extension SyncEngine {
             let completion = CheckpointCompletion(checkpoint, completion, rawTables: rawTables, at: now)
             return try complete(db, completion, actions: &actions)
         case .keepAlive(let iteration, let keepalive):
-            try keepAlive(db, iteration, keepalive, now: now, actions: &actions)
+            try keepAlive(db, iteration, keepalive, now: now, live: live(), actions: &actions)
         case .ignore(let kind):
             actions.log(.debug, "Ignored a sync line of unknown kind \(kind).")
         }
@@ -35,7 +36,7 @@ extension SyncEngine {
 
     /// Stores a data line, whether its bucket is tracked or not.
     ///
-    /// - Returns: Whether it was stored; see ``handle(_:in:now:isOutOfTime:)``.
+    /// - Returns: Whether it was stored; see ``handle(_:in:now:live:isOutOfTime:)``.
     mutating func store(_ db: Database, line: DataLine, byteCount: Int) throws -> Bool {
         _ = try machine.requireIteration()
         status.showConnected()
@@ -145,7 +146,7 @@ extension SyncEngine {
 
     /// Completes a checkpoint.
     ///
-    /// - Returns: Whether the line was handled; see ``handle(_:in:now:isOutOfTime:)``.
+    /// - Returns: Whether the line was handled; see ``handle(_:in:now:live:isOutOfTime:)``.
     private mutating func complete(
         _ db: Database,
         _ completion: CheckpointCompletion,
@@ -179,7 +180,7 @@ extension SyncEngine {
 
     /// Tries once more to publish what local writes held back.
     ///
-    /// - Returns: Whether that was done; see ``handle(_:in:now:isOutOfTime:)``.
+    /// - Returns: Whether that was done; see ``handle(_:in:now:live:isOutOfTime:)``.
     mutating func retryHeldBackCheckpoint(
         _ db: Database,
         now: SyncInstant,
@@ -258,18 +259,19 @@ extension SyncEngine {
         _ iteration: Iteration,
         _ keepalive: StateMachine.Keepalive,
         now: SyncInstant,
+        live: [StreamKey],
         actions: inout [SyncAction]
     ) throws {
         switch keepalive {
         case .expired:
-            try StreamSubscriptions.renew(db, iteration.liveStreams, now: now)
+            try StreamSubscriptions.renew(db, live, now: now)
             actions.append(.fetchCredentials(didExpire: true))
             try endIteration(db, hideDisconnect: false, actions: &actions)
         case .expiresSoon:
-            try StreamSubscriptions.renew(db, iteration.liveStreams, now: now)
+            try StreamSubscriptions.renew(db, live, now: now)
             actions.append(.fetchCredentials(didExpire: false))
         case .routine:
-            try checkSubscriptions(db, of: iteration, now: now, actions: &actions)
+            try checkSubscriptions(db, of: iteration, now: now, live: live, actions: &actions)
         }
     }
 }

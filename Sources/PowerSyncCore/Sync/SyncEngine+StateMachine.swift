@@ -92,8 +92,6 @@ extension SyncEngine {
     struct Iteration: Sendable {
         /// The subscriptions that the open request contains.
         var request: SubscriptionRequest
-        /// The streams for which the application holds a handle.
-        var liveStreams: [StreamKey]
         /// The buckets that the request contains.
         let requestedBuckets: [BucketName]
         /// How many bytes the request has without its subscriptions.
@@ -254,12 +252,11 @@ extension SyncEngine.StateMachine {
     }
 
     /// The subscriptions were looked at again and the request would be the same: takes over the new row ids, to which
-    /// replies refer, and the live streams.
-    mutating func requestConfirmed(_ request: SubscriptionRequest, liveStreams: [StreamKey]) {
+    /// replies refer.
+    mutating func requestConfirmed(_ request: SubscriptionRequest) {
         func update(_ iteration: SyncEngine.Iteration) -> SyncEngine.Iteration {
             SyncEngine.Iteration(
                 request: request,
-                liveStreams: liveStreams,
                 requestedBuckets: iteration.requestedBuckets,
                 otherBytes: iteration.otherBytes
             )

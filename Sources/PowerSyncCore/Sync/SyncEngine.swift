@@ -11,7 +11,7 @@ package import PowerSyncProtocol
 /// ```swift
 /// var next = engine
 /// let step = try writer.write { db in
-///     try next.handle(events, in: db, now: now)
+///     try next.handle(events, in: db, now: now, live: { liveStreams.keys })
 /// }
 /// engine = next
 /// perform(step.actions)
@@ -68,6 +68,8 @@ package struct SyncEngine: Sendable {
     ///   - events: Events that are waiting.
     ///   - db: The writer connection, inside an immediate transaction.
     ///   - now: The time that everything in this transaction is stamped with.
+    ///   - live: Returns the streams for which the application holds a handle. Called in the transaction: a subscription is counted
+    ///     in the one that stores it, so none that is held is deleted as one that has ended.
     ///   - isOutOfTime: Asked between events; the rest is left to another transaction when it returns `true`.
     /// - Returns: How many events were handled, and what to do after the commit. When synced data was cleared since the last
     ///   transaction, the iteration ends before the first event.
@@ -76,6 +78,7 @@ package struct SyncEngine: Sendable {
         _ events: some Sequence<SyncEvent>,
         in db: Database,
         now: SyncInstant,
+        live: () -> [StreamKey] = { [] },
         isOutOfTime: () -> Bool = { false }
     ) throws(SyncEngineError) -> SyncStep {
         do {
@@ -90,7 +93,7 @@ package struct SyncEngine: Sendable {
                 }
                 isCleared = false
                 let wasActive = isActive
-                guard try handle(db, event: event, now: now, actions: &step.actions) else { break }
+                guard try handle(db, event: event, now: now, live: live, actions: &step.actions) else { break }
                 step.handledEvents += 1
                 if wasActive, !isActive { break }
             }
@@ -118,6 +121,7 @@ package struct SyncEngine: Sendable {
         _ db: Database,
         event: SyncEvent,
         now: SyncInstant,
+        live: () -> [StreamKey],
         actions: inout [SyncAction]
     ) throws -> Bool {
         if case .line(let received) = event, case .data(let line) = received.line {
@@ -129,7 +133,7 @@ package struct SyncEngine: Sendable {
         publishStatus(&actions)
         switch event {
         case .start(let start):
-            try self.start(db, with: start, now: now, actions: &actions)
+            try self.start(db, with: start, now: now, live: live(), actions: &actions)
         case .stop:
             try stop(db, actions: &actions)
         case .streamOpened:
@@ -139,7 +143,7 @@ package struct SyncEngine: Sendable {
             _ = try machine.requireIteration()
             try endIteration(db, hideDisconnect: false, actions: &actions)
         case .line(let received):
-            guard try handle(db, line: received, now: now, actions: &actions) else { return false }
+            guard try handle(db, line: received, now: now, live: live, actions: &actions) else { return false }
             publishStatus(&actions)
             let isKeepalive = if case .keepalive = received.line { true } else { false }
             lineHandled(isKeepalive: isKeepalive, &actions)
@@ -150,16 +154,14 @@ package struct SyncEngine: Sendable {
         case .uploadCompleted:
             guard try retryHeldBackCheckpoint(db, now: now, actions: &actions) else { return false }
         case .keepaliveAnswered:
-            try checkSubscriptions(db, of: try machine.requireIteration(), now: now, actions: &actions)
+            try checkSubscriptions(db, of: try machine.requireIteration(), now: now, live: live(), actions: &actions)
             if isActive { actions.append(.lookAtUploads(.keepalive)) }
         case .subscriptionStored(let stream):
             _ = try machine.requireIteration()
             // As the row is now: what was handled since it was stored may have changed it.
             if let stream = try StreamSubscriptions.status(db, of: stream.key) { _ = status.show(stream) }
-        case .subscriptionsChanged(let live):
-            var iteration = try machine.requireIteration()
-            iteration.liveStreams = live
-            try checkSubscriptions(db, of: iteration, now: now, actions: &actions)
+        case .subscriptionsChanged:
+            try checkSubscriptions(db, of: try machine.requireIteration(), now: now, live: live(), actions: &actions)
         }
         publishStatus(&actions)
         return true
@@ -193,6 +195,7 @@ extension SyncEngine {
         _ db: Database,
         with start: SyncStart,
         now: SyncInstant,
+        live: [StreamKey],
         actions: inout [SyncAction]
     ) throws {
         try LegacySubkeys.repair(db)
@@ -210,7 +213,7 @@ extension SyncEngine {
         let request = try collectSubscriptions(
             db,
             includesDefaults: start.includeDefaultStreams,
-            live: start.liveStreams,
+            live: live,
             otherBytes: otherBytes,
             now: now
         )
@@ -232,7 +235,6 @@ extension SyncEngine {
         machine.iterationStarted(
             Iteration(
                 request: request,
-                liveStreams: start.liveStreams,
                 requestedBuckets: positions.map(\.name),
                 otherBytes: otherBytes
             )
@@ -266,20 +268,21 @@ extension SyncEngine {
         _ db: Database,
         of iteration: Iteration,
         now: SyncInstant,
+        live: [StreamKey],
         actions: inout [SyncAction]
     ) throws {
         let request = try collectSubscriptions(
             db,
             includesDefaults: iteration.request.includesDefaults,
-            live: iteration.liveStreams,
+            live: live,
             otherBytes: iteration.otherBytes,
             now: now
         )
         let refused = machine.refusedPositions
-        guard let confirmed = iteration.request.confirmed(by: request), !iteration.isUnfair(refused) else {
+        guard let confirmed = iteration.request.confirmed(by: request), !iteration.isUnfair(refused, to: live) else {
             return try endIteration(db, hideDisconnect: true, actions: &actions)
         }
-        machine.requestConfirmed(confirmed, liveStreams: iteration.liveStreams)
+        machine.requestConfirmed(confirmed)
         try reassociate(db, with: confirmed, actions: &actions)
         let leftOut =
             confirmed.leftOut + confirmed.subscriptions.enumerated().compactMap { refused.contains($0) ? $1 : nil }
@@ -340,11 +343,13 @@ extension SyncEngine.Iteration {
     /// Whether the service has no room for a subscription that the application holds now, but for one in front of it that the
     /// application does not hold.
     ///
-    /// - Parameter refused: The positions of the subscriptions that the service has no room for.
+    /// - Parameters:
+    ///   - refused: The positions of the subscriptions that the service has no room for.
+    ///   - live: The streams for which the application holds a handle.
     /// - Returns: Whether another order would serve the application better.
-    fileprivate func isUnfair(_ refused: Set<Int>) -> Bool {
+    fileprivate func isUnfair(_ refused: Set<Int>, to live: [StreamKey]) -> Bool {
         guard let last = refused.max() else { return false }
-        let held = Set(liveStreams)
+        let held = Set(live)
         var hasOther = false
         for (position, subscription) in request.subscriptions.prefix(last + 1).enumerated() {
             if !held.contains(subscription.key) {

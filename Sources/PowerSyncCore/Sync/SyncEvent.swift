@@ -22,7 +22,7 @@ package enum SyncEvent: Sendable {
     /// A subscription was stored, and the request may stay what it is for a while.
     case subscriptionStored(StreamStatus)
     /// The application's stream handles or the subscription table changed.
-    case subscriptionsChanged(live: [StreamKey])
+    case subscriptionsChanged
 
     /// Whether the iteration that runs is over with the event, whatever became of it.
     var replacesIteration: Bool {
@@ -41,8 +41,6 @@ package struct SyncStart: Sendable {
     package var parameters: JSONObject
     /// Whether streams with `auto_subscribe: true` are wanted.
     package var includeDefaultStreams: Bool
-    /// The streams for which the application holds a handle.
-    package var liveStreams: [StreamKey]
     /// Sent to the service, which logs it.
     package var appMetadata: [String: String]
 
@@ -50,12 +48,10 @@ package struct SyncStart: Sendable {
     package init(
         parameters: JSONObject = JSONObject(),
         includeDefaultStreams: Bool = true,
-        liveStreams: [StreamKey] = [],
         appMetadata: [String: String] = [:]
     ) {
         self.parameters = parameters
         self.includeDefaultStreams = includeDefaultStreams
-        self.liveStreams = liveStreams
         self.appMetadata = appMetadata
     }
 }

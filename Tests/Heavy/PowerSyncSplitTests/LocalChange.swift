@@ -6,10 +6,17 @@ import PowerSyncProtocol
 /// A transaction that is not the engine's.
 struct LocalChange: Sendable, CustomStringConvertible {
     let description: String
+    /// The stream of a subscription that it changes, and whether the app holds a handle of it from then on; `nil` for none.
+    let handle: (key: StreamKey, isHeld: Bool)?
     let run: @Sendable (Database, SyncInstant) throws -> Void
 
-    init(_ description: String, _ run: @escaping @Sendable (Database, SyncInstant) throws -> Void) {
+    init(
+        _ description: String,
+        handle: (key: StreamKey, isHeld: Bool)? = nil,
+        _ run: @escaping @Sendable (Database, SyncInstant) throws -> Void
+    ) {
         self.description = description
+        self.handle = handle
         self.run = run
     }
 
@@ -69,8 +76,12 @@ extension LocalChange {
         try RejectedWrites.remove(db, RejectedWrites.all(db).map(\.write.id))
     }
 
+    /// Subscribes; only what does not expire is held, since a new process renews it.
     static func subscribe(_ key: StreamKey, timeToLive: Int64?, priority: Int32) -> LocalChange {
-        LocalChange("subscribe \(key), lifetime \(timeToLive.map(String.init) ?? "-")") { db, now in
+        LocalChange(
+            "subscribe \(key), lifetime \(timeToLive.map(String.init) ?? "-")",
+            handle: (key, isHeld: timeToLive == nil)
+        ) { db, now in
             try StreamSubscriptions.subscribe(
                 db,
                 key,
@@ -82,6 +93,8 @@ extension LocalChange {
     }
 
     static func unsubscribe(_ key: StreamKey) -> LocalChange {
-        LocalChange("unsubscribe \(key)") { db, _ in try StreamSubscriptions.unsubscribeAll(db, key) }
+        LocalChange("unsubscribe \(key)", handle: (key, isHeld: false)) { db, _ in
+            try StreamSubscriptions.unsubscribeAll(db, key)
+        }
     }
 }

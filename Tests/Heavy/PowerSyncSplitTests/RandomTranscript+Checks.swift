@@ -33,7 +33,7 @@ extension RandomTranscript {
             guard case .keepalive = received.line else { return }
         default: return
         }
-        for key in startedWith.live {
+        for key in client.live {
             let isOutdated = try client.look { db in
                 try Bool.fetchOne(
                     db.cachedStatement(

@@ -54,7 +54,7 @@ extension RandomTranscript {
             }
         case .subscriptions:
             guard !wasCleared else { return false }
-            if isActive, !live.isEmpty, oneIn(2) {
+            if isActive, !client.live.isEmpty, oneIn(2) {
                 try local(.nothing)
                 try line(.tokenExpires(in: [0, 20, 4000].randomElement(using: &random) ?? 0))
             } else {
@@ -92,7 +92,7 @@ extension RandomTranscript {
     }
 
     private mutating func start() throws {
-        try event(.start(SyncStart(liveStreams: live)))
+        try event(.start(SyncStart()))
         try event(.streamOpened)
     }
 
@@ -292,15 +292,11 @@ extension RandomTranscript {
         let key = StreamKey(name: ["s", "t", "d"].randomElement(using: &random) ?? "s", parameters: parameters)
         if oneIn(3) {
             try local(.unsubscribe(key))
-            live.removeAll { $0 == key }
         } else {
-            // Only what does not expire is held, since a new process renews it.
-            let isHeld = oneIn(2)
-            try local(.subscribe(key, timeToLive: isHeld ? nil : 60, priority: Int32(random.number(below: 4))))
-            live.removeAll { $0 == key }
-            if isHeld { live.append(key) }
+            let lifetime: Int64? = oneIn(2) ? nil : 60
+            try local(.subscribe(key, timeToLive: lifetime, priority: Int32(random.number(below: 4))))
         }
-        if client.engine.isActive { try event(.subscriptionsChanged(live: live)) }
+        if client.engine.isActive { try event(.subscriptionsChanged) }
     }
 
     private mutating func changeSchema() throws {
@@ -357,7 +353,7 @@ extension RandomTranscript {
             for bucket in service.buckets {
                 while !service.missing(bucket.name).isEmpty { try data(bucket.name) }
             }
-            try event(.subscriptionsChanged(live: live))
+            try event(.subscriptionsChanged)
             guard client.engine.isActive else { continue }
             if oneIn(2) { try line(.done(3)) }
             guard client.engine.isActive else { continue }

@@ -37,14 +37,12 @@ struct RandomTranscript {
     var service: ModelService
     /// What the client is told to track.
     var tracked: Checkpoint?
-    /// The streams for which the app holds a handle.
-    var live: [StreamKey] = []
     private let findsResumptions: Bool
     private(set) var model = ApplyModel()
     private var now = SyncInstant(microseconds: 1_700_000_000_000_000)
 
     // What a new process would have to find.
-    private(set) var startedWith: (live: [StreamKey], subscriptions: [String], buckets: Set<String>) = ([], [], [])
+    private(set) var startedWith: (subscriptions: [String], buckets: Set<String>) = ([], [])
     private var isHeldBack = false
     private var hasDataSinceHeldBack = false
     var wasCleared = false
@@ -217,7 +215,7 @@ struct RandomTranscript {
 
     private mutating func note(_ event: SyncEvent, _ actions: [SyncAction]) throws {
         switch event {
-        case .start(let start):
+        case .start:
             tracked = nil
             isHeldBack = false
             wasCleared = false
@@ -225,11 +223,7 @@ struct RandomTranscript {
                 throw Fault(description: "no request")
             }
             service.open(request)
-            startedWith = (
-                start.liveStreams, try subscriptions(start.liveStreams), Set(request.buckets.map(\.name.rawValue))
-            )
-        case .subscriptionsChanged(let live):
-            startedWith.live = live
+            startedWith = (try subscriptions(), Set(request.buckets.map(\.name.rawValue)))
         case .line(let received):
             switch received.line {
             case .checkpoint(let checkpoint):
@@ -260,7 +254,8 @@ struct RandomTranscript {
     }
 
     /// The explicit subscriptions in the order of a request.
-    private func subscriptions(_ live: [StreamKey]) throws -> [String] {
+    private func subscriptions() throws -> [String] {
+        let live = client.live
         let rows = try client.look { db in
             try Row.fetchAll(
                 db.cachedStatement(
@@ -293,10 +288,10 @@ struct RandomTranscript {
         }
         // Buckets that no checkpoint names are kept until the next request only.
         let known = tracked.map { Set($0.buckets.map(\.name.rawValue)) } ?? startedWith.buckets
-        guard !wasCleared, outdated == false, try subscriptions(startedWith.live) == startedWith.subscriptions,
+        guard !wasCleared, outdated == false, try subscriptions() == startedWith.subscriptions,
             try bucketNames().isSubset(of: known), !(isHeldBack && hasDataSinceHeldBack)
         else { return nil }
-        var events: [SyncEvent] = [.start(SyncStart(liveStreams: startedWith.live)), .streamOpened]
+        var events: [SyncEvent] = [.start(SyncStart()), .streamOpened]
         if let tracked { events.append(.line(.checkpoint(tracked))) }
         if isHeldBack { events.append(.line(.done)) }
         return events

@@ -11,6 +11,8 @@ final class TranscriptClient {
     private(set) var queue: DatabaseQueue
     private(set) var engine: SyncEngine
     private(set) var schema: TranscriptSchema
+    /// The streams for which the app holds a handle.
+    private(set) var live: [StreamKey] = []
     /// From how many operations on a first sync is a bulk load.
     var bulkLoadThreshold: Int64
     /// Where the database is; `nil` for one in memory.
@@ -62,6 +64,7 @@ final class TranscriptClient {
             try SyncActivity.setActive(db, false)
         }
         engine = SyncEngine(bulkLoadThreshold: bulkLoadThreshold)
+        live = []
     }
 
     /// Handles as many events as the engine takes, in one transaction.
@@ -71,7 +74,9 @@ final class TranscriptClient {
         isOutOfTime: () -> Bool = { false }
     ) throws -> SyncStep {
         var next = engine
-        let step = try queue.write { try next.handle(events, in: $0, now: now, isOutOfTime: isOutOfTime) }
+        let step = try queue.write {
+            try next.handle(events, in: $0, now: now, live: { live }, isOutOfTime: isOutOfTime)
+        }
         engine = next
         return step
     }
@@ -92,7 +97,7 @@ final class TranscriptClient {
     func handleInVain(_ events: some Sequence<SyncEvent>, now: SyncInstant) throws {
         var next = engine
         try queue.inTransaction { db in
-            _ = try next.handle(events, in: db, now: now)
+            _ = try next.handle(events, in: db, now: now, live: { live })
             return .rollback
         }
     }
@@ -110,6 +115,9 @@ final class TranscriptClient {
     /// Runs a transaction that is not the engine's.
     func run(_ change: LocalChange, now: SyncInstant) throws {
         try queue.write { try change.run($0, now) }
+        guard let (key, isHeld) = change.handle else { return }
+        live.removeAll { $0 == key }
+        if isHeld { live.append(key) }
     }
 
     /// Applies another schema.

@@ -43,7 +43,7 @@ extension TranscriptStep: CustomStringConvertible {
 extension SyncEvent {
     fileprivate var notation: String {
         switch self {
-        case .start(let start): "start, live: \(start.liveStreams)"
+        case .start: "start"
         case .stop: "stop"
         case .streamOpened: "stream opened"
         case .streamEnded: "stream ended"
@@ -52,7 +52,7 @@ extension SyncEvent {
         case .uploadCompleted: "upload completed"
         case .keepaliveAnswered: "keepalive answered"
         case .subscriptionStored(let stream): "subscription stored: \(stream.key)"
-        case .subscriptionsChanged(let live): "subscriptions changed, live: \(live)"
+        case .subscriptionsChanged: "subscriptions changed"
         }
     }
 }

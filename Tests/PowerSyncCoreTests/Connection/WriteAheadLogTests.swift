@@ -101,7 +101,7 @@ import Testing
         var engine = SyncEngine(bulkLoadThreshold: 1)
         let count: Int64 = 6_000
         var events: [SyncEvent] = [
-            .start(SyncStart(liveStreams: [])), .streamOpened, .line(.checkpoint(count, [.bucket("a", count: count)])),
+            .start(SyncStart()), .streamOpened, .line(.checkpoint(count, [.bucket("a", count: count)])),
         ]
         for first in stride(from: Int64(1), through: count, by: 500) {
             events.append(.line(.data(.line("a", (first..<(first + 500)).map { .put($0, "row \($0)") }))))

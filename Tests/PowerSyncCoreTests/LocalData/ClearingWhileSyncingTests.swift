@@ -49,7 +49,7 @@ import Testing
 
     private static let events: [SyncEvent] = [
         .line(.ops("a", .put(4, "z"))), .line(.done), .line(.done(0)), .line(.diff(4)), .line(.checkpoint(4, [])),
-        .line(.tokenExpires(in: 4000)), .uploadCompleted, .keepaliveAnswered, .subscriptionsChanged(live: []),
+        .line(.tokenExpires(in: 4000)), .uploadCompleted, .keepaliveAnswered, .subscriptionsChanged,
         .streamEnded,
     ]
 

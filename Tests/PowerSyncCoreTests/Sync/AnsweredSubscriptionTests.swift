@@ -23,7 +23,7 @@ import Testing
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, scenario.now])
 
         try scenario.write { try StreamSubscriptions.unsubscribeAll($0, first) }
-        try scenario.send(.subscriptionsChanged(live: [second]))
+        try scenario.send(.subscriptionsChanged, live: [second])
         try scenario.start()
         // The row stays, since the stream is listed. Its bucket goes.
         try scenario.receive(.checkpoint(2, [.bucket("b", .subscription(0))], streams: [optionalStream]), .done)
@@ -37,7 +37,7 @@ import Testing
         )
         // Before the iteration hears of it, and after.
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [nil, scenario.now])
-        try scenario.send(.subscriptionsChanged(live: [first, second]))
+        try scenario.send(.subscriptionsChanged, live: [first, second])
         try scenario.start()
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [nil, scenario.now])
         try scenario.receive(.checkpoint(3, buckets, streams: [optionalStream]), .done)
@@ -55,7 +55,7 @@ import Testing
         #expect(scenario.status.streams?.map(\.key) == [key, withParameters])
         #expect(scenario.status.streams?.map(\.lastSyncedAt) == [scenario.now, nil])
 
-        try scenario.send(.subscriptionsChanged(live: [withParameters]))
+        try scenario.send(.subscriptionsChanged, live: [withParameters])
         try scenario.start()
         try scenario.receive(
             .checkpoint(

@@ -46,7 +46,7 @@ import Testing
         let snapshot = try pool.makeSnapshot()
         var engine = SyncEngine()
         let buckets = [BucketDescription.bucket("a", count: Int64(2 * rows))]
-        let start = SyncStart(includeDefaultStreams: true, liveStreams: [])
+        let start = SyncStart(includeDefaultStreams: true)
         try handle(&engine, [.start(start), .streamOpened], on: pool) { _ in }
         let lines: [SyncLine] = [.checkpoint(Int64(2 * rows), buckets), line(from: 1), line(from: rows + 1), .done]
         try handle(&engine, lines.map { .line($0) }, on: pool) { db in

@@ -76,8 +76,7 @@ import Testing
 
         /// Continues as the driver and a service do when the request has become another one.
         func tell() throws {
-            let event: SyncEvent =
-                news == .keepalive ? .line(.tokenExpires(in: 4000)) : .subscriptionsChanged(live: [kind.key])
+            let event: SyncEvent = news == .keepalive ? .line(.tokenExpires(in: 4000)) : .subscriptionsChanged
             guard case .closeStream = try scenario.send(event).last else { return }
             restarts += 1
             let request = try scenario.start(live: [kind.key])

@@ -61,8 +61,8 @@ import Testing
         try visit(1..<4, scenario)
         try scenario.start()
         scenario.now = scenario.now.adding(seconds: 1)
-        #expect(try scenario.send(.subscriptionsChanged(live: [key(1)])).isEmpty)
-        #expect(try scenario.send(.subscriptionsChanged(live: [])).isEmpty)
+        #expect(try scenario.send(.subscriptionsChanged, live: [key(1)]).isEmpty)
+        #expect(try scenario.send(.subscriptionsChanged, live: []).isEmpty)
         // The service means the positions of the request.
         try scenario.receive(.checkpoint(1, [.bucket("a", .subscription(0))], streams: [stream]), .done(3))
         #expect(scenario.status.streams?.map { $0.lastSyncedAt != nil } == [false, false, true])
@@ -84,13 +84,13 @@ import Testing
         try scenario.subscribe(key(2_000), timeToLive: 1)
         scenario.now = scenario.now.adding(seconds: 2)
         try scenario.subscribe(key(2_001))
-        try scenario.send(.subscriptionsChanged(live: [key(7), key(2_001)]))
+        try scenario.send(.subscriptionsChanged, live: [key(7), key(2_001)])
         #expect(!scenario.engine.isActive)
         let next = try scenario.start(live: [key(7), key(2_001)])
         #expect(pages(next) == [7, 2_001] + (203...1_200).reversed())
         // What is held comes back.
         #expect(
-            try scenario.send(.subscriptionsChanged(live: [key(7), key(3)])).last == .closeStream(hideDisconnect: true)
+            try scenario.send(.subscriptionsChanged, live: [key(7), key(3)]).last == .closeStream(hideDisconnect: true)
         )
         #expect(try pages(scenario.start(live: [key(7), key(3)])).prefix(3) == [3, 7, 2_001])
     }
@@ -100,7 +100,7 @@ import Testing
         try visit(1..<1_003, scenario)
         #expect(try pages(scenario.start()).count == 1_000)
         try scenario.write { try StreamSubscriptions.unsubscribeAll($0, key(1_002)) }
-        #expect(try scenario.send(.subscriptionsChanged(live: [])).last == .closeStream(hideDisconnect: true))
+        #expect(try scenario.send(.subscriptionsChanged, live: []).last == .closeStream(hideDisconnect: true))
         #expect(try pages(scenario.start()).suffix(2) == [3, 2])
         #expect(leftOut(scenario) == [1])
     }
@@ -144,7 +144,7 @@ import Testing
         #expect(count < 10)
         // Their buckets are gone then, and that is no reason to ask for them again at once.
         try scenario.receive(.checkpoint(21, [], streams: [stream]), .done)
-        #expect(try scenario.send(.subscriptionsChanged(live: [live[0]])).isEmpty)
+        #expect(try scenario.send(.subscriptionsChanged, live: [live[0]]).isEmpty)
         #expect(try pages(scenario.start(live: [live[0]])).count == count)
         scenario.now = scenario.now.adding(seconds: 3_600)
         #expect(try pages(scenario.start(live: [live[0]])).count == 10)
@@ -175,7 +175,7 @@ import Testing
         try scenario.receive(.checkpoint(1, [], streams: [stream]), .done)
         #expect(leftOut(scenario) == Set(1...50))
         // Held: in the place of the oldest of the others.
-        #expect(try scenario.send(.subscriptionsChanged(live: [key(1)])).last == .closeStream(hideDisconnect: true))
+        #expect(try scenario.send(.subscriptionsChanged, live: [key(1)]).last == .closeStream(hideDisconnect: true))
         #expect(try pages(scenario.start(live: [key(1)])) == [1] + (52...100).reversed())
         scenario.now = scenario.now.adding(seconds: 3_599)
         #expect(try pages(scenario.start(live: [key(1)])).count == 50)
@@ -254,11 +254,11 @@ import Testing
         try scenario.start(live: [key(3)])
         try scenario.receive(.checkpoint(1, [], streams: [refusing(2)]), .done)
         let held = [key(1), key(3)]
-        #expect(try scenario.send(.subscriptionsChanged(live: held)).last == .closeStream(hideDisconnect: true))
+        #expect(try scenario.send(.subscriptionsChanged, live: held).last == .closeStream(hideDisconnect: true))
         #expect(try pages(scenario.start(live: held)) == [1, 3, 2])
         // All that is held stands in front: another order would change nothing.
         try scenario.receive(.checkpoint(2, [], streams: [refusing(1, 2)]), .done)
-        #expect(try scenario.send(.subscriptionsChanged(live: held)).isEmpty)
+        #expect(try scenario.send(.subscriptionsChanged, live: held).isEmpty)
         #expect(try scenario.receive(.tokenExpires(in: 4_000)).kinds.isEmpty)
     }
 

@@ -92,7 +92,7 @@ import Testing
         #expect(try scenario.start().streams.subscriptions.map(\.stream) == ["s"])
         try scenario.receive(.checkpoint(1, [], streams: [optionalStream]))
         try scenario.write { try StreamSubscriptions.unsubscribeAll($0, key) }
-        #expect(try scenario.send(.subscriptionsChanged(live: [])).last == .closeStream(hideDisconnect: true))
+        #expect(try scenario.send(.subscriptionsChanged, live: []).last == .closeStream(hideDisconnect: true))
         #expect(try rows(scenario) == ["s|null|1|0|"])
         #expect(try scenario.start().streams.subscriptions.isEmpty)
         try scenario.receive(.checkpoint(1, []))
@@ -133,7 +133,7 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.start()
         try scenario.subscribe(key)
-        let actions = try scenario.send(.subscriptionsChanged(live: [key]))
+        let actions = try scenario.send(.subscriptionsChanged, live: [key])
         #expect(actions == [.closeStream(hideDisconnect: true)])
         #expect(scenario.status.isConnected)
         #expect(!scenario.engine.isActive)
@@ -142,12 +142,12 @@ import Testing
             try scenario.start(live: [key]).streams.subscriptions == [.init(stream: "s", overridePriority: nil)]
         )
         try scenario.subscribe(key, priority: 1)
-        #expect(try scenario.send(.subscriptionsChanged(live: [key])).count == 1)
+        #expect(try scenario.send(.subscriptionsChanged, live: [key]).count == 1)
         let request = try scenario.start(live: [key])
         #expect(request.streams.subscriptions == [.init(stream: "s", overridePriority: Priority(1))])
         // The more urgent of two priorities stays.
         try scenario.subscribe(key, priority: 2)
-        #expect(try scenario.send(.subscriptionsChanged(live: [key])).isEmpty)
+        #expect(try scenario.send(.subscriptionsChanged, live: [key]).isEmpty)
     }
 
     @Test(arguments: [false, true])
@@ -156,7 +156,7 @@ import Testing
         let scenario = try SyncScenario()
         try scenario.subscribe(key, timeToLive: 60)
         try scenario.start(live: [key])
-        #expect(try scenario.send(.subscriptionsChanged(live: [])).isEmpty)
+        #expect(try scenario.send(.subscriptionsChanged, live: []).isEmpty)
         scenario.now = scenario.now.adding(seconds: 59)
         #expect(try scenario.send(keepalive).kinds.isEmpty)
         scenario.now = scenario.now.adding(seconds: 2)
@@ -269,10 +269,20 @@ import Testing
             scenario.now = scenario.now.adding(seconds: 20)
             #expect(try scenario.receive(.tokenExpires(in: 4000)).kinds.isEmpty)
         }
-        try scenario.send(.subscriptionsChanged(live: []))
+        try scenario.send(.subscriptionsChanged, live: [])
         scenario.now = scenario.now.adding(seconds: 20)
         #expect(try scenario.receive(.tokenExpires(in: 4000)).last == .closeStream(hideDisconnect: true))
         #expect(try rows(scenario).isEmpty)
+    }
+
+    @Test(arguments: [SyncEvent.line(.tokenExpires(in: 4000)), .keepaliveAnswered])
+    func lifetimeOf0LastsAlsoWhenTheEngineWasNotToldOfTheHandleYet(keepalive: SyncEvent) throws {
+        let scenario = try SyncScenario()
+        try scenario.start()
+        try scenario.subscribe(key, timeToLive: 0)
+        scenario.now = scenario.now.adding(seconds: 1)
+        #expect(try scenario.send(keepalive, live: [key]).last == .closeStream(hideDisconnect: true))
+        #expect(try scenario.start(live: [key]).streams.subscriptions.count == 1)
     }
 
     @Test
@@ -344,7 +354,7 @@ import Testing
         // As when another process has forgotten the subscription, and the app subscribes again.
         try scenario.database.write("DELETE FROM ps_stream_subscriptions WHERE stream_name = 's'")
         try scenario.subscribe(key)
-        #expect(try scenario.send(.subscriptionsChanged(live: [])).kinds == ["status"])
+        #expect(try scenario.send(.subscriptionsChanged, live: []).kinds == ["status"])
         #expect(scenario.status.streams?.map(\.key.name) == ["d", "s"])
         #expect(scenario.status.streams?.map(\.priority) == [nil, Priority(3)])
         try scenario.receive(.diff(2))

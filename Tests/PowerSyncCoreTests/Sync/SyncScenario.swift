@@ -43,6 +43,8 @@ final class SyncScenario {
     private(set) var engine: SyncEngine
     /// The time that the next events are handled at.
     var now = SyncInstant(microseconds: 1_700_000_000_000_000)
+    /// The streams for which the application holds a handle.
+    var live: [StreamKey] = []
 
     init(
         _ tables: ClientTable...,
@@ -96,16 +98,20 @@ final class SyncScenario {
         return actions
     }
 
+    /// Handles events.
+    ///
+    /// - Parameter live: The streams for which the application holds a handle from now on; `nil` for those of before.
     @discardableResult
-    func send(_ events: SyncEvent...) throws -> [SyncAction] {
-        try send(events)
+    func send(_ events: SyncEvent..., live: [StreamKey]? = nil) throws -> [SyncAction] {
+        if let live { self.live = live }
+        return try send(events)
     }
 
     /// Handles events in one transaction, as they are.
     func submit(_ events: some Sequence<SyncEvent>) throws -> SyncStep {
         var next = engine
         let step = try database.queue.write { db in
-            try next.handle(events, in: db, now: now)
+            try next.handle(events, in: db, now: now, live: { live })
         }
         engine = next
         return step
@@ -116,7 +122,8 @@ final class SyncScenario {
     /// - Returns: The request.
     @discardableResult
     func start(live: [StreamKey] = [], includeDefaultStreams: Bool = true) throws -> StreamingSyncRequest {
-        let start = SyncStart(includeDefaultStreams: includeDefaultStreams, liveStreams: live)
+        self.live = live
+        let start = SyncStart(includeDefaultStreams: includeDefaultStreams)
         let actions = try send(.start(start))
         try send(.streamOpened)
         return try #require(actions.compactMap(\.establishedRequest).first)

@@ -105,10 +105,15 @@ import Testing
         var checks = 0
         let step = try scenario.write { db in
             var next = scenario.engine
-            return try next.handle(events, in: db, now: scenario.now) {
-                checks += 1
-                return checks == 3
-            }
+            return try next.handle(
+                events,
+                in: db,
+                now: scenario.now,
+                isOutOfTime: {
+                    checks += 1
+                    return checks == 3
+                }
+            )
         }
         #expect(step.handledEvents == 3)
     }
@@ -118,7 +123,7 @@ import Testing
         let scenario = try scenario([], .batched)
         let step = try scenario.write { db in
             var next = scenario.engine
-            return try next.handle([.line(Self.history[0])], in: db, now: scenario.now) { true }
+            return try next.handle([.line(Self.history[0])], in: db, now: scenario.now, isOutOfTime: { true })
         }
         #expect(step.handledEvents == 1)
     }

@@ -36,7 +36,7 @@ import Testing
         Event(testDescription: "ended", event: .streamEnded),
         Event(testDescription: "token", event: .tokenRefreshed),
         Event(testDescription: "uploaded", event: .uploadCompleted),
-        Event(testDescription: "subscriptions", event: .subscriptionsChanged(live: [])),
+        Event(testDescription: "subscriptions", event: .subscriptionsChanged),
         Event(testDescription: "checkpoint", event: .line(.checkpoint(1, []))),
         Event(testDescription: "data", event: .line(.ops("a"))),
         Event(testDescription: "keepalive", event: .line(.tokenExpires(in: 4000))),
@@ -89,7 +89,7 @@ import Testing
         if differs {
             try scenario.write { try StreamSubscriptions.subscribe($0, key, now: scenario.now) }
         }
-        let actions = try scenario.send(.subscriptionsChanged(live: [key]))
+        let actions = try scenario.send(.subscriptionsChanged, live: [key])
         #expect(actions.kinds == (differs ? ["close(true)"] : []))
         #expect(scenario.engine.isActive != differs)
     }

@@ -102,6 +102,22 @@ import Testing
         #expect(harness.service.streamRequests == 1 + subscriptions.count)
     }
 
+    @Test func aSubscriptionWithoutTimeToLiveIsAskedForWhenAKeepaliveOvertakesIt() async throws {
+        let stream = try await harness.connectAndAccept()
+        stream.send(.checkpoint(1, []), .done)
+        try await harness.wait { $0.hasSynced == true }
+        // Other changes are waited for, on a clock that stands still.
+        let subscription = try await harness.database.syncStream(name: "new", params: nil).subscribe(
+            ttl: 0,
+            priority: nil
+        )
+        harness.date.advance(by: 1)
+        stream.send(.tokenExpires(in: 4000))
+        let next = try await harness.service.nextStream()
+        #expect(next.request.streams.subscriptions.map(\.stream) == [subscription.name])
+        try await subscription.unsubscribe()
+    }
+
     // MARK: - In every state of a connection
 
     enum Change: CaseIterable {

@@ -50,8 +50,8 @@ final class DownloadLoop: Sendable {
     ///
     /// - Returns: Whether one runs. If not, the next one looks for itself.
     func dataWasCleared() -> Bool {
-        iteration.withLockedValue { [liveStreams] iteration in
-            iteration?.send(.subscriptionsChanged(live: liveStreams()))
+        iteration.withLockedValue { iteration in
+            iteration?.send(.subscriptionsChanged)
             return iteration != nil
         }
     }
@@ -101,7 +101,7 @@ final class DownloadLoop: Sendable {
             buffering: buffering,
             liveStreams: liveStreams
         )
-        // Registered before the live streams are read: a subscription in between is a change.
+        // Registered before the subscriptions are read: one in between is a change.
         self.iteration.withLockedValue { $0 = iteration }
         context.checkpointRequests?.iterationBegan()
         do {

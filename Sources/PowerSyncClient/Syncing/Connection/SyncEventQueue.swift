@@ -199,7 +199,7 @@ extension SyncEventQueue {
     private struct LocalEvents: Sendable {
         private var uploadCompleted = false
         private var storedSubscriptions: [StreamStatus] = []
-        private var liveStreams: [StreamKey]?
+        private var subscriptionsChanged = false
         private var keepaliveAnswered = false
         private var tokenRefreshed = false
 
@@ -207,7 +207,7 @@ extension SyncEventQueue {
             switch event {
             case .uploadCompleted: uploadCompleted = true
             case .subscriptionStored(let stream): storedSubscriptions.append(stream)
-            case .subscriptionsChanged(let live): liveStreams = live
+            case .subscriptionsChanged: subscriptionsChanged = true
             case .keepaliveAnswered: keepaliveAnswered = true
             case .tokenRefreshed: tokenRefreshed = true
             case .start, .stop, .streamOpened, .streamEnded, .line:
@@ -220,7 +220,7 @@ extension SyncEventQueue {
             return storedSubscriptions.map(SyncEvent.subscriptionStored)
                 + [
                     uploadCompleted ? .uploadCompleted : nil,
-                    liveStreams.map { .subscriptionsChanged(live: $0) },
+                    subscriptionsChanged ? .subscriptionsChanged : nil,
                     keepaliveAnswered ? .keepaliveAnswered : nil,
                     // Last, because it ends the iteration.
                     tokenRefreshed ? .tokenRefreshed : nil,

@@ -85,7 +85,6 @@ final class SyncIteration: Sendable {
         let start = SyncStart(
             parameters: JSONObject(context.options.params),
             includeDefaultStreams: context.options.includeDefaultStreams,
-            liveStreams: liveStreams(),
             appMetadata: context.options.appMetadata
         )
         return try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -125,10 +124,16 @@ final class SyncIteration: Sendable {
         while true {
             let (current, clock, now) = (engine, context.clock, SyncInstant(context.environment.now()))
             do {
-                let (next, step) = try await context.database.writeMuch { db in
+                let (next, step) = try await context.database.writeMuch { [liveStreams] db in
                     var next = current
                     let deadline = clock.now + SyncIteration.transactionLimit
-                    let step = try next.handle(events, in: db, now: now, isOutOfTime: { clock.now > deadline })
+                    let step = try next.handle(
+                        events,
+                        in: db,
+                        now: now,
+                        live: liveStreams,
+                        isOutOfTime: { clock.now > deadline }
+                    )
                     return (next, step)
                 }
                 engine = next
@@ -220,7 +225,7 @@ extension SyncIteration {
 extension SyncIteration {
     private func passSubscriptionChanges(notBefore earliest: Duration) async {
         await subscriptionChanges.run(context.clock, notBefore: earliest) {
-            events.send(.subscriptionsChanged(live: liveStreams()))
+            events.send(.subscriptionsChanged)
         }
     }
 
