@@ -32,15 +32,23 @@ final class DiskBarrier: Sendable {
             let (served, asked) = counts.withLockedValue { ($0.served, $0.asked) }
             guard served < own else { return }
             try await pool.uncancelledWriteWithoutTransaction { db in
-                // In WAL mode, this setting decides whether a commit waits for the disk. The WAL is one file, written from its
-                // beginning to its end: everything that was committed before is on the disk, too.
-                try db.execute(sql: "PRAGMA synchronous = FULL")
-                defer { try? db.execute(sql: "PRAGMA synchronous = NORMAL") }
-                try db.transaction(.immediate) { db in
+                try db.transactionOnDisk { db in
                     try db.execute(sql: "UPDATE op_sequence SET synced = synced + 1 WHERE id = 1")
                 }
             }
             counts.withLockedValue { $0.served = asked }
         }
+    }
+}
+
+extension Database {
+    /// Runs a transaction, and waits until the disk has it, if it writes anything: a power failure does not take it back.
+    ///
+    /// In WAL mode, the setting decides whether a commit waits for the disk. The WAL is one file, written from its beginning to its end:
+    /// everything that was committed before is on the disk, too.
+    func transactionOnDisk<Result>(_ body: (Database) throws -> Result) throws -> Result {
+        try execute(sql: "PRAGMA synchronous = FULL")
+        defer { try? execute(sql: "PRAGMA synchronous = NORMAL") }
+        return try transaction(.immediate, body)
     }
 }

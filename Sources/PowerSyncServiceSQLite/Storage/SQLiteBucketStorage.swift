@@ -98,7 +98,10 @@ package final class SQLiteBucketStorage: FileBacked {
                 try SQLiteStorageMaintenance(path: path).storedVersion().checkUse(path, migrates: migrates)
                 PrivateFiles.createFile(at: path)
                 pool = try DatabasePool(path: path, configuration: Self.configuration)
-                try pool.write { db in try SQLiteStorageSchema(path: path).migrate(db) }
+                // What a process has committed that was killed then is published below.
+                try pool.writeWithoutTransaction { db in
+                    try db.transactionOnDisk { db in try SQLiteStorageSchema(path: path).migrate(db) }
+                }
                 log = try WriteAheadLog(of: path, limit: walLimit)
             case .maintenance:
                 lock = nil
@@ -190,10 +193,22 @@ package final class SQLiteBucketStorage: FileBacked {
     }
 
     /// Writes in a transaction, and then keeps the WAL short.
+    ///
+    /// - Parameters:
+    ///   - onDisk: Whether the disk has everything at the end of the transaction: a power failure does not take it back.
+    ///   - updates: Writes.
+    /// - Returns: The result of `updates`.
+    /// - Throws: An error of the database; what `updates` throws.
     func write<Result: Sendable>(
+        onDisk: Bool = false,
         _ updates: @escaping @Sendable (Database) throws -> Result
     ) async throws -> Result {
-        let result = try await writeBriefly(updates)
+        let result =
+            onDisk
+            ? try await namingDamage {
+                try await pool.uncancelledWriteWithoutTransaction { db in try db.transactionOnDisk(updates) }
+            }
+            : try await writeBriefly(updates)
         log.copyIfLong()
         if log.isTooLong {
             try await log.waitForCopy()

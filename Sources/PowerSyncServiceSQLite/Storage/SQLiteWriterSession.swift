@@ -28,7 +28,9 @@ struct SQLiteWriterSession: WriterSession {
         _ purpose: WritePurpose,
         _ body: @escaping @Sendable (inout SQLiteWriterTransaction) throws -> Value
     ) async throws -> Value {
-        try await storage.write { [storage, streamID] db in
+        // A client that was shown what a power failure takes back would keep it: the numbers of operations are given again.
+        let isPublishing = if case .publishing = purpose { true } else { false }
+        return try await storage.write(onDisk: isPublishing) { [storage, streamID] db in
             var transaction = SQLiteWriterTransaction(db, try Self.record(streamID, db), now: storage.now())
             let value = try body(&transaction)
             let stream = transaction.stream

@@ -8,7 +8,7 @@ import Testing
 @testable import PowerSyncServiceCore
 @testable import PowerSyncServiceSQLite
 
-/// What a power failure may take back is not acknowledged.
+/// What a power failure may take back is neither acknowledged nor published.
 @Suite(.timeLimit(.minutes(1))) struct DurabilityTests {
     private static let config = """
         config:
@@ -27,13 +27,30 @@ import Testing
         let checkpoint = try await scenario.commit()
         try await scenario.save(.insert(["id": "b"]), of: table)
         try await scenario.writer.flush()
-        #expect(commits.synced == [false, false], "commits alone do not wait")
+        #expect(commits.synced == [true, false], "only what is published waits")
 
         let durable = try #require(try await scenario.writer.makeDurable())
         #expect(durable.position == SourcePosition(checkpoint.lsn, of: SourceHistory(rawValue: "first")))
         #expect(commits.synced.last == true)
-        try await scenario.commit()
+        try await scenario.writer.flush()
+        try await scenario.save(.insert(["id": "c"]), of: table)
+        try await scenario.writer.flush()
         #expect(commits.synced.last == false)
+    }
+
+    @Test func aCheckpointIsOnTheDiskWhenItIsPublished() async throws {
+        var scenario = try await StorageScenario(Self.config)
+        let table = try await scenario.table("test")
+        let commits = SyncedCommits()
+        scenario.storage.pool.add(transactionObserver: commits)
+        for key in ["a", "b"] {
+            try await scenario.save(.insert(["id": .text(key)]), of: table)
+            try await scenario.writer.flush()
+            #expect(commits.synced.last == false)
+            try await scenario.commit()
+            #expect(commits.synced.last == true)
+        }
+        #expect(commits.synced == [false, true, false, true])
     }
 
     @Test func aWriteCheckpointIsOnTheDiskWhenItIsAnswered() async throws {
