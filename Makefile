@@ -115,6 +115,7 @@ soak: packages
 	POWERSYNC_SOAK_MINUTES=$(SOAK_MINUTES) POWERSYNC_SOAK_STREAMS=$(SOAK_STREAMS) POWERSYNC_SEEDS=$(SEEDS) \
 	POWERSYNC_TEST_MINUTES=0 scripts/with-postgres scripts/with-mysql scripts/run-tests $(notdir $(wildcard Tests/Heavy/*Tests))
 	scripts/simulate-for $(SIMULATE_MINUTES)
+	scripts/test-operating
 	$(MAKE) --no-print-directory soak-idle
 
 # How many seconds clients stay connected while nothing happens.
