@@ -98,9 +98,7 @@ final class SyncScenario {
         return actions
     }
 
-    /// Handles events.
-    ///
-    /// - Parameter live: The streams for which the application holds a handle from now on; `nil` for those of before.
+    /// Handles events; with `live`, the application holds handles of these streams from now on.
     @discardableResult
     func send(_ events: SyncEvent..., live: [StreamKey]? = nil) throws -> [SyncAction] {
         if let live { self.live = live }
