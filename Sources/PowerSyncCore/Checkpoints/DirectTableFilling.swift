@@ -8,7 +8,7 @@ import PowerSyncSQLite
 /// Indexes are quicker to make of all rows than of one after the other. Both are dropped, and made again from the same texts in the same
 /// transaction.
 ///
-/// Indexes stay where foreign keys or triggers of the app may search by them meanwhile. A table with any trigger that is not ours stays as it
+/// Indexes stay where foreign keys, triggers or statements of the app may search by them meanwhile. A table with any trigger that is not ours stays as it
 /// is: in which order triggers run depends on when they were made.
 struct DirectTableFilling {
     /// From how many rows of a table on it is worth some statements about the schema.
@@ -40,7 +40,9 @@ struct DirectTableFilling {
             objects = []
             return
         }
-        let dropsIndexes = try schema.enforcedForeignKeys(db).isEmpty && !Self.hasTriggersOfApp(db)
+        let hasOwnStatements = tables.contains { $0.put != nil || $0.delete != nil }
+        let dropsIndexes =
+            try !hasOwnStatements && schema.enforcedForeignKeys(db).isEmpty && !Self.hasTriggersOfApp(db)
         objects = try names.flatMap { try Self.droppable(db, of: $0) }.filter { dropsIndexes || !$0.isIndex }
         for object in objects {
             let type = object.isIndex ? "INDEX" : "TRIGGER"

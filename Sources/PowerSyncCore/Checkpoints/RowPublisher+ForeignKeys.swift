@@ -164,12 +164,17 @@ extension RowPublisher {
     }
 
     /// The types of the rows that are in tables, by the names of the tables without case.
+    ///
+    /// Data tables and direct tables are those of the file, as ``RowDestination`` has them.
     func typesByTable(_ schema: inout KnownSchema) throws -> [ExactText: String] {
         var types: [ExactText: String] = [:]
-        for table in rawTables {
+        for table in rawTables where table.structure?.direct == nil {
             let rows = RawTableRows(db, table: table, statements: schema.rawTableStatements)
             guard let name = try? rows.rowTable?.name else { continue }
             types[ExactText(ignoringCaseOf: name)] = table.name
+        }
+        for table in try StoredDirectTable.fetchAll(db) where !table.isLocalOnly {
+            types[ExactText(ignoringCaseOf: table.name)] = table.name
         }
         for table in try DataTable.fetchAll(db) where !table.isLocalOnly {
             types[ExactText(ignoringCaseOf: table.internalName)] = table.name

@@ -10,6 +10,7 @@ import PowerSyncSQLite
 /// | --- | --- | --- |
 /// | `ps_data__<type>` | the table exists | `(id, data)` |
 /// | a raw table | otherwise, if the schema has one of this name | what its statements make of id and data |
+/// | a direct table | otherwise, if the file has one of this name | the values of its columns |
 /// | `ps_untyped` | otherwise | `(type, id, data)` |
 ///
 /// Rows arrive ordered by type, so that the statements of the last type are kept at hand.

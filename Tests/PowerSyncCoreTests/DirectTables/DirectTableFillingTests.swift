@@ -122,6 +122,25 @@ import Testing
         #expect(scenario.status.hasSynced == true)
     }
 
+    @Test func indexesStayWhereTheAppHasAStatement() throws {
+        let counts = ClientRawTable(
+            name: "counts",
+            put: .init(
+                sql: "INSERT INTO counts SELECT ?1, count(*) FROM items INDEXED BY powersync_items__by_t WHERE t = ?1",
+                parameters: [.id]
+            ),
+            delete: .init(sql: "DELETE FROM counts WHERE id = ?1", parameters: [.id])
+        )
+        let scenario = try SyncScenario(Self.table, rawTables: [counts])
+        try scenario.database.run("CREATE TABLE counts (id TEXT PRIMARY KEY, number INTEGER)")
+        try scenario.start()
+        let count = DirectTableFilling.fewestRows + 1
+        try receive(scenario, [.checkpoint(Int64(count) + 1, [.bucket("a")])] + Self.lines(count).dropFirst())
+        try receive(scenario, [.ops("a", .put(Int64(count) + 1, "row 1", type: "counts")), .done])
+        #expect(scenario.status.hasSynced == true)
+        #expect(try scenario.database.rows("SELECT id FROM counts") == ["row 1"])
+    }
+
     @Test(arguments: [false, true]) func indexesStayWhereForeignKeysAreEnforced(_ areEnforced: Bool) throws {
         let reference = "REFERENCES items (id) DEFERRABLE INITIALLY DEFERRED"
         let child = ClientTable(

@@ -155,4 +155,33 @@ import Testing
             #expect(try scenario.database.entries().isEmpty)
         }
     }
+
+    /// Another process has added a table with a foreign key, which this one enforces.
+    @Test func aForeignKeyOfATableThatIsNotDeclaredHereKeepsNothingBack() throws {
+        let database = try LocalTestDatabase(schema: ClientSchema(tables: []))
+        let scenario = SyncScenario(database: database)
+        try database.run("PRAGMA foreign_keys = ON")
+        try scenario.start()
+        let reference = "REFERENCES items (id) DEFERRABLE INITIALLY DEFERRED"
+        let child = ClientTable(
+            name: "children",
+            columns: [.init(name: "item", type: .text, constraints: [reference])],
+            options: .init(),
+            isDirect: true
+        )
+        try database.apply(ClientSchema(tables: [.direct(Self.columns), child]))
+        try scenario.receive(.checkpoint(3, [.bucket("a")]))
+        try scenario.receive(
+            .ops(
+                "a",
+                .put(1, "orphan", type: "children", data: #"{"item":"missing"}"#),
+                .put(2, "1", data: #"{"t":"a","i":1}"#),
+                .put(3, "c", type: "children", data: #"{"item":"1"}"#)
+            )
+        )
+        try scenario.receive(.done)
+        #expect(scenario.status.hasSynced == true)
+        #expect(try database.rows("SELECT id FROM items") == ["1"])
+        #expect(try database.rows("SELECT id FROM children") == ["c"])
+    }
 }

@@ -243,7 +243,7 @@ import Testing
         let ids = noting.ids.withLockedValue(\.self)
         #expect(Set(ids) == Set((1...300).map { .integer($0) }))
         #expect(ids.count == 300)
-        #expect(noting.reads.withLockedValue(\.self) <= 6)
+        #expect(noting.reads.withLockedValue(\.self) < 100)
         try await scenario.expectSameRowsAsAFreshCopy()
     }
 
