@@ -182,9 +182,9 @@ struct ReplicatedSource: ReplicationSource {
         func rows(
             of table: SourceTableDescriptor,
             keys: [[SQLValue]],
-            showing moments: Set<SourceMoment>
+            showing moment: SourceMoment?
         ) async throws -> PresentRows {
-            try await source.waiting { try await reading.rows(of: table, keys: keys, showing: moments) }
+            try await source.waiting { try await reading.rows(of: table, keys: keys, showing: moment) }
         }
 
         func releaseRows() async throws { try await source.waiting { try await reading.releaseRows() } }

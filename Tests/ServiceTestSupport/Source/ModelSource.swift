@@ -95,8 +95,6 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     package let pageLength: Int
     /// The size from which on no more rows are found by their keys.
     private let maximumPresentBytes: Int
-    /// How many transactions a reader delivers at once, if there are so many.
-    private let transactionsAtOnce: Int
     /// Happens each time before rows are read by their keys.
     package let beforeRows = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
     /// What the next questions whether the history is kept are answered with; afterwards it is.
@@ -105,13 +103,11 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     package init(
         largeColumns: Set<String> = [],
         pageLength: Int = 3,
-        maximumPresentBytes: Int = PresentRows.maximumBytes,
-        transactionsAtOnce: Int = 1
+        maximumPresentBytes: Int = PresentRows.maximumBytes
     ) {
         self.largeColumns = largeColumns
         self.pageLength = pageLength
         self.maximumPresentBytes = maximumPresentBytes
-        self.transactionsAtOnce = transactionsAtOnce
     }
 
     package var content: Content { state.withLockedValue { $0.content } }
@@ -327,7 +323,7 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     package func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing moments: Set<SourceMoment>
+        showing moment: SourceMoment?
     ) async throws -> PresentRows {
         beforeRows.withLockedValue { $0 }?()
         let content = content
@@ -395,13 +391,9 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
                 else { return [.tablesChanged] }
                 if count < content.log.count {
                     // One transaction after the other.
-                    let end = min(count + source.transactionsAtOnce, content.log.count)
-                    position = content.position(end)
+                    position = content.position(count + 1)
                     isFirst = false
-                    return (count..<end).flatMap { number in
-                        content.log[number].messages.filter(isOfTables)
-                            + [.commit(content.position(number + 1).lsn)]
-                    }
+                    return content.log[count].messages.filter(isOfTables) + [.commit(position.lsn)]
                 }
                 if isFirst {
                     isFirst = false
