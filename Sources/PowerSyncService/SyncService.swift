@@ -174,7 +174,13 @@ public final class SyncService: Service {
     /// - Throws: The error of ``run()`` when that ends before, an error of the source or the storage, or `CancellationError`.
     package func waitUntilServed() async throws {
         _ = try await waitUntilReady()
-        try await waitForParts().databases.waitUntilServed()
+        let databases = try await waitForParts().databases
+        try await firstOf {
+            try await databases.waitUntilServed()
+        } or: { [self] in
+            // Throws when the service ends.
+            try await wait { _ in nil as Void? }
+        }
     }
 
     /// Waits until the databases are open, and sync configs can be deployed.

@@ -15,9 +15,10 @@ struct OpenDatabases: Sendable {
     ///
     /// - Throws: An error of the source or the storage, or `CancellationError`.
     func waitUntilServed() async throws {
-        let head = try await source.head(having: try await storage.publishedPosition())
-        try await source.emitMarker()
+        // Another stream may follow another history: its positions are compared with one of that.
         while let stream = try await storage.activeStream() {
+            let head = try await source.head(having: try await storage.publishedPosition())
+            try await source.emitMarker()
             for try await checkpoint in storage.checkpoints(of: stream) where checkpoint.lsn >= head.lsn { return }
         }
     }
