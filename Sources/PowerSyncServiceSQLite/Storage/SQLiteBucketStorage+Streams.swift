@@ -30,9 +30,14 @@ extension SQLiteBucketStorage: StreamTableStorage {
         _ activity: String,
         _ body: @escaping @Sendable (inout SQLiteStreamTables) throws -> Value
     ) async throws -> Value {
-        try await writeBriefly { db in
-            var streams = SQLiteStreamTables(db)
-            return try body(&streams)
+        // Configs that clients are served, and that somebody was told of, are not taken back by a power failure.
+        try await namingDamage {
+            try await pool.uncancelledWriteWithoutTransaction { db in
+                try db.transactionOnDisk { db in
+                    var streams = SQLiteStreamTables(db)
+                    return try body(&streams)
+                }
+            }
         }
     }
 

@@ -167,7 +167,7 @@ package final class SQLiteBucketStorage: FileBacked {
     }
 
     /// Damage is an error that names the file.
-    private func namingDamage<Result>(_ body: () async throws -> Result) async throws -> Result {
+    func namingDamage<Result>(_ body: () async throws -> Result) async throws -> Result {
         do {
             return try await body()
         } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB].contains(error.resultCode) {
