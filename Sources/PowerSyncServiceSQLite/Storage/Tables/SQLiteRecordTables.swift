@@ -79,7 +79,9 @@ struct SQLiteRecordTables: RecordTables {
     mutating func number(of name: String) throws -> Int64 { try names.id(of: name) }
 
     func row(_ key: SourceRowKey) throws -> StoredRow? {
-        if let changed = changedStates.state(at: RowPlace(key)) { return try changed.map { try RowStateTable.decode($0) } }
+        if let changed = changedStates.state(at: RowPlace(key)) {
+            return try changed.map { try RowStateTable.decode($0) }
+        }
         return try states.find(key.key, of: key.table)
     }
 
@@ -91,7 +93,9 @@ struct SQLiteRecordTables: RecordTables {
         try states.first(limit, of: table, byteLimit: byteLimit)
     }
 
-    mutating func store(_ state: StoredRow, of key: SourceRowKey) { changedStates.set(state.encoded, at: RowPlace(key)) }
+    mutating func store(_ state: StoredRow, of key: SourceRowKey) {
+        changedStates.set(state.encoded, at: RowPlace(key))
+    }
 
     mutating func delete(_ key: SourceRowKey) { changedStates.set(nil, at: RowPlace(key)) }
 
