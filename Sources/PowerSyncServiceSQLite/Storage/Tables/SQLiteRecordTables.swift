@@ -219,7 +219,9 @@ private struct ChangedStates {
         }
     }
 
-    /// All of them, in the order of their table. The places are sorted alone, as they are copied faster.
+    /// All of them, in the order of their table.
+    ///
+    /// The places are sorted alone, as they are copied faster.
     var inOrder: some Sequence<(place: RowPlace, encoded: [UInt8]?)> {
         states.indices.map { (place: states[$0].place, index: $0) }.sorted { $0.place < $1.place }.lazy
             .map { states[$0.index] }
