@@ -221,8 +221,9 @@ import Testing
         let scene = Scene(closure)
         let (queue, open) = try await scene.hang()
         let (harness, database) = (scene.harness, scene.harness.database)
-        // References are followed while a queue is cleared: nothing is waited for, and time that passes would cut short removing files.
-        let isHeldUp = closure != .references || end != .clear
+        // While a queue is cleared, references are followed, and a new queue makes its directory before it takes the table: nothing is
+        // waited for, and time that passes would cut short removing files.
+        let isHeldUp = end != .clear || closure != .references && closure != .makeDirectoryOfNewQueue
         do {
             try await withinASecond(isHeldUp ? harness.clock : TestClock()) {
                 switch end {
