@@ -157,19 +157,11 @@ extension StreamReplicator {
         var lastKey: SnapshotKey?
         /// A position that shows all that the rows show.
         var high: LSN?
-        /// The rows that are enough when the follower waits for them.
-        let enough: Int
-
-        /// Begins with what is left of the rows before; the first rows are not to be waited for.
-        init(after last: EvaluatedChunk?) {
-            enough = last == nil ? SnapshotChunk.maximumRows : PendingChanges.Limits.tables.records / 2
-            rest = last?.rest
-        }
 
         /// Whether no other row belongs to them, if the follower waits for them or is busy.
         func isFull(_ isAwaited: @autoclosure () -> Bool) -> Bool {
             size >= PendingChanges.Limits.tables.bytes || records.count >= PendingChanges.Limits.tables.records
-                || records.count >= enough && isAwaited()
+                || records.count >= SnapshotChunk.maximumRows && isAwaited()
         }
     }
 
@@ -184,9 +176,11 @@ extension StreamReplicator {
         for fill: TableFill,
         in history: SourceHistory
     ) async throws -> EvaluatedChunk? {
-        var chunk = EvaluatedChunk(after: last)
+        var chunk = EvaluatedChunk()
+        chunk.rest = last?.rest
         while !chunk.isFull(fill.isTaken) {
             guard let rest = chunk.rest else {
+                if !chunk.records.isEmpty, fill.isTaken { break }
                 guard let read = try await reader.next() else { break }
                 touch()
                 chunk.rest = (read.rows[...], read.lastKey)
