@@ -20,7 +20,7 @@ import Testing
         #expect(try Self.text("README.md").contains(figure))
     }
 
-    @Test(arguments: ["256 MiB", "32 MiB", "16 MiB", "414 bytes a row", "64 MiB"])
+    @Test(arguments: ["256 MiB", "32 MiB", "16 MiB", "414 bytes a row", "128 MiB"])
     func theRestStandsInThePageOfTheService(_ figure: String) throws {
         #expect(try Self.text(Self.page).contains(figure))
         #expect(try Self.text("docs/service.md").contains(figure))
