@@ -4,19 +4,7 @@ import NIOConcurrencyHelpers
 ///
 /// Turns are granted in the order of asking; the task that unlocks hands the lock to the one that has waited longest.
 package final class AsyncLock: Sendable {
-    private struct State: WaitedState {
-        var isHeld = false
-        var waiters = Waiters<Void>()
-
-        /// Takes the lock if it is free.
-        mutating func take() -> Result<Void, any Error>? {
-            guard !isHeld else { return nil }
-            isHeld = true
-            return .success(())
-        }
-    }
-
-    private let state = NIOLockedValueBox(State())
+    private let state = NIOLockedValueBox<(isHeld: Bool, waiters: Waiters<Void>)>((false, Waiters()))
 
     /// Creates a free lock.
     package init() {}
@@ -26,7 +14,7 @@ package final class AsyncLock: Sendable {
     /// - Throws: `CancellationError` when the task is cancelled while it waits; the body has not run then. Else what the
     ///   body throws.
     package func withLock<T>(_ body: () async throws -> T) async throws -> T {
-        try await state.wait { $0.take() }
+        try await state.wait(\.waiters) { AsyncLock.take(&$0.isHeld) }
         defer { unlock() }
         return try await body()
     }
@@ -36,9 +24,16 @@ package final class AsyncLock: Sendable {
     /// - Throws: What the body throws.
     package func withLockIgnoringCancellation<T>(_ body: () async throws -> T) async rethrows -> T {
         // Waiters of a lock are never given an error.
-        try? await state.waitIgnoringCancellation { $0.take() }
+        try? await state.waitIgnoringCancellation(\.waiters) { AsyncLock.take(&$0.isHeld) }
         defer { unlock() }
         return try await body()
+    }
+
+    /// Takes the lock if it is free.
+    private static func take(_ isHeld: inout Bool) -> Result<Void, any Error>? {
+        guard !isHeld else { return nil }
+        isHeld = true
+        return .success(())
     }
 
     private func unlock() {

@@ -5,23 +5,17 @@ import NIOConcurrencyHelpers
 /// A subscriber gets the value of the moment when it subscribes, then the newest value after changes, in order. Changes that follow each
 /// other before the subscriber takes an element are one element.
 final class LatestValue<Value: Sendable>: Sendable {
-    private struct State {
-        var value: Value
-        var lastID: UInt64 = 0
-        /// The subscribers by number, with what tells them that there is a newer value.
-        var subscribers: [UInt64: (audience: Audience?, signals: AsyncStream<Void>.Continuation)] = [:]
-    }
+    /// The number of subscribers that can be ended apart from others.
+    typealias Audience = UInt64
 
-    /// Subscribers that can be ended apart from others.
-    struct Audience: Hashable, Sendable {
-        fileprivate let id: UInt64
-    }
+    /// The subscribers by number, with what tells them that there is a newer value.
+    private typealias Subscribers = [UInt64: (audience: Audience?, signals: AsyncStream<Void>.Continuation)]
 
-    private let state: NIOLockedValueBox<State>
+    private let state: NIOLockedValueBox<(value: Value, lastID: UInt64, subscribers: Subscribers)>
 
     /// Creates a value without subscribers.
     init(_ value: Value) {
-        state = NIOLockedValueBox(State(value: value))
+        state = NIOLockedValueBox((value, 0, [:]))
     }
 
     /// The newest value.
@@ -43,7 +37,7 @@ final class LatestValue<Value: Sendable>: Sendable {
     func newAudience() -> Audience {
         state.withLockedValue { state in
             state.lastID += 1
-            return Audience(id: state.lastID)
+            return state.lastID
         }
     }
 
