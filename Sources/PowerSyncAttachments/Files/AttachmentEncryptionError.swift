@@ -5,21 +5,17 @@ import PowerSyncClient
 public struct AttachmentEncryptionError: Error, Sendable, LocalizedError {
     /// The kinds of failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Value: Sendable { case invalidKey, wrongKey, notEncrypted, damaged }
-
-        private let value: Value
+        /// The name of the code.
+        public let description: String
 
         /// The app's closure gave a key that does not have 32 bytes.
-        public static let invalidKey = Code(value: .invalidKey)
+        public static let invalidKey = Code(description: "invalidKey")
         /// The file was encrypted with another key.
-        public static let wrongKey = Code(value: .wrongKey)
+        public static let wrongKey = Code(description: "wrongKey")
         /// The file was not encrypted by ``EncryptedStorageAdapter``.
-        public static let notEncrypted = Code(value: .notEncrypted)
+        public static let notEncrypted = Code(description: "notEncrypted")
         /// A part of the file was changed, cut off, exchanged or repeated.
-        public static let damaged = Code(value: .damaged)
-
-        /// The name of the code.
-        public var description: String { "\(value)" }
+        public static let damaged = Code(description: "damaged")
     }
 
     /// What kind of failure this is.

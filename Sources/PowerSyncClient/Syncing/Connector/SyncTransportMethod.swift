@@ -2,22 +2,18 @@
 ///
 /// Both carry the same lines. Everything else, such as asking for write checkpoints, goes over HTTP.
 public struct SyncTransportMethod: Sendable, Hashable {
-    private enum Kind {
-        case http, webSocket
-    }
-
-    private let kind: Kind
+    private let isWebSocket: Bool
 
     /// A streamed HTTP response, compressed when the service does so: the default.
-    public static let http = SyncTransportMethod(kind: .http)
+    public static let http = SyncTransportMethod(isWebSocket: false)
 
     /// A WebSocket with RSocket frames, for networks whose proxies hold back streamed responses.
     ///
     /// The URL is that of the endpoint with `wss` in place of `https`, or `ws` in place of `http`.
-    public static let webSocket = SyncTransportMethod(kind: .webSocket)
+    public static let webSocket = SyncTransportMethod(isWebSocket: true)
 }
 
 extension SyncTransportMethod: CustomStringConvertible {
     /// `http` or `webSocket`.
-    public var description: String { "\(kind)" }
+    public var description: String { isWebSocket ? "webSocket" : "http" }
 }

@@ -12,29 +12,23 @@ public import Foundation
 public struct HTTPBackendError: Error, Sendable {
     /// The kinds of failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        private enum Value: String {
-            case connection, timeout, unauthorized, status, unexpectedResponse, noProgress, later
-        }
-
-        private let value: Value
+        /// The name of the code.
+        public let description: String
 
         /// The backend could not be reached, or the connection broke.
-        public static let connection = Code(value: .connection)
+        public static let connection = Code(description: "connection")
         /// The backend did not answer in time.
-        public static let timeout = Code(value: .timeout)
+        public static let timeout = Code(description: "timeout")
         /// The backend refused new credentials too, or no user is signed in.
-        public static let unauthorized = Code(value: .unauthorized)
+        public static let unauthorized = Code(description: "unauthorized")
         /// The backend answered with a status that says that something is wrong with it or with the whole request.
-        public static let status = Code(value: .status)
+        public static let status = Code(description: "status")
         /// What the backend answered is not an `UploadResponse` to what it was sent.
-        public static let unexpectedResponse = Code(value: .unexpectedResponse)
+        public static let unexpectedResponse = Code(description: "unexpectedResponse")
         /// The backend answered without having applied or rejected anything.
-        public static let noProgress = Code(value: .noProgress)
+        public static let noProgress = Code(description: "noProgress")
         /// The backend wants a write again later.
-        public static let later = Code(value: .later)
-
-        /// The name of the code.
-        public var description: String { value.rawValue }
+        public static let later = Code(description: "later")
     }
 
     /// What kind of failure this is.
