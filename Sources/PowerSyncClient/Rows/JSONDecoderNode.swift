@@ -16,7 +16,7 @@ struct JSONDecoderNode: Decoder, SingleValueDecodingContainer {
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
         guard case .object(let members) = value else { throw mismatch([String: Any].self, "no JSON object") }
-        return KeyedDecodingContainer(JSONObjectContainer(members: MembersByName(members), node: self))
+        return KeyedDecodingContainer(JSONObjectContainer(members, node: self))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer {
@@ -53,43 +53,35 @@ struct JSONDecoderNode: Decoder, SingleValueDecodingContainer {
 /// The members of an object by the bytes of their names: of several with the same name, the last one.
 ///
 /// Small objects are searched. Large ones have an index, because looking through all members for each member takes seconds.
-private struct MembersByName {
-    /// Up to how many members there is no index.
-    private static let searched = 16
-
+private struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     private let members: [(name: String, value: StoredValue)]
     private let places: [ExactText: Int]?
+    private let node: JSONDecoderNode
 
-    init(_ members: [(name: String, value: StoredValue)]) {
+    init(_ members: [(name: String, value: StoredValue)], node: JSONDecoderNode) {
         self.members = members
+        self.node = node
         places =
-            members.count > Self.searched
+            members.count > 16
             ? Dictionary(members.enumerated().map { (ExactText($1.name), $0) }, uniquingKeysWith: { $1 }) : nil
     }
 
-    /// The names, each once.
-    var names: [String] {
-        members.enumerated().filter { place(of: $1.name) == $0 }.map(\.element.name)
-    }
-
-    subscript(name: String) -> StoredValue? {
-        place(of: name).map { members[$0].value }
+    var codingPath: [any CodingKey] { node.codingPath }
+    /// Each name once.
+    var allKeys: [Key] {
+        members.enumerated().filter { place(of: $1.name) == $0 }.compactMap { Key(stringValue: $1.name) }
     }
 
     private func place(of name: String) -> Int? {
         guard let places else { return members.lastIndex { ExactText($0.name) == ExactText(name) } }
         return places[ExactText(name)]
     }
-}
 
-private struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
-    let members: MembersByName
-    let node: JSONDecoderNode
+    private func value(_ name: String) -> StoredValue? {
+        place(of: name).map { members[$0].value }
+    }
 
-    var codingPath: [any CodingKey] { node.codingPath }
-    var allKeys: [Key] { members.names.compactMap(Key.init(stringValue:)) }
-
-    func contains(_ key: Key) -> Bool { members[key.stringValue] != nil }
+    func contains(_ key: Key) -> Bool { place(of: key.stringValue) != nil }
 
     func decodeNil(forKey key: Key) throws -> Bool { try member(key).decodeNil() }
 
@@ -108,22 +100,22 @@ private struct JSONObjectContainer<Key: CodingKey>: KeyedDecodingContainerProtoc
 
     func superDecoder() throws -> any Decoder {
         let key = PathKey(stringValue: "super")
-        return node.inside(members["super"] ?? .null, key)
+        return node.inside(value("super") ?? .null, key)
     }
 
     func superDecoder(forKey key: Key) throws -> any Decoder {
-        node.inside(members[key.stringValue] ?? .null, key)
+        node.inside(value(key.stringValue) ?? .null, key)
     }
 
     private func member(_ key: Key) throws -> JSONDecoderNode {
-        guard let value = members[key.stringValue] else {
+        guard let value = value(key.stringValue) else {
             throw node.missing(key, "the JSON object has no such member")
         }
         return node.inside(value, key)
     }
 }
 
-private struct JSONArrayContainer: UnkeyedDecodingContainer {
+struct JSONArrayContainer: UnkeyedDecodingContainer {
     let values: [StoredValue]
     let node: JSONDecoderNode
     private(set) var currentIndex = 0

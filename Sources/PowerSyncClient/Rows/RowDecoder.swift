@@ -13,16 +13,12 @@ final class RowDecoder: Decoder {
     private let columns: any RowColumns
     let format: RowFormat
     private lazy var names = columns.names
+    /// The columns by name; `nil` for a name that several have.
     private lazy var indices = makeIndices()
     private var asked: [(key: String, index: Int?)] = []
     /// How many names the row has asked for.
     private var position = 0
     private var lastRow: Int?
-
-    private enum Place {
-        case column(Int)
-        case ambiguous
-    }
 
     init(_ columns: any RowColumns, _ format: RowFormat) {
         self.columns = columns
@@ -65,8 +61,8 @@ final class RowDecoder: Decoder {
         }
         let index: Int?
         switch indices[format.keys.column(of: name)] {
-        case .column(let column)?: index = column
-        case .ambiguous?:
+        case .some(let column?): index = column
+        case .some(nil):
             throw DecodingError.of(
                 StoredValue.Mismatch(
                     code: .ambiguousColumn,
@@ -122,7 +118,7 @@ final class RowDecoder: Decoder {
 
     /// The names of columns that can be asked for.
     var columnKeys: [String] {
-        names.filter { if case .column? = indices[$0] { true } else { false } }
+        names.filter { indices[$0] ?? nil != nil }
     }
 
     func name(at index: Int) -> String {
@@ -137,10 +133,10 @@ final class RowDecoder: Decoder {
         columns.value(at: index)
     }
 
-    private func makeIndices() -> [String: Place] {
-        var indices: [String: Place] = [:]
+    private func makeIndices() -> [String: Int?] {
+        var indices: [String: Int?] = [:]
         for (index, name) in names.enumerated() {
-            indices[name] = indices[name] == nil ? .column(index) : .ambiguous
+            indices.updateValue(indices.keys.contains(name) ? nil : index, forKey: name)
         }
         return indices
     }

@@ -53,7 +53,7 @@ extension RowDecoder {
 
 extension StoredValue {
     /// The value of a column that is written.
-    fileprivate init(_ value: PowerSyncDataType?) {
+    init(_ value: PowerSyncDataType?) {
         switch value {
         case nil: self = .null
         case .bool(let value)?: self = .integer(value ? 1 : 0)
@@ -65,8 +65,8 @@ extension StoredValue {
         }
     }
 
-    /// Whether this and another value of a column are the same kind with the same bits.
-    fileprivate func isSame(as other: StoredValue) -> Bool {
+    /// Whether this and another value of a column are the same kind with the same bits: NaN is what it was.
+    func isSame(as other: StoredValue) -> Bool {
         switch (self, other) {
         case (.null, .null): true
         case (.integer(let lhs), .integer(let rhs)): lhs == rhs

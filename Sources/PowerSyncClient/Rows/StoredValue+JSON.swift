@@ -37,7 +37,7 @@ extension JSONScanner {
             let token = try readNumber()
             if let integer = token.integer { return .integer(integer) }
             try token.checkRange()
-            return .number(JSONNumber(text: token.bytes.string))
+            return .number(token.bytes.string)
         case .bool: return .bool(try readBool())
         case .null:
             try readNull()
@@ -56,7 +56,7 @@ extension JsonValue {
         case .bool(let value): self = .bool(value)
         case .integer(let value): self = Int(exactly: value).map(JsonValue.int) ?? .double(Double(value))
         case .real(let value): self = .double(value)
-        case .number(let number): self = .double(number.double)
+        case .number(let number): self = .double(StoredValue.double(of: number))
         case .text(let value): self = .string(value)
         // JSON has none; they are written like this.
         case .blob(let data): self = .string(data.base64EncodedString())

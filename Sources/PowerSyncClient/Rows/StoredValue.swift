@@ -9,8 +9,10 @@ enum StoredValue {
     case bool(Bool)
     case integer(Int64)
     case real(Double)
-    /// Any other number in JSON.
-    case number(JSONNumber)
+    /// A number in JSON that is no integer of 64 bits, as it is written there: `12345678901234567890`, `0.10`, `1e3`, `-0`.
+    ///
+    /// A double may be another number than the text says.
+    case number(String)
     case text(String)
     case blob(Data)
     case array([StoredValue])
@@ -24,7 +26,7 @@ enum StoredValue {
         case .bool(let value): "\(value)"
         case .integer(let value): "integer \(value)"
         case .real(let value): "real \(value)"
-        case .number(let number): "number \(number.text.prefix(40))\(number.text.dropFirst(40).isEmpty ? "" : "…")"
+        case .number(let number): "number \(number.prefix(40))\(number.dropFirst(40).isEmpty ? "" : "…")"
         case .text(let value): "text '\(value.prefix(40))\(value.dropFirst(40).isEmpty ? "'" : "…'")"
         case .blob(let data): "blob of \(data.count) bytes"
         case .array(let values): "JSON array of \(values.count)"
@@ -88,18 +90,47 @@ extension StoredValue {
         switch self {
         case .integer(let value): exact = I(exactly: value)
         case .real(let value): exact = I(exactly: value)
-        case .number(let number): exact = number.integer(type)
+        case .number(let number): exact = StoredValue.integer(type, of: number)
         default: throw mismatch(.typeMismatch, type)
         }
         guard let exact else { throw mismatch(.outOfRange, type, "\(short) does not fit \(type)") }
         return exact
     }
 
+    /// A number in JSON as an integer.
+    ///
+    /// - Returns: `nil` when it has a fraction, or does not fit the type.
+    private static func integer<I: FixedWidthInteger>(_ type: I.Type, of number: String) -> I? {
+        // The digits without the point and without zeros at the end, and by which power of ten they are multiplied.
+        let significand = number.prefix { $0 != "e" && $0 != "E" }
+        let whole = significand.prefix { $0 != "." }
+        let fraction = significand.dropFirst(whole.count + 1)
+        var digits = String(whole + fraction)
+        var power = -fraction.count
+        while digits.last == "0" {
+            digits.removeLast()
+            power += 1
+        }
+        guard !digits.isEmpty, digits != "-" else { return 0 }
+        let exponent = number.dropFirst(significand.count + 1)
+        if !exponent.isEmpty {
+            // No text in SQLite has so many digits that a larger one could make an integer of it.
+            guard let exponent = Int(exponent), exponent.magnitude < 1 << 30 else { return nil }
+            power += exponent
+        }
+        // 10 to the number of bits fits no type of so many bits.
+        guard (0..<I.bitWidth).contains(power) else { return nil }
+        return I(digits + String(repeating: "0", count: power))
+    }
+
+    /// The double that is nearest to a number in JSON.
+    static func double(of number: String) -> Double { Double(number) ?? .nan }
+
     private func double() throws -> Double {
         switch self {
         case .real(let value): return value
         // As everywhere, `0.1` means the nearest double; and JSON writes large ones as integers.
-        case .number(let number): return number.double
+        case .number(let number): return StoredValue.double(of: number)
         case .integer(let value):
             guard let exact = Double(exactly: value) else {
                 throw mismatch(.outOfRange, Double.self, "\(short) does not fit Double")
@@ -163,7 +194,7 @@ extension StoredValue {
         case .integer(let value): text = String(value)
         // The shortest text that is this number.
         case .real(let value) where value.isFinite: text = "\(value)"
-        case .number(let number): text = number.text
+        case .number(let number): text = number
         case .text(let value): text = value
         case .real: throw mismatch(.outOfRange, Decimal.self)
         default: throw mismatch(.typeMismatch, Decimal.self)

@@ -5,7 +5,7 @@ import PowerSyncProtocol
 /// Takes a value apart: a row into columns, or what is in a JSON column into JSON.
 ///
 /// A value that encodes nothing is an empty object. What is encoded twice counts as it was the last time.
-final class ValueEncoder: Encoder {
+final class ValueEncoder: Encoder, SingleValueEncodingContainer {
     /// A part: a value, or a container that may still be added to.
     private enum Part {
         case value(EncodedValue)
@@ -212,7 +212,7 @@ final class ValueEncoder: Encoder {
         content = .array(parts)
     }
 
-    fileprivate func setValue(_ value: some Encodable) throws {
+    func encode<T: Encodable>(_ value: T) throws {
         do {
             if let known = try EncodedValue(known: value, format) { return content = .value(known) }
         } catch let mismatch as StoredValue.Mismatch {
@@ -221,7 +221,7 @@ final class ValueEncoder: Encoder {
         try value.encode(to: self)
     }
 
-    fileprivate func setNil() {
+    func encodeNil() {
         content = .value(.json(.null))
     }
 
@@ -238,7 +238,7 @@ final class ValueEncoder: Encoder {
     }
 
     func singleValueContainer() -> any SingleValueEncodingContainer {
-        ValueEncodingContainer(encoder: self)
+        self
     }
 }
 
@@ -304,13 +304,4 @@ private struct ArrayEncodingContainer: UnkeyedEncodingContainer {
 
     func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { encoder.appendEncoder().unkeyedContainer() }
     func superEncoder() -> any Encoder { encoder.appendEncoder() }
-}
-
-private struct ValueEncodingContainer: SingleValueEncodingContainer {
-    let encoder: ValueEncoder
-
-    var codingPath: [any CodingKey] { encoder.codingPath }
-
-    func encodeNil() { encoder.setNil() }
-    func encode<T: Encodable>(_ value: T) throws { try encoder.setValue(value) }
 }

@@ -38,7 +38,7 @@ final class RowTypeProbe {
             note(.unsupported, "\(type) is one value, and a row has columns", column: nil, type)
         } else {
             do {
-                _ = try Row(from: RowProbe(probe: self))
+                _ = try Row(from: self)
             } catch Failure.noted {
                 // Noted.
             } catch {
@@ -253,15 +253,12 @@ private struct OneColumn<Value: Decodable>: Decodable {
 
 // MARK: - Decoders
 
-/// A row: keyed by names of columns.
-private struct RowProbe: Decoder {
-    let probe: RowTypeProbe
-
+extension RowTypeProbe: Decoder {
     var codingPath: [any CodingKey] { [] }
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-        KeyedDecodingContainer(RowProbeContainer(probe: probe))
+        KeyedDecodingContainer(RowProbeContainer(probe: self))
     }
 
     func unkeyedContainer() throws -> any UnkeyedDecodingContainer { throw notOneValue }
@@ -272,6 +269,7 @@ private struct RowProbe: Decoder {
     }
 }
 
+/// A row: keyed by names of columns.
 private struct RowProbeContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     let probe: RowTypeProbe
 
@@ -318,7 +316,7 @@ private struct RowProbeContainer<Key: CodingKey>: KeyedDecodingContainerProtocol
     }
 
     func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedDecodingContainer { value(key).unkeyedContainer() }
-    func superDecoder() -> any Decoder { RowProbe(probe: probe) }
+    func superDecoder() -> any Decoder { probe }
     func superDecoder(forKey key: Key) -> any Decoder { value(key) }
 
     private func value(_ key: Key) -> ValueProbe {
@@ -342,7 +340,8 @@ private struct ValueProbe: Decoder, SingleValueDecodingContainer {
 
     func unkeyedContainer() -> any UnkeyedDecodingContainer {
         if let column, !column.holdsJSON { probe.noteMismatch([Any].self, column) }
-        return EmptyArray(probe: probe)
+        // An array without elements.
+        return JSONArrayContainer(values: [], node: JSONDecoderNode(.array([]), [], probe.format))
     }
 
     func singleValueContainer() -> any SingleValueDecodingContainer { self }
@@ -374,28 +373,4 @@ private struct ObjectProbe<Key: CodingKey>: KeyedDecodingContainerProtocol {
     func superDecoder(forKey key: Key) -> any Decoder { value }
 
     private var value: ValueProbe { ValueProbe(probe: probe, column: nil) }
-}
-
-/// An array without elements.
-private struct EmptyArray: UnkeyedDecodingContainer {
-    let probe: RowTypeProbe
-
-    var codingPath: [any CodingKey] { [] }
-    var count: Int? { 0 }
-    var isAtEnd: Bool { true }
-    var currentIndex: Int { 0 }
-
-    func decodeNil() throws -> Bool { throw end }
-    func decode<T: Decodable>(_ type: T.Type) throws -> T { throw end }
-    func nestedContainer<NestedKey: CodingKey>(
-        keyedBy type: NestedKey.Type
-    ) throws -> KeyedDecodingContainer<NestedKey> {
-        throw end
-    }
-    func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw end }
-    func superDecoder() throws -> any Decoder { throw end }
-
-    private var end: DecodingError {
-        .valueNotFound(Any.self, .init(codingPath: [], debugDescription: "the array has no element"))
-    }
 }

@@ -237,4 +237,14 @@ import Testing
             #expect(number.error == nil)
         }
     }
+
+    /// SQLite compares bytes, and the two texts are equal as `String`s.
+    @Test func parametersAreComparedAsTheyAreBound() {
+        #expect(QueryParameters(["\u{e9}"]) != QueryParameters(["e\u{301}"]))
+        #expect(QueryParameters([Double.nan, true, nil]) == QueryParameters([Double.nan, Int64(1), nil]))
+        #expect(QueryParameters([1, "1"]) != QueryParameters(["1", 1]))
+        #expect(QueryParameters([1]) != QueryParameters([1, 1]))
+        let unbindable: [(any Sendable)?] = [ContinuousClock.now]
+        #expect(QueryParameters(unbindable) != QueryParameters(unbindable))
+    }
 }
