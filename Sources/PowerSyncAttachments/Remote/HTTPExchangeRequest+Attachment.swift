@@ -11,7 +11,7 @@ extension HTTPExchangeRequest {
         where !["content-length", "transfer-encoding", "host"].contains(name.lowercased()) {
             headers.add(name: name, value: value)
         }
-        if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: UserAgent.text) }
+        if !headers.contains(name: "User-Agent") { headers.add(name: "User-Agent", value: HTTPTransport.userAgent) }
     }
 
     /// Adds the `Content-Type` of a file, unless the app has given one; media types come from synced data.

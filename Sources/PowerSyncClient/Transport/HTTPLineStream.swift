@@ -8,14 +8,7 @@ import PowerSyncProtocol
 /// asks for it. A connection that is closed between two lines ends the stream, whether the service said good-bye or
 /// not (docs/protocol.md "End of a stream").
 final class HTTPLineStream: SyncLineStream {
-    private enum State {
-        case reading(SyncLineReader, any HTTPExchangeBody)
-        /// The lines before this error have been returned.
-        case failed(any Error)
-        case ended
-    }
-
-    private var state: State
+    private var state: SyncLineSource<(reader: SyncLineReader, body: any HTTPExchangeBody)>
     private var lineLog: LineLog
     private let url: String
     private let log: SyncRequestLog
@@ -36,7 +29,7 @@ final class HTTPLineStream: SyncLineStream {
         via: String?,
         log: SyncRequestLog
     ) {
-        state = .reading(SyncLineReader(format: format), body)
+        state = .reading((SyncLineReader(format: format), body))
         lineLog = LineLog(format: format, log: log)
         self.url = url
         self.via = via
@@ -50,7 +43,7 @@ final class HTTPLineStream: SyncLineStream {
         case .failed(let error):
             state = .ended
             throw error
-        case .reading(var reader, let body):
+        case .reading((var reader, let body)):
             // Moved out while it changes, so that the reader's buffer is not copied.
             state = .ended
             guard let chunk = try await nextChunk(of: body) else {
@@ -60,7 +53,7 @@ final class HTTPLineStream: SyncLineStream {
             reader.append(chunk)
             let (lines, error) = completeLines(of: &reader)
             guard let error else {
-                state = .reading(reader, body)
+                state = .reading((reader, body))
                 return .lines(lines)
             }
             guard !lines.isEmpty else { throw error }
@@ -79,7 +72,7 @@ final class HTTPLineStream: SyncLineStream {
         } catch {
             try Task.checkCancellation()
             log.failed(error)
-            throw SyncTransportError(.connection, message: "The sync stream from \(url) broke", underlyingError: error)
+            throw SyncTransportError(.connection, message: "The connection to \(url) broke", underlyingError: error)
         }
     }
 
@@ -120,7 +113,7 @@ final class HTTPLineStream: SyncLineStream {
         log.failed(error)
         return SyncTransportError(
             .unexpectedResponse,
-            message: "The sync stream from \(url) holds a malformed line",
+            message: "What \(url) sends holds a malformed line",
             underlyingError: error
         )
     }

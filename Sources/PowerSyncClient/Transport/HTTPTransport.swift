@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import NIOHTTP1
 package import PowerSyncHTTP
@@ -19,6 +20,16 @@ package struct HTTPTransport: SyncTransport {
 
     private static let acceptedMediaTypes =
         "\(SyncLineFormat.bson.mediaType);q=0.9,\(SyncLineFormat.ndjson.mediaType);q=0.8"
+
+    /// The name under which the SDK presents itself to the service, for example `powersync-swift/0.1.0 linux/6.1.0`: the product token, and the
+    /// operating system with its version.
+    package static let userAgent: String = {
+        let system = ProcessInfo.processInfo.operatingSystemVersion
+        return """
+            powersync-swift/\(PackageVersion.current) \
+            \(systemName)/\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)
+            """
+    }()
 
     private let client: PowerSyncHTTPClient
 
@@ -50,7 +61,7 @@ package struct HTTPTransport: SyncTransport {
         guard let format = SyncLineFormat(mediaType: mediaType) else {
             throw SyncTransportError(
                 .unexpectedResponse,
-                message: "POST \(url) answered with the media type \"\(mediaType)\", which is not a sync stream.",
+                message: "POST \(url) answered with the media type \"\(mediaType)\", which is not that of sync lines.",
                 httpStatus: response.status
             )
         }
@@ -143,7 +154,7 @@ package struct HTTPTransport: SyncTransport {
             request.headers.add(name: name, value: value)
         }
         request.headers.add(name: "Authorization", value: "Token \(credentials.token)")
-        request.headers.add(name: "User-Agent", value: UserAgent.text)
+        request.headers.add(name: "User-Agent", value: HTTPTransport.userAgent)
         return request
     }
 

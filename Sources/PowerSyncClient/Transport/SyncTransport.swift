@@ -84,3 +84,11 @@ extension SyncLineStream {
     /// No proxy says so.
     package var via: String? { nil }
 }
+
+/// Where the lines of an open response come from.
+enum SyncLineSource<Source> {
+    case reading(Source)
+    /// The lines before this error have been returned.
+    case failed(any Error)
+    case ended
+}

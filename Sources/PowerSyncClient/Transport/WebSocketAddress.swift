@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where a WebSocket for sync streams is opened (docs/protocol.md "Endpoints").
+/// Where a WebSocket for sync lines is opened (docs/protocol.md "Endpoints").
 ///
 /// ```swift
 /// WebSocketAddress(try ServiceEndpoint("https://example.com/sync-service"))?.url

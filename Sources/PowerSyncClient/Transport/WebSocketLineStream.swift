@@ -9,14 +9,7 @@ import RSocket
 /// answers pass. A connection that closes between two lines ends the stream, whether the service said good-bye or not
 /// (docs/protocol.md "End of a stream").
 final class WebSocketLineStream: SyncLineStream {
-    private enum State {
-        case reading(RequesterStream)
-        /// The lines before this error have been returned.
-        case failed(any Error)
-        case ended
-    }
-
-    private var state: State
+    private var state: SyncLineSource<RequesterStream>
     /// What came while the stream was opened.
     private var first: SyncStreamElement?
     private let url: String
@@ -105,7 +98,7 @@ final class WebSocketLineStream: SyncLineStream {
             log.failed(error)
             let error = SyncTransportError(
                 .unexpectedResponse,
-                message: "The sync stream from \(url) holds a malformed line",
+                message: "What \(url) sends holds a malformed line",
                 underlyingError: error
             )
             // The connection closes with the stream.
@@ -123,7 +116,7 @@ extension SyncTransportError {
         case .failed(let frame):
             self.init(
                 .status,
-                message: "The sync stream from \(url) failed: \(frame.message)",
+                message: "The request to \(url) failed: \(frame.message)",
                 serviceCode: ErrorCode(inErrorMessage: frame.message)
             )
         case .connection(.endedByPeer(let code, let message)):
@@ -145,7 +138,7 @@ extension SyncTransportError {
                 underlyingError: error
             )
         case .channel(let error):
-            self.init(.connection, message: "The sync stream from \(url) broke", underlyingError: error)
+            self.init(.connection, message: "The connection to \(url) broke", underlyingError: error)
         }
     }
 }

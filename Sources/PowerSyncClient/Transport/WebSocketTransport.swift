@@ -50,7 +50,7 @@ package struct WebSocketTransport: SyncTransport {
             throw SyncTransportError(.connection, message: "\(credentials.endpoint) has no host")
         }
         let body = request.encodedJSON()
-        var headers: HTTPHeaders = ["Host": address.authority, "User-Agent": UserAgent.text]
+        var headers: HTTPHeaders = ["Host": address.authority, "User-Agent": HTTPTransport.userAgent]
         for (name, value) in credentials.additionalHeaders {
             headers.add(name: name, value: value)
         }
@@ -100,7 +100,7 @@ package struct WebSocketTransport: SyncTransport {
         credentials: ServiceCredentials
     ) async throws -> RequesterStream {
         let identity: ExactJSON = [
-            "token": .string("Token \(credentials.token)"), "user_agent": .string(UserAgent.text),
+            "token": .string("Token \(credentials.token)"), "user_agent": .string(HTTPTransport.userAgent),
         ]
         let setup = SetupFrame(
             keepaliveInterval: Self.keepaliveInterval,

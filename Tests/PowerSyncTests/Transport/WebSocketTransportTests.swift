@@ -323,7 +323,7 @@ extension RSocketPeer {
         }
         let identity = try JSONObject(parsing: setup.payload.metadata ?? ByteBuffer())
         #expect(identity["token"] == "Token secret")
-        #expect(identity["user_agent"] == .string(UserAgent.text))
+        #expect(identity["user_agent"] == .string(HTTPTransport.userAgent))
         #expect(setup.keepaliveInterval == .seconds(20) && setup.lifetime == .seconds(90))
         #expect(request.payload.metadata == ByteBuffer(string: #"{"path":"/sync/stream"}"#))
         #expect(try JSONObject(parsing: request.payload.data)["client_id"] == "c1")

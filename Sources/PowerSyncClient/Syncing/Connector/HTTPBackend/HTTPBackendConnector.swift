@@ -1,5 +1,9 @@
 package import Foundation
 import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import PowerSyncHTTP
+import PowerSyncProtocol
 import PowerSyncUpload
 
 /// A connector for a backend that takes an `UploadRequest` with HTTP `POST`: one made with `PowerSyncBackend`, or any other
@@ -38,11 +42,13 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         var limit: UploadLimit
     }
 
-    private let exchange: UploadExchange
+    /// Where to.
+    private let url: String
     private let options: HTTPBackendOptions
     private let authorize: (@Sendable (_ refused: String?) async throws -> String?)?
     private let credentials: @Sendable () async throws -> PowerSyncCredentials?
     private let clock: ElapsedClock
+    private let now: @Sendable () -> Date
     private let state: NIOLockedValueBox<State>
 
     /// Creates a connector.
@@ -81,10 +87,11 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         credentials: @escaping @Sendable () async throws -> PowerSyncCredentials?
     ) throws {
         try options.validate()
-        let clock = ElapsedClock(clock)
-        exchange = try UploadExchange(url: uploadURL, options: options, clock: clock, now: now)
+        try HTTPBackendConnector.check(url: uploadURL)
+        url = uploadURL
         self.options = options
-        self.clock = clock
+        self.clock = ElapsedClock(clock)
+        self.now = now
         self.credentials = credentials
         authorize = authorization
         state = NIOLockedValueBox(State(limit: UploadLimit(maximum: options.maximumEntries)))
@@ -143,10 +150,10 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         do {
             let authorization = try await authorization(replacing: nil)
             do {
-                return try await exchange.post(request, authorization: authorization)
+                return try await post(request, authorization: authorization)
             } catch let error as HTTPBackendError where error.code == .unauthorized {
                 let renewed = try await self.authorization(replacing: authorization)
-                return try await exchange.post(request, authorization: renewed)
+                return try await post(request, authorization: renewed)
             }
         } catch let error as HTTPBackendError {
             if let delay = error.retryAfter {
@@ -173,7 +180,7 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
             }
         keep(value, since: fetches)
         guard let value else {
-            throw HTTPBackendError(.unauthorized, "Nobody is signed in: there are no credentials for \(exchange.url)")
+            throw HTTPBackendError(.unauthorized, "Nobody is signed in: there are no credentials for \(url)")
         }
         try Task.checkCancellation()
         return value
@@ -195,7 +202,7 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         } catch {
             throw HTTPBackendError(
                 .unexpectedResponse,
-                "What \(exchange.url) answered is not about the writes that it was sent: \(error)"
+                "What \(url) answered is not about the writes that it was sent: \(error)"
             )
         }
         state.withLockedValue { $0.pausedUntil = nil }
@@ -211,12 +218,12 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
         if let later = outcome.later {
             throw HTTPBackendError(
                 .later,
-                "\(exchange.url) wants the write \(later.operationID) later: \(later.message) (\(later.code))",
+                "\(url) wants the write \(later.operationID) later: \(later.message) (\(later.code))",
                 httpStatus: later.status
             )
         }
         guard outcome.completed > 0 else {
-            throw HTTPBackendError(.noProgress, "\(exchange.url) has neither applied nor rejected anything")
+            throw HTTPBackendError(.noProgress, "\(url) has neither applied nor rejected anything")
         }
     }
 
@@ -231,5 +238,116 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
             )
         }
         state.withLockedValue { $0.limit.refused(batch.entries.count) }
+    }
+}
+
+// MARK: - Requests
+
+extension HTTPBackendConnector {
+    /// The most bytes of an answer that are read, besides those for each write: 16 MiB.
+    private static let responseLimit = 16 << 20
+    /// How many more there may be for each write, which may be rejected: 512.
+    private static let rejectionLimit = 512
+    /// The most bytes of an answer that are shown: 500.
+    private static let shownLimit = 500
+    /// How many bytes of a request give the answer a second more: 4 KiB, which slow mobile networks take.
+    private static let bytesPerSecond = 4 << 10
+
+    /// Checks the address.
+    ///
+    /// - Throws: ``PowerSyncError/operationFailed(message:underlyingError:)`` that quotes it.
+    private static func check(url: String) throws(PowerSyncError) {
+        guard
+            let components = URLComponents(string: url),
+            let scheme = components.scheme?.lowercased(), scheme == "http" || scheme == "https",
+            let host = components.host, !host.isEmpty, components.url?.hasUsablePort == true, components.user == nil,
+            components.password == nil
+        else {
+            throw .notUploadAddress(url)
+        }
+    }
+
+    /// Posts a request and reads the answer.
+    ///
+    /// - Throws: ``HTTPBackendError``, or `CancellationError`.
+    private func post(_ upload: UploadRequest, authorization: String) async throws -> UploadResponse {
+        let exchange = options.httpClient.exchange(trusting: options.trustedAuthorities)
+        var request = HTTPExchangeRequest(.POST, url)
+        for (name, value) in options.httpClient.exchange.additionalHeaders {
+            request.headers.replaceOrAdd(name: name, value: value)
+        }
+        for (name, value) in options.headers { request.headers.replaceOrAdd(name: name, value: value) }
+        request.headers.replaceOrAdd(name: "Authorization", value: authorization)
+        request.headers.replaceOrAdd(name: "Content-Type", value: "application/json")
+        request.headers.replaceOrAdd(name: "User-Agent", value: HTTPTransport.userAgent)
+        let json = ByteBuffer(bytes: upload.json)
+        request.body = .bytes(json)
+        let timeout = timeout(ofBytes: json.readableBytes)
+        let limit = Self.responseLimit + Self.rejectionLimit * upload.entries.count
+        let (status, headers, body) = try await answer(of: exchange, to: request, upTo: limit, within: timeout)
+        guard (200..<300).contains(status) else { throw failure(status, headers, body) }
+        do {
+            return try UploadResponse(json: body)
+        } catch {
+            throw HTTPBackendError(
+                .unexpectedResponse,
+                "What POST \(url) answered is no answer to an upload, \(error): \(Self.shown(body))",
+                httpStatus: status
+            )
+        }
+    }
+
+    /// How long a request of so many bytes may take, until its answer has come.
+    private func timeout(ofBytes bytes: Int) -> Duration {
+        Duration(clampingSeconds: options.timeout) + .seconds(bytes / Self.bytesPerSecond)
+    }
+
+    private func answer(
+        of exchange: any HTTPExchange,
+        to request: HTTPExchangeRequest,
+        upTo limit: Int,
+        within timeout: Duration
+    ) async throws -> (status: Int, HTTPHeaders, ByteBuffer) {
+        do {
+            return try await AppCall.whileWorking {
+                try await clock.withAnswerLimit(
+                    timeout,
+                    otherwise: HTTPBackendError(.timeout, "POST \(url) was not answered in \(timeout)")
+                ) {
+                    let response = try await exchange.send(request)
+                    return (response.status, response.headers, try await response.body.collect(upTo: limit))
+                }
+            }
+        } catch let error as HTTPBackendError {
+            throw error
+        } catch let error as HTTPExchangeError where error.code == .tooLong(limit) {
+            throw HTTPBackendError(.unexpectedResponse, "What POST \(url) answered is too long: \(error)")
+        } catch {
+            try Task.checkCancellation()
+            throw HTTPBackendError(.connection, "POST \(url) failed", underlyingError: error)
+        }
+    }
+
+    private func failure(_ status: Int, _ headers: HTTPHeaders, _ body: ByteBuffer) -> HTTPBackendError {
+        let redirect = HTTPRedirect(status: status, headers: headers, of: url)
+        return HTTPBackendError(
+            status == 401 ? .unauthorized : .status,
+            "POST \(url) was answered with status \(status): \(Self.shown(body))\(redirect.map { ". \($0.sentence)" } ?? "")",
+            httpStatus: status,
+            retryAfter: headers.first(name: "Retry-After").flatMap(retryAfter)
+        )
+    }
+
+    /// The value of a `Retry-After` header in seconds from now; it is a number of seconds, or a date.
+    private func retryAfter(_ value: String) -> TimeInterval? {
+        if let seconds = UInt32(value) { return TimeInterval(seconds) }
+        let now = now().timeIntervalSince1970
+        return HTTPDate(value, now: Int64(now)).map { max(0, TimeInterval($0.seconds) - now) }
+    }
+
+    private static func shown(_ body: ByteBuffer) -> String {
+        guard body.readableBytes > 0 else { return "(empty response)" }
+        guard body.readableBytes > shownLimit else { return String(buffer: body) }
+        return String(decoding: body.readableBytesView.prefix(shownLimit), as: UTF8.self) + "…"
     }
 }

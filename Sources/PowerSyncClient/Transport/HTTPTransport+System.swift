@@ -1,4 +1,4 @@
-extension UserAgent {
+extension HTTPTransport {
     /// The name of the operating system.
     static var systemName: String {
         #if os(macOS)
