@@ -136,7 +136,7 @@ extension SyncedDatabase {
     /// - Returns: Whether it is the account's.
     fileprivate func belongs(to account: String) async throws -> Bool {
         let look: @Sendable (Database) throws -> (name: String, known: String?) = { db in
-            let name = UserHash.text(of: account, salt: try KeyValueStore.clientID(db))
+            let name = Seed.hash(ofUser: account, salt: try KeyValueStore.clientID(db))
             return (name, try KeyValueStore.text(db, .account))
         }
         let seen = try await local.read(look)

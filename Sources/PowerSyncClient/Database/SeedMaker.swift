@@ -50,7 +50,7 @@ package struct SeedMaker: Sendable {
         let salt = UUID().uuidString.lowercased()
         let seed = Seed(
             salt: salt,
-            user: UserHash.text(of: subject, salt: salt),
+            user: Seed.hash(ofUser: subject, salt: salt),
             service: try ServiceEndpoint(endpoint).url(path: "")
         )
         try removeUnfinished()
@@ -123,7 +123,7 @@ package struct SeedMaker: Sendable {
     var unfinished: String { "\(output)-unfinished" }
     private var copy: String { "\(output)-unfinished-copy" }
 
-    /// The file of the lock: who has it makes the seed.
+    /// The file of the lock, whose owner makes the seed.
     var lockPath: String { "\(unfinished).lock" }
 
     private static func lock(_ path: String) throws -> SeedLock? {
@@ -163,7 +163,7 @@ package struct SeedMaker: Sendable {
     }
 }
 
-/// Gives out one token, once: who asks again has found that it is not accepted.
+/// Gives out one token, once: a connection that asks again has found that it is not accepted.
 private final class OneTokenConnector: PowerSyncBackendConnectorProtocol {
     private let credentials: PowerSyncCredentials
     private let isGiven = NIOLockedValueBox(false)

@@ -51,7 +51,6 @@ final class FileConnections: Sendable {
         /// Listens to the writes that run on connections of the app.
         let foreignWrites: Task<Void, Never>?
         /// Hears of transactions that remove what the database knows of earlier syncs.
-        let syncState: SyncStateObserver
         /// Shows what other processes sync.
         let statusFollower: StatusFollower
     }
@@ -144,14 +143,12 @@ final class FileConnections: Sendable {
 
     private func open(_ file: DatabaseFile, _ schema: ClientSchema) async throws -> any DatabaseWriter {
         let writer = try await source.open(clock: clock, logger: logger)
-        let syncState = SyncStateObserver(file.status, logger: logger)
         do {
-            try await prepare(writer, file, schema, syncState)
+            try await prepare(writer, file, schema)
             return writer
         } catch {
             source.letGo(of: writer) { [changes] db in
                 changes.stopObserving(db)
-                db.remove(transactionObserver: syncState)
             }
             // The file must not stay open until the last reference to the connections happens to go.
             try? await source.closeOwn(writer)
@@ -163,8 +160,7 @@ final class FileConnections: Sendable {
     private func prepare(
         _ writer: any DatabaseWriter,
         _ file: DatabaseFile,
-        _ schema: ClientSchema,
-        _ syncState: SyncStateObserver
+        _ schema: ClientSchema
     ) async throws {
         let externalCommits = ExternalCommits(
             location: source.location(of: writer),
@@ -190,7 +186,8 @@ final class FileConnections: Sendable {
             // Before there is a listener that takes it for a change.
             try self.writeInitialRows(db, kinds: ColumnKinds(schema))
             self.changes.observe(db)
-            db.add(transactionObserver: syncState, extent: .databaseLifetime)
+            // Not longer than the follower lives, which keeps the writer.
+            db.add(transactionObserver: statusFollower, extent: .observerLifetime)
             let versions = "SELECT sqlite_version() || ', PowerSync core version ' || powersync_rs_version()"
             return try String.fetchOne(db, sql: versions) ?? "unknown"
         }
@@ -203,7 +200,6 @@ final class FileConnections: Sendable {
                     file: source.path.flatMap(FileIdentity.init),
                     externalCommits: externalCommits,
                     foreignWrites: foreignWrites(),
-                    syncState: syncState,
                     statusFollower: statusFollower
                 )
             )
@@ -340,9 +336,9 @@ final class FileConnections: Sendable {
             opened.externalCommits?.cancel()
             opened.foreignWrites?.cancel()
             opened.statusFollower.cancel()
-            source.letGo(of: opened.writer) { [changes, syncState = opened.syncState, tableDiffs] db in
+            source.letGo(of: opened.writer) { [changes, statusFollower = opened.statusFollower, tableDiffs] db in
                 changes.stopObserving(db)
-                db.remove(transactionObserver: syncState)
+                db.remove(transactionObserver: statusFollower)
                 // What a write of the app would go on recording.
                 _ = try? tableDiffs.drop(db)
             }

@@ -34,7 +34,7 @@ struct SeedFixture {
         )
         try await harness.wait { $0.hasSynced == true }
         try await harness.database.close()
-        let seed = Seed(salt: "salt", user: UserHash.text(of: Self.user, salt: "salt"), service: "https://sync.test")
+        let seed = Seed(salt: "salt", user: Seed.hash(ofUser: Self.user, salt: "salt"), service: "https://sync.test")
         _ = try maker.finish(seed, ClientSchema())
     }
 

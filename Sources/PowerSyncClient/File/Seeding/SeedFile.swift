@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 import GRDB
 import PowerSyncCore
@@ -5,7 +6,7 @@ import PowerSyncSQLite
 
 /// The steps by which a database gets the file of a seed, in order; a process may end after each.
 package enum SeedingStep: String, Codable, Sendable, CaseIterable {
-    /// Nobody else seeds the file.
+    /// No other process or thread seeds the file.
     case begun
     /// There is a copy beside the file, whose bytes may not be on the disk.
     case copied
@@ -180,7 +181,7 @@ struct SeedFile: Sendable {
 extension DatabaseLocation {
     /// Removes what a process has left behind that died while it seeded the file, which there is now.
     ///
-    /// Who waits for the lock finds the file.
+    /// A waiter for the lock finds the file.
     func removeUnfinishedSeeding() {
         guard case .file(let path) = self else { return }
         let lock = SeedFile.lock(of: path)
@@ -194,5 +195,15 @@ extension Seed {
     ///
     /// - Parameter subject: The `sub` of the token.
     /// - Returns: Whether they are.
-    func isOf(user subject: String) -> Bool { user == UserHash.text(of: subject, salt: salt) }
+    func isOf(user subject: String) -> Bool { user == Seed.hash(ofUser: subject, salt: salt) }
+
+    /// What a file keeps of a user: a hash that does not tell the user, and is another one in each file.
+    ///
+    /// - Parameters:
+    ///   - subject: What tells the user from others.
+    ///   - salt: A text of the file's own: its client id, or the salt of a seed.
+    /// - Returns: 64 hexadecimal digits.
+    static func hash(ofUser subject: String, salt: String) -> String {
+        SHA256.hash(data: Data("\(salt)\n\(subject)".utf8)).map { String(format: "%02x", $0) }.joined()
+    }
 }

@@ -3,7 +3,7 @@ import PowerSyncSQLite
 
 /// One process at a time, and one thread of it, makes a file that others would make in the same place.
 ///
-/// The lock (`flock`) goes with the process, however it ends. Its file is removed at the end: who has waited for it sees that its name is gone,
+/// The lock (`flock`) goes with the process, however it ends. Its file is removed at the end: a waiter sees that its name is gone,
 /// and takes the one that has it now.
 final class SeedLock {
     private let path: String

@@ -29,7 +29,8 @@ final class Connection: Sendable {
     ///
     /// Coalescing: one look at the cache serves all requests before it.
     private let invalidations = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-    private let invalidation = NIOLockedValueBox(Invalidation())
+    /// Before the end, another invalidation by the app waits for it.
+    private let invalidation = NIOLockedValueBox<(end: Duration?, waits: Bool, hasWaited: Bool)>((nil, false, false))
     /// Asks for the credentials that replace invalidated ones.
     ///
     /// Coalescing, as well. Apart from the invalidations, one of which may have to wait while a fetch takes long.
@@ -151,48 +152,22 @@ final class Connection: Sendable {
     /// `fetchCredentials` itself has made new ones, and would do so without end.
     func invalidateCredentials() {
         let now = context.clock.now
-        if invalidation.withLockedValue({ $0.comes(at: now, interval: context.options.retryInterval) }) {
-            context.credentials.invalidate()
+        let countsAtOnce = invalidation.withLockedValue { invalidation in
+            if let end = invalidation.end, now < end {
+                invalidation.waits = true
+            } else {
+                invalidation.end = now + context.options.retryInterval
+            }
+            return !invalidation.waits
         }
+        if countsAtOnce { context.credentials.invalidate() }
         invalidations.continuation.yield()
     }
 
-    /// When credentials were invalidated.
-    private struct Invalidation {
-        /// Before this time, another invalidation waits for it.
-        private var end: Duration?
-        private var waits = false
-        private var hasWaited = false
-
-        /// The app invalidates the credentials.
-        ///
-        /// - Returns: Whether this counts at once.
-        mutating func comes(at now: Duration, interval: Duration) -> Bool {
-            if let end, now < end {
-                waits = true
-            } else {
-                end = now + interval
-            }
-            return !waits
-        }
-
-        /// What to wait for, and whether it is the first time.
-        var delay: (end: Duration, isFirst: Bool)? {
-            guard waits, let end else { return nil }
-            return (end, !hasWaited)
-        }
-
-        /// The invalidation that waited counts now.
-        mutating func waited(until now: Duration, interval: Duration) {
-            waits = false
-            hasWaited = true
-            end = now + interval
-        }
-    }
-
     private func awaitInvalidation() async throws {
-        guard let (end, isFirst) = invalidation.withLockedValue({ $0.delay }) else { return }
-        if isFirst {
+        let (end, waits, hasWaited) = invalidation.withLockedValue { $0 }
+        guard waits, let end else { return }
+        if !hasWaited {
             context.log(
                 .warning,
                 "The credentials were invalidated again within \(context.options.retryInterval): fetching new ones after that. "
@@ -201,7 +176,7 @@ final class Connection: Sendable {
         }
         try await context.clock.sleep(until: end)
         let now = context.clock.now
-        invalidation.withLockedValue { $0.waited(until: now, interval: context.options.retryInterval) }
+        invalidation.withLockedValue { $0 = (now + context.options.retryInterval, false, true) }
         context.credentials.invalidate()
     }
 

@@ -1,8 +1,8 @@
-/// Who syncs a file, and whose turn it is: connecting, disconnecting, clearing, changing the schema, closing.
+/// Which handle syncs a file, and which call is served: connecting, disconnecting, clearing, changing the schema, closing.
 ///
 /// ```
 ///             open                 stop                   loops ended
-///   nobody ────────► running ────────────► stopping ─────────────────► nobody
+///    idle  ────────► running ────────────► stopping ─────────────────►  idle
 ///                                                                      + returning, until the methods of its
 ///                                                                        connector have returned, or 1 s
 /// ```
@@ -13,13 +13,13 @@
 ///
 /// | call | a connection that runs | before it goes on | then |
 /// | --- | --- | --- | --- |
-/// | `connect` | is stopped, whoever has it | loops and methods have ended | opens a connection |
+/// | `connect` | is stopped, whichever handle has it | loops and methods have ended | opens a connection |
 /// | `disconnect`, `close` | is stopped if it is of this database; another one is left alone | loops and methods have ended | returns |
-/// | `disconnectAndClear` | is stopped, whoever has it | loops and methods have ended | deletes, and no other call is served meanwhile |
+/// | `disconnectAndClear` | is stopped, whichever handle has it | loops and methods have ended | deletes, and no other call is served meanwhile |
 /// | `updateSchema` | refuses | | changes, and no other call is served meanwhile |
 /// | `syncOnce` | of this database: is used; of another one: refuses | methods have ended | opens a connection |
 /// | end of `syncOnce` | is stopped if the call has opened it | loops and methods have ended | returns |
-/// | `invalidateCredentials` | goes on, whoever has it; its ``CredentialsCache`` drops what it has | | returns |
+/// | `invalidateCredentials` | goes on, whichever handle has it; its ``CredentialsCache`` drops what it has | | returns |
 ///
 /// Credentials live and die with a connection, so invalidating them is no event here: without a connection there are none, and one
 /// that is opened later fetches its own. It waits for nothing and is not behind calls that wait. What a connection does without
@@ -43,20 +43,17 @@
 ///
 /// It has no clock and no tasks: events return what is to be done, in this order, after the lock was released.
 struct ConnectionRules: Sendable {
+    /// The number of something among those of its kind.
+    struct ID<Named>: Hashable, Sendable {
+        fileprivate let number: UInt64
+    }
+
     /// A handle of the file.
-    struct HandleID: Hashable, Sendable {
-        fileprivate let number: UInt64
-    }
-
+    typealias HandleID = ID<SyncHandle>
     /// A connection, that is one `connect`.
-    struct ConnectionID: Hashable, Sendable {
-        fileprivate let number: UInt64
-    }
-
+    typealias ConnectionID = ID<Connection>
     /// A call of one of the databases.
-    struct CallID: Hashable, Sendable {
-        fileprivate let number: UInt64
-    }
+    typealias CallID = ID<Request>
 
     /// What is asked for.
     enum Request: Equatable, Sendable {
@@ -72,31 +69,27 @@ struct ConnectionRules: Sendable {
         /// The row of the table.
         fileprivate var rule: Rule {
             switch self {
-            case .connect: Rule(meets: .ends(.any), waits: .allMethods, then: .open, isCancellable: true)
+            case .connect: Rule(meets: .ends, waits: .allMethods, then: .open, isCancellable: true)
             case .syncOnce: Rule(meets: .joins, waits: .allMethods, then: .open, isCancellable: true)
-            case .disconnect, .close: Rule(meets: .ends(.own), waits: .methodsOfOthers, then: .answer)
-            case .clear: Rule(meets: .ends(.any), waits: .methodsOfOthers, then: .doAlone)
+            case .disconnect, .close: Rule(meets: .endsOwn, waits: .methodsOfOthers, then: .answer)
+            case .clear: Rule(meets: .ends, waits: .methodsOfOthers, then: .doAlone)
             case .changeSchema: Rule(meets: .refuses, waits: .nothing, then: .doAlone, isCancellable: true)
             case .endOnce(let connection):
-                Rule(meets: .ends(.only(connection)), waits: .methods(of: connection), then: .answer)
+                Rule(meets: .endsOnly(connection), waits: .methods(of: connection), then: .answer)
             }
         }
     }
 
     /// How a call is served.
     fileprivate struct Rule {
-        /// Some connections.
-        enum Scope {
-            case any
-            /// Those of the same database.
-            case own
-            case only(ConnectionID)
-        }
-
         /// What becomes of a connection that runs.
         enum Meeting {
-            /// It is stopped, unless it is none of these; then it is left alone.
-            case ends(Scope)
+            /// It is stopped.
+            case ends
+            /// It is stopped if it is of the same database; another one is left alone.
+            case endsOwn
+            /// It is stopped if it is this one; another one is left alone.
+            case endsOnly(ConnectionID)
             /// It is used, if it is of the same database; otherwise the call is refused.
             case joins
             /// The call is refused.
@@ -123,9 +116,6 @@ struct ConnectionRules: Sendable {
         let then: Step
         /// Whether nothing is left to do for a caller that was cancelled.
         var isCancellable = false
-
-        /// The connections that the call ends, also such that are not open yet.
-        var ends: Scope? { if case .ends(let scope) = meets { scope } else { nil } }
     }
 
     /// How a call ends, or how it goes on.
@@ -140,7 +130,7 @@ struct ConnectionRules: Sendable {
         case joined(ConnectionID)
         /// A later call has ended what this one was to open.
         case ended
-        /// Somebody syncs.
+        /// A handle syncs.
         case refusedConnected
         /// Another database of the same file syncs.
         case refusedOther
@@ -171,15 +161,15 @@ struct ConnectionRules: Sendable {
     }
 
     private enum Phase {
-        /// Nobody syncs.
-        case nobody
+        /// No handle syncs.
+        case idle
         /// A connection is made, or runs.
         case running(ConnectionID, of: HandleID)
         /// A connection was told to end.
         case stopping(ConnectionID, of: HandleID)
     }
 
-    private var phase = Phase.nobody
+    private var phase = Phase.idle
     /// Connections without loops, methods of whose connectors have not returned.
     private var returning: Set<ConnectionID> = []
     /// The call that is opening a connection, or does something alone.
@@ -188,7 +178,7 @@ struct ConnectionRules: Sendable {
     private var closed: Set<HandleID> = []
     private var lastID: UInt64 = 0
 
-    /// Creates the state of a file that nobody syncs.
+    /// Creates the state of a file that no handle syncs.
     init() {}
 }
 
@@ -201,7 +191,7 @@ extension ConnectionRules {
     }
 
     /// Whether no loops run.
-    var isQuiet: Bool { if case .nobody = phase { true } else { false } }
+    var isQuiet: Bool { if case .idle = phase { true } else { false } }
 
     /// Whether a database was closed.
     func isClosed(_ handle: HandleID) -> Bool { closed.contains(handle) }
@@ -226,7 +216,7 @@ extension ConnectionRules {
 // MARK: - Events
 
 extension ConnectionRules {
-    /// Somebody calls.
+    /// A handle is called.
     ///
     /// - Parameters:
     ///   - call: A new number.
@@ -281,9 +271,9 @@ extension ConnectionRules {
     mutating func loopsEnded(of connection: ConnectionID) -> [Action] {
         switch phase {
         case .stopping(connection, _), .running(connection, _): break
-        case .nobody, .running, .stopping: return []
+        case .idle, .running, .stopping: return []
         }
-        phase = .nobody
+        phase = .idle
         returning.insert(connection)
         return advance()
     }
@@ -302,7 +292,7 @@ extension ConnectionRules {
     private func isAlive(_ connection: ConnectionID) -> Bool {
         switch phase {
         case .running(connection, _), .stopping(connection, _): true
-        case .nobody, .running, .stopping: returning.contains(connection)
+        case .idle, .running, .stopping: returning.contains(connection)
         }
     }
 
@@ -336,7 +326,7 @@ extension ConnectionRules {
             }
         }
         switch phase {
-        case .nobody:
+        case .idle:
             break
         case .stopping:
             return false
@@ -345,9 +335,9 @@ extension ConnectionRules {
             switch rule.meets {
             case .joins: return finish(call, isOwn ? .joined(connection) : .refusedOther, &actions)
             case .refuses: return finish(call, .refusedConnected, &actions)
-            case .ends(.own) where !isOwn: break
-            case .ends(.only(let meant)) where meant != connection: break
-            case .ends:
+            case .endsOwn where !isOwn: break
+            case .endsOnly(let meant) where meant != connection: break
+            case .ends, .endsOwn, .endsOnly:
                 phase = .stopping(connection, of: handle)
                 queue[index].hasStopped = true
                 actions.append(.stop(connection))
@@ -387,10 +377,10 @@ extension ConnectionRules {
 
     /// Whether a call ends the connection that another one is to open.
     private func ends(_ last: Call, _ call: Call) -> Bool {
-        switch last.request.rule.ends {
-        case .any: true
-        case .own: last.handle == call.handle
-        case .only, nil: false
+        switch last.request.rule.meets {
+        case .ends: true
+        case .endsOwn: last.handle == call.handle
+        case .endsOnly, .joins, .refuses: false
         }
     }
 

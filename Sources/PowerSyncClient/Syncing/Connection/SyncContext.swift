@@ -128,20 +128,20 @@ struct SyncContext: Sendable {
 
     /// Shows whose local writes wait, and logs when they are another user's.
     ///
-    /// - Parameter look: Looks for what is new. Its problems are told, and are no reason not to sync.
-    func reportWriters(_ look: () async throws -> WriterWatch.Finding?) async {
+    /// - Parameter look: Looks for what is new, as ``WriterWatch`` does. Its problems are told, and are no reason not to sync.
+    func reportWriters(_ look: () async throws -> Int?) async {
         do {
-            guard let finding = try await look() else { return }
-            // The log first: who sees the status finds the warning.
-            if case .foreign(let count) = finding {
+            guard let foreign = try await look() else { return }
+            // The log first: a reader of the status finds the warning.
+            if foreign > 0 {
                 log(
                     .warning,
-                    "\(count) local writes that wait for their upload were made by another user than the one who is connected now, "
+                    "\(foreign) local writes that wait for their upload were made by another user than the one who is connected now, "
                         + "with whose rights they are uploaded. Call disconnectAndClear() when a user signs out."
                 )
             }
             report { activity, _ in
-                activity.writesAreOfAnotherUser(finding != .own)
+                activity.writesAreOfAnotherUser(foreign > 0)
                 return nil
             }
         } catch {

@@ -100,7 +100,7 @@ struct SyncHandle: Sendable {
 
     /// Ends the file's connection and clears the database in one transaction.
     ///
-    /// The status starts over, by way of ``SyncStateObserver``.
+    /// The status starts over, by way of ``StatusFollower``.
     ///
     /// - Parameter clear: Deletes the data.
     /// - Returns: What `clear` returns.

@@ -16,59 +16,49 @@ final class WriterWatch: Sendable {
         self.database = database
     }
 
-    /// What the watch has noticed.
-    enum Finding: Equatable, Sendable {
-        /// So many writes of another user wait.
-        case foreign(Int)
-        /// Writes of another user waited, and do not any more.
-        case own
-    }
-
-    /// Compares the user of a token with the one who has written what waits.
+    /// Compares the user of a token with the user that has written what waits.
     ///
-    /// - Parameter token: The token that is used from now on. Nobody is compared when it is no JWT or has no `sub`.
-    /// - Returns: What is new; `nil` when nothing is.
+    /// - Parameter token: The token that is used from now on. Nothing is compared when it is no JWT or has no `sub`.
+    /// - Returns: How many writes of another user wait; 0 when such writes have waited and do not any more; `nil` when nothing is new.
     /// - Throws: When the database cannot be read or written, or `CancellationError`: the next token is compared.
-    func tokenIsUsed(_ token: String) async throws -> Finding? {
+    func tokenIsUsed(_ token: String) async throws -> Int? {
         guard let subject = Self.subject(of: token) else { return nil }
         let (user, isOwned) = try await database.read { db in
-            let user = UserHash.text(of: subject, salt: try KeyValueStore.clientID(db))
+            let user = Seed.hash(ofUser: subject, salt: try KeyValueStore.clientID(db))
             return (user, try QueueOwner.isOwned(db, by: user))
         }
         let waiting = isOwned ? 0 : try await database.write { try QueueOwner.claim($0, for: user) }
         return guarded.withLockedValue { guarded in
             let before = guarded
             guarded = (user, waiting > 0)
-            guard guarded.isForeign else { return before.isForeign ? .own : nil }
-            return before.isForeign && before.user == user ? nil : .foreign(waiting)
+            guard guarded.isForeign else { return before.isForeign ? 0 : nil }
+            return before.isForeign && before.user == user ? nil : waiting
         }
     }
 
     /// The upload queue was empty: what comes is the connected user's.
     ///
-    /// - Returns: What is new; `nil` when nothing is.
+    /// - Returns: 0 when writes of another user have waited; `nil` when nothing is new.
     /// - Throws: When the database cannot be written, or `CancellationError`.
-    func queueIsEmpty() async throws -> Finding? {
+    func queueIsEmpty() async throws -> Int? {
         guard let user = guarded.withLockedValue({ $0.isForeign ? $0.user : nil }),
             try await database.write({ try QueueOwner.claim($0, for: user) }) == 0
         else { return nil }
         return guarded.withLockedValue { guarded in
             guard guarded.user == user else { return nil }
             guarded.isForeign = false
-            return .own
+            return 0
         }
     }
 
     /// The `sub` of a token; `nil` when the token is no JWT, or has no `sub` that is a text.
     static func subject(of token: String) -> String? {
-        struct Claims: Decodable {
-            let sub: String
-        }
         let parts = token.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }
         var base64 = String(parts[1]).replacing("-", with: "+").replacing("_", with: "/")
         base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4)
         guard let json = Data(base64Encoded: base64) else { return nil }
-        return try? JSONDecoder().decode(Claims.self, from: json).sub
+        let claims = try? JSONSerialization.jsonObject(with: json) as? [String: Any]
+        return claims?["sub"] as? String
     }
 }

@@ -5,13 +5,8 @@ import PowerSyncCore
 ///
 /// Shared by all databases of one file: handles of one keep streams alive that another one syncs.
 final class LiveStreams: Sendable {
-    /// One handle's share in a stream.
-    struct Share: Sendable {
-        /// The stream.
-        let key: StreamKey
-        /// Tells shares apart that were made before and after the stream was forgotten.
-        fileprivate let generation: UInt64
-    }
+    /// One handle's share in a stream: the stream, and what tells shares apart that were made before and after the stream was forgotten.
+    typealias Share = (key: StreamKey, generation: UInt64)
 
     private let state = NIOLockedValueBox<
         (entries: [StreamKey: (generation: UInt64, handles: Int)], lastGeneration: UInt64)
@@ -27,11 +22,11 @@ final class LiveStreams: Sendable {
         state.withLockedValue { state in
             if let generation = state.entries[key]?.generation {
                 state.entries[key]?.handles += 1
-                return Share(key: key, generation: generation)
+                return (key, generation)
             }
             state.lastGeneration += 1
             state.entries[key] = (state.lastGeneration, 1)
-            return Share(key: key, generation: state.lastGeneration)
+            return (key, state.lastGeneration)
         }
     }
 
