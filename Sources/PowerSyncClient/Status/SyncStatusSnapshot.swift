@@ -41,7 +41,7 @@ extension SyncStatusSnapshot: SyncStatusData {
     package var connecting: Bool { download.isConnecting }
     package var downloading: Bool { download.progress != nil }
     package var downloadProgress: (any SyncDownloadProgress)? {
-        download.progress.map(DownloadProgressView.init)
+        download.progress
     }
     package var uploading: Bool { isUploading }
     package var lastSyncedAt: Date? { download.lastSyncedAt.map(Date.init) }
@@ -135,7 +135,7 @@ extension SyncStreamStatus {
     /// Creates the public form of a stream's status.
     init(_ status: StreamStatus) {
         self.init(
-            progress: status.progress.map(OperationCountsView.init),
+            progress: status.progress,
             subscription: SyncSubscriptionDescription(
                 name: status.key.name,
                 parameters: status.key.parameters.map { JsonParam($0) },
@@ -158,24 +158,20 @@ extension StreamKey {
     }
 }
 
-/// The public view of operation counts: 32 bits, saturating.
-private struct OperationCountsView: ProgressWithOperations, CustomStringConvertible {
-    let counts: OperationCounts
-
-    var totalOperations: Int32 { Int32(clamping: counts.total) }
-    var downloadedOperations: Int32 { Int32(clamping: counts.downloaded) }
-    var description: String { operationsText }
+/// Shows operation counts to apps: 32 bits, saturating.
+extension OperationCounts: ProgressWithOperations, CustomStringConvertible {
+    package var totalOperations: Int32 { Int32(clamping: total) }
+    package var downloadedOperations: Int32 { Int32(clamping: downloaded) }
+    package var description: String { operationsText }
 }
 
-/// The public view of a download's progress.
-private struct DownloadProgressView: SyncDownloadProgress, CustomStringConvertible {
-    let progress: DownloadProgress
+/// Shows the progress of a download to apps.
+extension DownloadProgress: SyncDownloadProgress, CustomStringConvertible {
+    package var totalOperations: Int32 { overall.totalOperations }
+    package var downloadedOperations: Int32 { overall.downloadedOperations }
+    package var description: String { operationsText }
 
-    var totalOperations: Int32 { Int32(clamping: progress.overall.total) }
-    var downloadedOperations: Int32 { Int32(clamping: progress.overall.downloaded) }
-    var description: String { operationsText }
-
-    func untilPriority(priority: BucketPriority) -> any ProgressWithOperations {
-        OperationCountsView(counts: progress.untilPriority(priority.priority))
+    package func untilPriority(priority: BucketPriority) -> any ProgressWithOperations {
+        untilPriority(priority.priority)
     }
 }
