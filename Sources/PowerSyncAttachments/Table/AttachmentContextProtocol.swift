@@ -1,4 +1,3 @@
-import Foundation
 public import PowerSyncClient
 
 /// Access to the attachments table, for one holder at a time.
@@ -50,24 +49,24 @@ public protocol AttachmentContextProtocol: Sendable {
 }
 
 extension AttachmentContextProtocol {
-    /// The statements over the table.
-    var store: AttachmentStore { AttachmentStore(tableName: tableName) }
+    /// What does the work for contexts that do not do it themselves.
+    private var table: AttachmentContext {
+        AttachmentContext(db: db, tableName: tableName, logger: logger, maxArchivedCount: maxArchivedCount)
+    }
 
     /// Removes the row of an id.
     public func deleteAttachment(id: String) async throws {
-        let store = store
-        _ = try await db.writeTransaction { try store.remove(id: id, in: $0) }
+        try await table.deleteAttachment(id: id)
     }
 
     /// Archives the row of an id.
     public func ignoreAttachment(id: String) async throws {
-        try await ignore(id: id, now: Date().millisecondsSince1970)
+        try await table.ignoreAttachment(id: id)
     }
 
     /// The row of an id.
     public func getAttachment(id: String) async throws -> Attachment? {
-        let store = store
-        return try await db.readLock { try store.attachment(id: id, in: $0) }
+        try await table.getAttachment(id: id)
     }
 
     /// Writes a row.
@@ -78,7 +77,7 @@ extension AttachmentContextProtocol {
 
     /// Writes rows in one transaction.
     public func saveAttachments(attachments: [Attachment]) async throws {
-        try await save(attachments, now: Date().millisecondsSince1970)
+        try await table.saveAttachments(attachments: attachments)
     }
 
     /// Writes a row in a transaction of the caller: all its values, but the present time as its timestamp.
@@ -89,98 +88,34 @@ extension AttachmentContextProtocol {
     /// - Returns: The row as it was written.
     /// - Throws: ``PowerSyncError``.
     public func upsertAttachment(_ attachment: Attachment, context: any ConnectionContext) throws -> Attachment {
-        let stored = attachment.with(timestamp: Date().millisecondsSince1970)
-        try store.upsert(stored, in: context)
-        return stored
+        try table.upsertAttachment(attachment, context: context)
     }
 
     /// The ids of all rows.
     public func getAttachmentIds() async throws -> [String] {
-        try await db.getAll("SELECT id FROM \(store.table) WHERE id IS NOT NULL") { try $0.getString(index: 0) }
+        try await table.getAttachmentIds()
     }
 
     /// All rows, oldest timestamp first.
     public func getAttachments() async throws -> [Attachment] {
-        let store = store
-        return readable(try await db.readLock { try store.rows(in: $0) })
+        try await table.getAttachments()
     }
 
     /// The rows whose transfer waits or runs, oldest timestamp first.
     public func getActiveAttachments() async throws -> [Attachment] {
-        let store = store
-        return readable(try await db.readLock { try store.activeRows(in: $0) })
+        try await table.getActiveAttachments()
     }
 
     /// Removes archived rows that are too many.
     public func deleteArchivedAttachments(
         callback: @Sendable @escaping ([Attachment]) async throws -> Void
     ) async throws -> Bool {
-        let (store, limit) = (store, maxArchivedCount)
-        let rows = try await db.readLock { try store.expiredRows(limit: limit, byteLimit: nil, besides: [], in: $0) }
-        guard !rows.isEmpty else { return true }
-        let expired = readable(rows)
-        warnOfLoss(expired)
-        try await callback(expired)
-        _ = try await db.writeTransaction { transaction in
-            for attachment in expired where try store.isStillArchived(attachment, in: transaction) {
-                try store.remove(id: attachment.id, in: transaction)
-            }
-        }
-        return expired.isEmpty || rows.count < AttachmentStore.expiryRoundSize
+        try await table.deleteArchivedAttachments(callback: callback)
     }
 
     /// Removes all rows.
     public func clearQueue() async throws {
-        let store = store
-        _ = try await db.writeTransaction { try store.removeAll(in: $0) }
-    }
-}
-
-extension AttachmentContextProtocol {
-    /// Archives the row of an id.
-    func ignore(id: String, now: Int64) async throws {
-        let store = store
-        _ = try await db.writeTransaction { transaction in
-            guard let row = try store.attachment(id: id, in: transaction) else { return }
-            try store.apply(AttachmentStateMachine(row: row).ignored(now: now), id: id, in: transaction)
-        }
-    }
-
-    /// Writes rows in one transaction.
-    func save(_ attachments: [Attachment], now: Int64) async throws {
-        guard !attachments.isEmpty else { return }
-        let store = store
-        _ = try await db.writeTransaction { transaction in
-            for attachment in attachments {
-                try store.upsert(attachment.with(timestamp: now), in: transaction)
-            }
-        }
-    }
-
-    /// The rows that are attachments; the others are logged.
-    func readable(_ rows: [AttachmentStore.StoredRow]) -> [Attachment] {
-        rows.compactMap { row in
-            switch row {
-            case .attachment(let attachment):
-                return attachment
-            case .unreadable(let id, let error):
-                logger.error(
-                    "The row \(id) of \(tableName) is left out: \(error.localizedDescription)",
-                    tag: LogTag.attachments
-                )
-                return nil
-            }
-        }
-    }
-
-    /// Says which files exist nowhere else and are about to be removed.
-    func warnOfLoss(_ expired: [Attachment]) {
-        for attachment in expired where attachment.hasSynced != true && attachment.localUri != nil {
-            logger.warning(
-                "The file \(attachment.filename) of \(attachment.id) expires, and was never uploaded",
-                tag: LogTag.attachments
-            )
-        }
+        try await table.clearQueue()
     }
 }
 
