@@ -76,7 +76,7 @@ enum BackgroundOutcome: Sendable, Equatable {
     fileprivate var isKept: Bool { if case .answered(200..<300) = self { true } else { false } }
 }
 
-/// The transfers that the system makes for the app, and who waits for them; what a delegate of a background session is told comes here.
+/// The transfers that the system makes for the app, and their waiters; what a delegate of a background session is told comes here.
 ///
 ///                 transfer()                      completed(): a caller waits
 ///     nothing ────────────────► running ───────────────────────────────────────► nothing
@@ -121,11 +121,6 @@ final class BackgroundTransfers: Sendable {
         case nothing, running, waitedFor, kept
     }
 
-    private enum Beginning {
-        case begin, join, busy
-        case ended(BackgroundOutcome)
-    }
-
     private let state = NIOLockedValueBox(State())
     /// Called when a caller waits for a transfer.
     private let didBeginToWait: @Sendable () -> Void
@@ -168,15 +163,9 @@ final class BackgroundTransfers: Sendable {
         progress: @escaping @Sendable (Int64, Int64?) -> Void,
         begin: @Sendable () async throws -> TaskID
     ) async throws -> BackgroundOutcome {
-        switch beginning(of: transfer) {
-        case .ended(let outcome): return outcome
-        case .busy:
-            throw AttachmentTransferError(
-                .inProgress,
-                message: "Another transfer of \(transfer.filename) is going on in the background"
-            )
-        case .join: break
-        case .begin:
+        let (begins, outcome) = try beginning(of: transfer)
+        if let outcome { return outcome }
+        if begins {
             do {
                 let task = try await begin()
                 state.withLockedValue { $0.running[transfer]?.task = task }
@@ -188,14 +177,21 @@ final class BackgroundTransfers: Sendable {
         return try await wait(for: transfer, progress)
     }
 
-    private func beginning(of transfer: BackgroundTransfer) -> Beginning {
-        state.withLockedValue { state in
-            if let outcome = state.kept.removeValue(forKey: transfer) { return .ended(outcome) }
+    /// - Returns: Whether the caller begins the transfer, or its outcome when there is one already; neither when the caller joins it.
+    private func beginning(of transfer: BackgroundTransfer) throws -> (begins: Bool, outcome: BackgroundOutcome?) {
+        try state.withLockedValue { state in
+            if let outcome = state.kept.removeValue(forKey: transfer) { return (false, outcome) }
             guard let running = state.running[transfer] else {
                 state.running[transfer] = Running()
-                return .begin
+                return (true, nil)
             }
-            return running.caller == nil && running.task != nil ? .join : .busy
+            guard running.caller == nil, running.task != nil else {
+                throw AttachmentTransferError(
+                    .inProgress,
+                    message: "Another transfer of \(transfer.filename) is going on in the background"
+                )
+            }
+            return (false, nil)
         }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 import PowerSyncClient
@@ -14,6 +15,9 @@ struct PartsUpload: Sendable {
     let attachment: Attachment
     let source: UploadSource
     let report: @Sendable (Int64, Int64?) -> Void
+
+    /// The bytes of the parts that the storage has, and those of each part that is on its way.
+    private typealias Progress = NIOLockedValueBox<(stored: Int64, moving: [Int: Int64])>
 
     private var size: Int64 { source.size }
     private var partSize: Int64 { PartsPlan.partSize(wanted: options.partSize, for: size) }
@@ -103,13 +107,23 @@ struct PartsUpload: Sendable {
         }
     }
 
+    /// Changes the progress, and tells how far the upload is.
+    private func change(_ progress: Progress, _ body: (inout (stored: Int64, moving: [Int: Int64])) -> Void) {
+        let bytes = progress.withLockedValue { progress in
+            body(&progress)
+            return progress.moving.values.reduce(progress.stored, +)
+        }
+        report(min(bytes, size), size)
+    }
+
     /// Sends the parts that are missing, on several lanes.
     private func send(
         _ upload: AttachmentPartsUpload,
         _ plan: inout PartsPlan,
         _ journal: inout UploadJournal
     ) async throws {
-        let progress = PartsProgress(stored: plan.storedBytes, of: size, report)
+        let progress = Progress((plan.storedBytes, [:]))
+        change(progress) { _ in }
         var waiting = plan.missing[...]
         try await withThrowingTaskGroup(of: StoredAttachmentPart.self) { lanes in
             func sendNext() {
@@ -121,7 +135,10 @@ struct PartsUpload: Sendable {
             while let part = try await lanes.next() {
                 try await journal.add(part)
                 plan.add(part)
-                progress.stored(part)
+                change(progress) { progress in
+                    progress.moving[part.number] = nil
+                    progress.stored += part.size
+                }
                 sendNext()
             }
         }
@@ -133,7 +150,7 @@ struct PartsUpload: Sendable {
         at offset: Int64,
         _ count: Int,
         of upload: AttachmentPartsUpload,
-        _ progress: PartsProgress
+        _ progress: Progress
     ) async throws -> StoredAttachmentPart {
         let bytes = try await source.part(at: offset, count)
         let part = AttachmentPart(number: number, size: Int64(count), sha256: FileDigest.sha256(of: bytes))
@@ -153,11 +170,12 @@ struct PartsUpload: Sendable {
         _ part: AttachmentPart,
         _ bytes: ByteBuffer,
         _ upload: AttachmentPartsUpload,
-        _ progress: PartsProgress
+        _ progress: Progress
     ) async throws -> StoredAttachmentPart {
         let target = try await AttachmentCallPart.named("request") { try await storage.request(for: part, of: upload) }
         var request = HTTPExchangeRequest(target, method: .PUT)
-        request.body = .file(HTTPExchangeFile(part: bytes) { progress.moved($0, of: part.number) })
+        let file = HTTPExchangeFile(part: bytes) { sent in change(progress) { $0.moving[part.number] = sent } }
+        request.body = .file(file)
         let answer = try await http.send(request)
         let (status, headers) = (answer.response.status, answer.response.headers)
         switch status {

@@ -16,7 +16,7 @@ extension AttachmentQueue {
 
     /// Follows references that the app has collected by itself: the complete set.
     public func processWatchedAttachments(items: [WatchedAttachmentItem]) async throws {
-        try await parts.process(items, deliveredAt: parts.now())
+        try await parts.process(items, deliveredAt: parts.transfers.now())
     }
 
     /// Saves a file on this device, and queues its upload.
@@ -37,8 +37,7 @@ extension AttachmentQueue {
         fileExtension: String?,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
-        let description = FileSaver.Description(mediaType: mediaType, fileExtension: fileExtension)
-        return try await parts.saver.save(.data(data), description, hook: updateHook)
+        try await parts.saver.save(.data(data), mediaType: mediaType, fileExtension: fileExtension, hook: updateHook)
     }
 
     /// Saves a file on this device under an id of the app's, and queues its upload.
@@ -62,13 +61,14 @@ extension AttachmentQueue {
         metaData: String? = nil,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
-        let description = FileSaver.Description(
+        try await parts.saver.save(
+            .data(data),
             id: id,
             mediaType: mediaType,
             fileExtension: fileExtension,
-            metaData: metaData
+            metaData: metaData,
+            hook: updateHook
         )
-        return try await parts.saver.save(.data(data), description, hook: updateHook)
     }
 
     /// Saves a file on this device, and queues its upload, without linking its id.
@@ -116,13 +116,14 @@ extension AttachmentQueue {
         metaData: String? = nil,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void = { _, _ in }
     ) async throws -> Attachment {
-        let description = FileSaver.Description(
+        try await parts.saver.save(
+            move ? .link(to: path) : .copy(of: path),
             id: id,
             mediaType: mediaType,
             fileExtension: fileExtension,
-            metaData: metaData
+            metaData: metaData,
+            hook: updateHook
         )
-        return try await parts.saver.save(move ? .link(to: path) : .copy(of: path), description, hook: updateHook)
     }
 
     /// Saves a file whose content comes chunk by chunk, and queues its upload.
@@ -145,13 +146,14 @@ extension AttachmentQueue {
         metaData: String? = nil,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void = { _, _ in }
     ) async throws -> Attachment where Chunks.Element == Data {
-        let description = FileSaver.Description(
+        try await parts.saver.save(
+            .chunks(AttachmentChunks(stream)),
             id: id,
             mediaType: mediaType,
             fileExtension: fileExtension,
-            metaData: metaData
+            metaData: metaData,
+            hook: updateHook
         )
-        return try await parts.saver.save(.chunks(AttachmentChunks(stream)), description, hook: updateHook)
     }
 
     /// Queues the deletion of a file from the remote storage and from this device, without unlinking its id.

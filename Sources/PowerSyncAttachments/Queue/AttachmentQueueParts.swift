@@ -7,18 +7,19 @@ struct AttachmentQueueParts: Sendable {
     /// The attachments table, as calls of the app ask for it; ``AttachmentRunner`` has it through one of its own.
     var service: AttachmentService
     let transfers: TransferContext
-    let tableName: String
     let directory: String
-    let subdirectories: [String]
-    /// The time between two looks at the table without a reason; `nil` for none.
-    let interval: Duration?
-    let archivesOnlyAfterFirstSync: Bool
-    let now: @Sendable () -> Date
     let references: @Sendable () throws -> AsyncThrowingStream<[WatchedAttachmentItem], any Error>
 
     private var localStorage: any LocalStorageAdapter { transfers.localStorage }
     private var paths: AttachmentPaths { transfers.paths }
     private var downloads: Bool { transfers.options.downloadAttachments }
+    var tableName: String { transfers.options.tableName }
+
+    /// The time between two looks at the table without a reason; `nil` for none.
+    var interval: Duration? {
+        let interval = transfers.options.syncInterval
+        return interval > .zero ? min(interval, Argument.longestTime) : nil
+    }
 
     /// The same with another way to the table.
     func with(service: AttachmentService) -> AttachmentQueueParts {
@@ -41,7 +42,7 @@ struct AttachmentQueueParts: Sendable {
 
     /// Follows an element of the watch, and makes room in the cache if something was archived.
     func process(_ items: [WatchedAttachmentItem], deliveredAt: Date) async throws {
-        let archives = !archivesOnlyAfterFirstSync || db.currentStatus.hasSynced == true
+        let archives = !transfers.options.archiveOnlyAfterFirstSync || db.currentStatus.hasSynced == true
         let summary = try await service.withContext { context in
             try await context.process(
                 items,
@@ -65,7 +66,7 @@ extension AttachmentQueueParts {
         try await makeDirectories()
         do {
             // Not the parts of downloads: rows tell which are wanted, but not those of other queues in this directory.
-            let oneHourAgo = now().addingTimeInterval(-3600)
+            let oneHourAgo = transfers.now().addingTimeInterval(-3600)
             try await localStorage.removeTemporaryFiles(path: directory, olderThan: oneHourAgo)
         } catch {
             try Task.checkCancellation()
@@ -76,7 +77,7 @@ extension AttachmentQueueParts {
     /// Creates the directories.
     func makeDirectories() async throws {
         try await localStorage.makeDir(path: directory)
-        for name in subdirectories {
+        for name in transfers.options.subdirectories {
             try AttachmentPath.check(filename: name)
             try await localStorage.makeDir(path: directory + "/" + name)
         }
@@ -91,7 +92,7 @@ extension AttachmentQueueParts {
 
     /// Removes all archived attachments that the cache has no room for.
     func expire() async throws {
-        var round = ExpiryRound()
+        var round: ExpiryRound = (false, [])
         repeat {
             let failed = round.failed
             round = try await service.withContext { try await transfers.expire($0, besides: failed) }
@@ -153,7 +154,7 @@ extension AttachmentQueueParts {
     ///
     /// - Returns: How many.
     func sweepOrphans(olderThan age: Duration) async throws -> Int {
-        let date = now().addingTimeInterval(-(age / .seconds(1)))
+        let date = transfers.now().addingTimeInterval(-(age / .seconds(1)))
         return try await service.withContext { context in
             let files = try await localStorage.files(path: directory, notChangedSince: date)
             guard !files.isEmpty else { return 0 }
@@ -203,7 +204,7 @@ extension AttachmentQueueParts {
             references: references,
             process: { try await process($0, deliveredAt: $1) },
             clock: transfers.clock,
-            now: now,
+            now: transfers.now,
             logger: transfers.logger
         )
         await withTaskGroup(of: Void.self) { group in
@@ -270,12 +271,7 @@ extension AttachmentQueueOptions {
             db: db,
             service: service,
             transfers: transfers,
-            tableName: tableName,
             directory: directory,
-            subdirectories: subdirectories,
-            interval: syncInterval > .zero ? min(syncInterval, Argument.longestTime) : nil,
-            archivesOnlyAfterFirstSync: archiveOnlyAfterFirstSync,
-            now: environment.now,
             references: references
         )
     }

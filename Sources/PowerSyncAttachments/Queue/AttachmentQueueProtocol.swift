@@ -78,17 +78,12 @@ extension AttachmentQueueProtocol {
         fileExtension: String?,
         updateHook: @Sendable @escaping (any ConnectionContext, Attachment) throws -> Void
     ) async throws -> Attachment {
-        let tableName = try await attachmentsService.withContext { $0.tableName }
-        let saver = FileSaver(
-            service: attachmentsService,
-            localStorage: localStorage,
-            paths: AttachmentPaths(directory: nil) { await getLocalUri($0) },
-            table: SharedAttachmentTable.named(tableName, of: db),
-            logger: db.logger,
-            filename: { await resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1) }
+        try await FileSaver(of: self).save(
+            .data(data),
+            mediaType: mediaType,
+            fileExtension: fileExtension,
+            hook: updateHook
         )
-        let description = FileSaver.Description(mediaType: mediaType, fileExtension: fileExtension)
-        return try await saver.save(.data(data), description, hook: updateHook)
     }
 
     /// Queues the deletion of a file from the remote storage and from this device.

@@ -4,18 +4,6 @@ import PowerSyncSQLite
 
 /// Saves files of the app: writes the file, then the row (docs/attachments.md "Saving and deleting").
 struct FileSaver: Sendable {
-    /// What the app says about a file.
-    struct Description: Sendable {
-        /// The id; `nil` for a new one.
-        var id: String?
-        /// The MIME type.
-        var mediaType: String
-        /// The extension, without the dot.
-        var fileExtension: String?
-        /// Free text.
-        var metaData: String?
-    }
-
     /// What an app does in the transaction that saves a file.
     typealias UpdateHook = AttachmentContext.UpdateHook
 
@@ -47,20 +35,26 @@ struct FileSaver: Sendable {
     ///
     /// - Parameters:
     ///   - content: The bytes. A file that is linked is moved: its other name goes after the row was written.
-    ///   - description: What the app says about the file.
+    ///   - givenID: The id; `nil` for a new one.
+    ///   - mediaType: The MIME type.
+    ///   - fileExtension: The extension, without the dot.
+    ///   - metaData: Free text.
     ///   - hook: What the app does in the transaction.
     /// - Returns: The row.
     /// - Throws: ``PowerSyncAttachmentError``, or what the hook, the database, the storage or the stream throws. Nothing is left
     ///   of the file then, and a file that was to be moved is in its place.
     func save(
         _ content: AttachmentFileContent,
-        _ description: Description,
+        id givenID: String? = nil,
+        mediaType: String,
+        fileExtension: String?,
+        metaData: String? = nil,
         hook: @escaping UpdateHook
     ) async throws -> Attachment {
-        if let fileExtension = description.fileExtension { try AttachmentPath.check(fileExtension: fileExtension) }
-        let id = description.id ?? FileSaver.makeID()
+        if let fileExtension { try AttachmentPath.check(fileExtension: fileExtension) }
+        let id = givenID ?? FileSaver.makeID()
         guard !id.isEmpty else { throw PowerSyncAttachmentError.generalError("The id of an attachment is empty.") }
-        let filename = await filename(id, description.fileExtension)
+        let filename = await filename(id, fileExtension)
         let path = try await paths.path(of: filename)
         guard table.claim(id) else { throw AttachmentContext.duplicate(id) }
         defer { table.release(id) }
@@ -68,7 +62,7 @@ struct FileSaver: Sendable {
         let claimed = table.claim(paths: isInPlace ? [path] : AttachmentPath.candidates(for: path, id: id))
         defer { table.release(paths: claimed) }
         // No row has a new id, a name with it or a path with that: nothing has to be looked through.
-        let isNameNew = description.id == nil && filename.contains(id)
+        let isNameNew = givenID == nil && filename.contains(id)
         let isPathNew = isNameNew && path.hasSuffix(filename)
         let free = isPathNew ? claimed : try await unusedPaths(claimed, id, filename)
         guard !free.isEmpty else {
@@ -86,9 +80,9 @@ struct FileSaver: Sendable {
                 filename: filename,
                 state: .queuedUpload,
                 localUri: file.path,
-                mediaType: description.mediaType,
+                mediaType: mediaType,
                 size: file.size,
-                metaData: description.metaData
+                metaData: metaData
             )
             let saved = try await insert(attachment, at: file.path, isNameNew: isNameNew, hook)
             if case .link(let source) = content, !isInPlace { await removeSource(source) }
@@ -173,6 +167,21 @@ struct FileSaver: Sendable {
                 )
             }
         }
+    }
+}
+
+extension FileSaver {
+    /// Saves files for a queue of any type.
+    init(of queue: some AttachmentQueueProtocol) async throws {
+        let tableName = try await queue.attachmentsService.withContext { $0.tableName }
+        self.init(
+            service: queue.attachmentsService,
+            localStorage: queue.localStorage,
+            paths: AttachmentPaths(directory: nil) { await queue.getLocalUri($0) },
+            table: SharedAttachmentTable.named(tableName, of: queue.db),
+            logger: queue.db.logger,
+            filename: { await queue.resolveNewAttachmentFilename(attachmentId: $0, fileExtension: $1) }
+        )
     }
 }
 

@@ -39,7 +39,7 @@ package struct AttachmentHTTPClient: Sendable {
         for _ in 0...AttachmentHTTPClient.redirectLimit {
             let response = try await execute(request, first, redirects)
             guard let next = try redirect(response, of: request, &redirects) else {
-                return AttachmentHTTPAnswer(response: response, redirects: redirects)
+                return (response, redirects)
             }
             request = next
         }
@@ -172,7 +172,7 @@ extension HTTPExchangeRequest {
 }
 
 extension URL {
-    /// Scheme, host and port: who gets a request.
+    /// Scheme, host and port: the receiver of a request.
     var origin: [String?] {
         let scheme = scheme?.lowercased()
         return [scheme, host()?.lowercased(), "\(port ?? (scheme == "https" ? 443 : 80))"]

@@ -1,13 +1,9 @@
 import Foundation
 import PowerSyncClient
 
-/// What a round of expiry came to.
-struct ExpiryRound: Sendable, Equatable {
-    /// Whether another round would find nothing to remove.
-    var isComplete = true
-    /// The ids of rows that stay because their files could not be removed; leave them out of the next round.
-    var failed: Set<String> = []
-}
+/// What a round of expiry came to: whether another round would find nothing to remove, and the ids of rows that stay because their files could
+/// not be removed, to be left out of the next round.
+typealias ExpiryRound = (isComplete: Bool, failed: Set<String>)
 
 // Callers hold the service's lock.
 extension AttachmentContext {
@@ -31,7 +27,7 @@ extension AttachmentContext {
             let rows = try store.expiredRows(limit: limit, byteLimit: byteLimit, besides: failed, in: transaction)
             return (rows, rows.isEmpty ? [:] : try store.sharedPaths(with: others, in: transaction))
         }
-        guard !rows.isEmpty else { return ExpiryRound() }
+        guard !rows.isEmpty else { return (true, []) }
         let candidates = readable(rows)
         warnOfLoss(candidates)
         var references = sharedPaths
@@ -44,7 +40,7 @@ extension AttachmentContext {
         }
         try await removeRows(expired)
         let removed = Set(expired.map(\.id))
-        return ExpiryRound(
+        return (
             isComplete: rows.count < AttachmentStore.expiryRoundSize,
             failed: failed.union(rows.lazy.map(\.id).filter { !removed.contains($0) })
         )

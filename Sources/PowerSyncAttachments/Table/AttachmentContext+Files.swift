@@ -6,6 +6,10 @@ import PowerSyncClient
 /// It throws for names that lead out of the attachments directory: such a file is never touched.
 typealias AttachmentLocation = @Sendable (_ filename: String) async throws -> String
 
+/// The ids of the rows that refer to a path, by paths in lower case: paths that differ by case only count as one, since on some volumes they
+/// are one file.
+typealias PathClaims = [String: Set<String>]
+
 /// What was found on the disk, before a transaction that depends on it.
 struct ExaminedFile: Sendable {
     /// The row whose file it is, as it was then.
@@ -20,6 +24,13 @@ struct ExaminedFile: Sendable {
 }
 
 extension AttachmentContext {
+    /// Collects the paths that rows refer to.
+    static func claims(of rows: some Sequence<Attachment>) -> PathClaims {
+        rows.reduce(into: [:]) { claims, row in
+            if let path = row.localUri { claims[path.lowercased(), default: []].insert(row.id) }
+        }
+    }
+
     /// Looks for the file of a row.
     ///
     /// - Parameters:
@@ -46,7 +57,7 @@ extension AttachmentContext {
                 refusal = error
             }
             let path = AttachmentPath.current(row.localUri, for: try await localUri(row.filename), id: row.id)
-            if path != row.localUri, !claims.hasClaim(to: path, besides: row.id),
+            if path != row.localUri, !claims[path.lowercased(), default: []].contains(where: { $0 != row.id }),
                 try await storage.fileExists(filePath: path)
             {
                 return ExaminedFile(row: row, file: .moved(to: path))
@@ -67,27 +78,6 @@ extension AttachmentContext {
             )
             return nil
         }
-    }
-}
-
-/// The paths that rows refer to.
-///
-/// Paths that differ by case only count as one: on some volumes they are one file.
-struct PathClaims: Sendable {
-    private var owners: [String: Set<String>] = [:]
-
-    /// Collects the paths of rows.
-    init(_ rows: some Sequence<Attachment>) {
-        for row in rows {
-            guard let path = row.localUri else { continue }
-            owners[path.lowercased(), default: []].insert(row.id)
-        }
-    }
-
-    /// Whether another row refers to a path.
-    func hasClaim(to path: String, besides id: String) -> Bool {
-        guard let owners = owners[path.lowercased()] else { return false }
-        return owners.contains { $0 != id }
     }
 }
 

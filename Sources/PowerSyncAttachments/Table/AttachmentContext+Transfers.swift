@@ -5,20 +5,23 @@ import PowerSyncSQLite
 extension AttachmentContext {
     /// Writes what came of a transfer, to the row as it is now.
     ///
+    /// - Parameters:
+    ///   - outcome: What the transfer came to.
+    ///   - started: The row as it was when the attempt began.
     /// - Returns: The path of a file that no row refers to, to be removed before the lock is released; `nil` for none.
     /// - Throws: An error of the database. Nothing has changed then.
-    func commit(_ outcome: TransferOutcome) async throws -> String? {
-        let (store, now, id) = (store, now(), outcome.started.id)
+    func commit(_ outcome: TransferOutcome, of started: Attachment) async throws -> String? {
+        let (store, now, id) = (store, now(), started.id)
         let (isGone, unusedFile) = try await db.writeTransaction { transaction in
             let row = try store.attachment(id: id, in: transaction)
-            let commit = AttachmentStateMachine.finish(outcome, row: row, now: now)
+            let commit = AttachmentStateMachine.finish(outcome, of: started, row: row, now: now)
             try store.apply(commit.change, id: id, in: transaction)
             let unusedFile = try commit.unusedFile.flatMap { path in
                 try store.isPathUsed(path, besides: id, in: transaction) ? nil : path
             }
             return (row == nil, unusedFile)
         }
-        if isGone, outcome.result == .uploaded {
+        if isGone, outcome == .uploaded {
             logger.warning(
                 "The attachment \(id) was removed while it was uploaded; the remote storage has a file of it",
                 tag: LogTag.attachments

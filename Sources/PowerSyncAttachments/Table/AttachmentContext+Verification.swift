@@ -18,7 +18,7 @@ extension AttachmentContext {
     ) async throws {
         let (store, now) = (store, now())
         let rows = readable(try await db.readLock { try store.rows(in: $0) })
-        let claims = PathClaims(rows)
+        let claims = AttachmentContext.claims(of: rows)
         var examined: [ExaminedFile] = []
         for row in rows where AttachmentStateMachine(row: row).isVerifiedByFile {
             try Task.checkCancellation()

@@ -109,7 +109,7 @@ extension AttachmentContext {
         if downloads {
             element.filenames = try await names(of: unique.filter { !ids.contains(ExactText($0.id)) }, filenames)
         }
-        let claims = PathClaims(attachments)
+        let claims = AttachmentContext.claims(of: attachments)
         for row in attachments
         where AttachmentStateMachine(row: row).isRestoredByReference && element.ids.contains(ExactText(row.id)) {
             element.examined[ExactText(row.id)] = try await examineArchived(

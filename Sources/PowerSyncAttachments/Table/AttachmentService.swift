@@ -80,22 +80,14 @@ final class AttachmentService: AttachmentServiceProtocol {
         let options = WatchOptions(
             sql: "SELECT id, state FROM \(store.table) WHERE state IN (0, 1, 2) ORDER BY timestamp, id"
         ) { cursor in
-            ActiveRow(
-                id: ExactText(try cursor.getStringOptional(name: "id") ?? ""),
-                state: try cursor.getInt(name: "state")
-            )
+            (id: try cursor.getStringOptional(name: "id") ?? "", state: try cursor.getInt(name: "state"))
         }
         // The set decides: a row that was written again, or moved in the order, is no reason to look at it.
-        return try context.db.watch(options: options).scan(Set<ActiveRow>?.none) { last, rows in
-            let active = Set(rows)
+        return try context.db.watch(options: options).scan(Set<ExactText>?.none) { last, rows in
+            let active = Set(rows.map { ExactText("\($0.state) \($0.id)") })
             guard active != last else { return nil }
             last = active
-            return rows.map(\.id.text)
+            return rows.map(\.id)
         }
-    }
-
-    private struct ActiveRow: Hashable, Sendable {
-        let id: ExactText
-        let state: Int
     }
 }

@@ -16,21 +16,27 @@ extension AttachmentStateMachine {
     ///
     /// - Parameters:
     ///   - outcome: What the transfer came to.
+    ///   - started: The row as it was when the attempt began.
     ///   - row: The row as it is now; `nil` when it is gone.
     ///   - now: The time.
     /// - Returns: What to write, and what to do with files then.
-    static func finish(_ outcome: TransferOutcome, row: Attachment?, now: Int64) -> TransferCommit {
-        switch outcome.result {
+    static func finish(
+        _ outcome: TransferOutcome,
+        of started: Attachment,
+        row: Attachment?,
+        now: Int64
+    ) -> TransferCommit {
+        switch outcome {
         case .uploaded:
-            TransferCommit(change: row.map { uploaded(outcome.started, row: $0, now: now) } ?? .none)
+            TransferCommit(change: row.map { uploaded(started, row: $0, now: now) } ?? .none)
         case .downloaded(let path, let size):
-            downloaded(outcome.started, row: row, path: path, size: size)
+            downloaded(started, row: row, path: path, size: size)
         case .deleted:
             TransferCommit(change: row.map(deleted) ?? .none)
         case .localFileMissing:
-            TransferCommit(change: row.map { localFileMissing(outcome.started, row: $0, now: now) } ?? .none)
+            TransferCommit(change: row.map { localFileMissing(started, row: $0, now: now) } ?? .none)
         case .givenUp:
-            TransferCommit(change: row.map { givenUp(outcome.started, row: $0, now: now) } ?? .none)
+            TransferCommit(change: row.map { givenUp(started, row: $0, now: now) } ?? .none)
         }
     }
 

@@ -6,22 +6,12 @@ import PowerSyncSQLite
 /// After n failures in a row of one attachment and direction the wait is 1 s · 2^(n-1) ±20 %, at most the sync interval. Counts
 /// are kept in memory only. Times are durations since a common start.
 struct TransferBackoff {
-    /// What failures are counted for.
-    private struct Key: Hashable {
-        let id: ExactText
-        let direction: AttachmentTransferProgress.Direction
-
-        init(_ id: String, _ direction: AttachmentTransferProgress.Direction) {
-            self.id = ExactText(id)
-            self.direction = direction
-        }
-    }
-
     private static let shortest = Duration.seconds(1)
     private static let limitWithoutInterval = Duration.seconds(30)
 
     private let limit: Duration
-    private var waits: [Key: (failures: Int, end: Duration)] = [:]
+    /// By attachment, for each direction.
+    private var waits: [AttachmentTransferProgress.Direction: [ExactText: (failures: Int, end: Duration)]] = [:]
 
     /// Creates a back-off without failures.
     ///
@@ -32,7 +22,7 @@ struct TransferBackoff {
 
     /// When an attachment may be tried; `nil` for at once.
     func end(of id: String, _ direction: AttachmentTransferProgress.Direction) -> Duration? {
-        waits[Key(id, direction)]?.end
+        waits[direction]?[ExactText(id)]?.end
     }
 
     /// An attempt failed and is to be repeated.
@@ -49,12 +39,11 @@ struct TransferBackoff {
         now: Duration,
         random: Double
     ) -> Duration {
-        let key = Key(id, direction)
-        let failures = (waits[key]?.failures ?? 0) + 1
+        let failures = failures(of: id, direction) + 1
         // 2^20 s are longer than any limit that makes sense, and far from an overflow.
         let base = min(TransferBackoff.shortest * (1 << min(failures - 1, 20)), limit)
         let wait = min(base * (0.8 + 0.4 * random), limit)
-        waits[key] = (failures, now + wait)
+        waits[direction, default: [:]][ExactText(id)] = (failures, now + wait)
         return wait
     }
 
@@ -62,13 +51,17 @@ struct TransferBackoff {
     ///
     /// The next watch element may queue it again; it then waits at least the sync interval.
     mutating func givenUp(_ id: String, _ direction: AttachmentTransferProgress.Direction, now: Duration) {
-        let key = Key(id, direction)
-        waits[key] = ((waits[key]?.failures ?? 0) + 1, now + limit)
+        waits[direction, default: [:]][ExactText(id)] = (failures(of: id, direction) + 1, now + limit)
+    }
+
+    /// How many attempts have failed in a row.
+    private func failures(of id: String, _ direction: AttachmentTransferProgress.Direction) -> Int {
+        waits[direction]?[ExactText(id)]?.failures ?? 0
     }
 
     /// An attempt was successful.
     mutating func succeeded(_ id: String, _ direction: AttachmentTransferProgress.Direction) {
-        waits[Key(id, direction)] = nil
+        waits[direction]?[ExactText(id)] = nil
     }
 
     /// Ends all waits: there is reason to hope.

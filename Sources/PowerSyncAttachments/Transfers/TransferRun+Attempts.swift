@@ -32,7 +32,9 @@ extension TransferRun {
     ) async -> Bool {
         guard !Task.isCancelled else { return false }
         guard let policy = context.options.transferPolicy else { return true }
-        let isAllowed = try? await calls(for: attachment)("transferPolicy") { _ in await policy(attachment, direction) }
+        let isAllowed = try? await newAttempt(of: attachment).call("transferPolicy") { _ in
+            await policy(attachment, direction)
+        }
         return isAllowed == true && !Task.isCancelled
     }
 
@@ -45,22 +47,16 @@ extension TransferRun {
             totalBytes: attachment.size
         )
         context.progress.began(progress)
-        let calls = calls(for: attachment)
+        let attempt = newAttempt(of: attachment)
         // Another attachment may have the same path, and what its downloads leave beside it.
         var claimed: [String] = []
         var target: String?
         defer { context.table.release(paths: claimed) }
         do {
-            let path = try await calls.path(of: attachment.filename)
+            let path = try await attempt.path(of: attachment.filename)
             target = path
             if direction != .upload { claimed = context.table.claim(paths: [path]) }
-            let result = try await TransferAttempt(
-                context: context,
-                calls: calls,
-                attachment: attachment,
-                target: path,
-                hasTarget: !claimed.isEmpty
-            ).perform(direction)
+            let result = try await attempt.perform(direction, at: path, isReserved: !claimed.isEmpty)
             try await commit(attachment, result)
             state.withLockedValue { $0.backoff.succeeded(attachment.id, direction) }
             context.progress.finished(attachment.id)
@@ -70,27 +66,26 @@ extension TransferRun {
         }
     }
 
-    /// Calls the app for an attachment; another attachment gets its slot when a call is overdue.
-    private func calls(for attachment: Attachment) -> AttachmentCalls {
-        AttachmentCalls(context: context, id: attachment.id) { isOverdue in
+    /// An attempt; another attachment gets its slot while a call is overdue.
+    private func newAttempt(of attachment: Attachment) -> TransferAttempt {
+        TransferAttempt(context: context, attachment: attachment) { isOverdue in
             self.state.withLockedValue { $0.schedule.setOverdue(isOverdue, attachment.id) }
             self.wakes.fire(.transferEnded)
         }
     }
 
     /// Writes a result, unless the run is ending.
-    private func commit(_ attachment: Attachment, _ ending: TransferOutcome.Ending) async throws {
+    private func commit(_ attachment: Attachment, _ ending: TransferOutcome) async throws {
         guard state.withLockedValue({ $0.phase == .running }) else { throw CancellationError() }
-        var result = ending
+        var outcome = ending
         if case .downloaded(let path, let size) = ending {
             try await checkMayReplaceFile(at: path, for: attachment.id)
             let source = AttachmentPath.downloadPath(for: path)
-            result = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
+            outcome = .downloaded(path: try await context.place(source, of: attachment, at: path), size: size)
         }
-        let outcome = TransferOutcome(started: attachment, result: result)
         do {
             // A file under its name without a row that says so would never be removed.
-            try await Task.ignoringCancellation { try await self.write(outcome) }
+            try await Task.ignoringCancellation { [outcome] in try await self.write(outcome, of: attachment) }
         } catch {
             throw TransferAttempt.Failure.notWritten(error)
         }
@@ -105,10 +100,10 @@ extension TransferRun {
         try await context.service.withContext { try await $0.checkMayReplaceFile(at: path, for: id) }
     }
 
-    private func write(_ outcome: TransferOutcome) async throws {
+    private func write(_ outcome: TransferOutcome, of attachment: Attachment) async throws {
         let isWritten: Bool
         do {
-            isWritten = try await writeRow(outcome)
+            isWritten = try await writeRow(outcome, of: attachment)
         } catch {
             // Such as a turn that was left behind because the queue is cleared.
             await discardFile(of: outcome)
@@ -122,12 +117,12 @@ extension TransferRun {
     /// Writes the row of an outcome.
     ///
     /// - Returns: `false` after the end of the run, or when the row is another one now.
-    private func writeRow(_ outcome: TransferOutcome) async throws -> Bool {
+    private func writeRow(_ outcome: TransferOutcome, of attachment: Attachment) async throws -> Bool {
         try await context.service.withContext { [self] table in
             let (isWritten, unusedFile) = try await writing.withLock { () -> (Bool, String?) in
                 // The app's storage may have kept the attempt until after the end of the run.
                 guard state.withLockedValue({ $0.phase != .ended }) else { return (false, nil) }
-                return (true, try await table.commit(outcome))
+                return (true, try await table.commit(outcome, of: attachment))
             }
             guard let path = unusedFile else { return isWritten }
             do {
@@ -141,7 +136,7 @@ extension TransferRun {
 
     /// Removes the file of a download whose row is not written, unless a row leads to it.
     private func discardFile(of outcome: TransferOutcome) async {
-        guard case .downloaded(let path, _) = outcome.result else { return }
+        guard case .downloaded(let path, _) = outcome else { return }
         do {
             // No row has an empty id.
             let isUsed = try await context.service.withContext { try await $0.isFileShared(path: path, besides: "") }
@@ -197,19 +192,19 @@ extension TransferRun {
         _ error: any Error
     ) async -> Bool {
         guard let handler = context.options.errorHandler else { return true }
-        let calls = calls(for: attachment)
+        let attempt = newAttempt(of: attachment)
         let isRetried =
             switch direction {
             case .upload:
-                try? await calls("onUploadError") { _ in
+                try? await attempt.call("onUploadError") { _ in
                     await handler.onUploadError(attachment: attachment, error: error)
                 }
             case .download:
-                try? await calls("onDownloadError") { _ in
+                try? await attempt.call("onDownloadError") { _ in
                     await handler.onDownloadError(attachment: attachment, error: error)
                 }
             case .delete:
-                try? await calls("onDeleteError") { _ in
+                try? await attempt.call("onDeleteError") { _ in
                     await handler.onDeleteError(attachment: attachment, error: error)
                 }
             }

@@ -135,7 +135,7 @@ struct ExpiryTests {
             try await rows.insert(archived("old", 1))
             let rounds = NIOLockedValueBox(0)
             var failed: Set<String> = []
-            var round = ExpiryRound(isComplete: false)
+            var round: ExpiryRound = (false, [])
             while !round.isComplete {
                 round = try await rows.context.expire(besides: failed) { attachment in
                     if attachment.id != "old" { throw Denied() }

@@ -13,7 +13,7 @@ struct TransferCommitTests {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
-            #expect(try await rows.context.commit(TransferOutcome(started: row, result: .localFileMissing)) == .none)
+            #expect(try await rows.context.commit(.localFileMissing, of: row) == .none)
             #expect(try await rows.all() == ["a": .row(.archived, timestamp: 1000)])
             #expect(try await rows.context.getActiveAttachments().isEmpty)
         }
@@ -25,9 +25,9 @@ struct TransferCommitTests {
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
             let deleted = try await rows.context.markDeleted(id: "a") { _, _ in }
-            _ = try await rows.context.commit(TransferOutcome(started: row, result: .uploaded))
+            _ = try await rows.context.commit(.uploaded, of: row)
             #expect(try await rows.all() == ["a": deleted])
-            #expect(try await rows.context.commit(TransferOutcome(started: deleted, result: .deleted)) == .none)
+            #expect(try await rows.context.commit(.deleted, of: deleted) == .none)
             #expect(try await rows.all().isEmpty)
         }
     }
@@ -38,8 +38,8 @@ struct TransferCommitTests {
             try await rows.process(["a"], at: 1)
             let started = try #require(try await rows.context.getAttachment(id: "a"))
             try await rows.process([], at: 2)
-            let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
-            #expect(try await rows.context.commit(TransferOutcome(started: started, result: result)) == .none)
+            let result = TransferOutcome.downloaded(path: "/files/a.jpg", size: 9)
+            #expect(try await rows.context.commit(result, of: started) == .none)
             let row = try #require(try await rows.context.getAttachment(id: "a"))
             #expect(row.state == .archived && row.hasSynced == true && row.localUri == "/files/a.jpg" && row.size == 9)
         }
@@ -49,8 +49,8 @@ struct TransferCommitTests {
     func downloadWhoseRowWasClearedLeavesNoFile() async throws {
         try await AttachmentRows.with { rows async throws in
             let started = Attachment.row(.queuedDownload)
-            let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
-            let unusedFile = try await rows.context.commit(TransferOutcome(started: started, result: result))
+            let result = TransferOutcome.downloaded(path: "/files/a.jpg", size: 9)
+            let unusedFile = try await rows.context.commit(result, of: started)
             #expect(unusedFile == "/files/a.jpg")
             #expect(try await rows.all().isEmpty)
         }
@@ -61,8 +61,8 @@ struct TransferCommitTests {
         try await AttachmentRows.with { rows async throws in
             try await rows.insert(.row("b", .synced, hasSynced: true, localUri: "/files/a.jpg"))
             let started = Attachment.row(.queuedDownload)
-            let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 9)
-            #expect(try await rows.context.commit(TransferOutcome(started: started, result: result)) == .none)
+            let result = TransferOutcome.downloaded(path: "/files/a.jpg", size: 9)
+            #expect(try await rows.context.commit(result, of: started) == .none)
             #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "a"))
             #expect(try await rows.context.isFileShared(path: "/files/a.jpg", besides: "b") == false)
         }
@@ -85,7 +85,7 @@ struct TransferCommitTests {
     @Test
     func uploadWhoseRowWasRemovedIsTold() async throws {
         try await AttachmentRows.with { rows async throws in
-            _ = try await rows.context.commit(TransferOutcome(started: .row(.queuedUpload), result: .uploaded))
+            _ = try await rows.context.commit(.uploaded, of: .row(.queuedUpload))
             #expect(rows.messages(.warning).count == 1)
         }
     }

@@ -10,7 +10,7 @@ struct TransferTransitionTests {
     static let new = "/files/a.jpg"
 
     struct Case: CustomTestStringConvertible, Sendable {
-        let result: TransferOutcome.Ending
+        let result: TransferOutcome
         let started: Attachment
         /// The row when the transfer ends.
         let now: Attachment?
@@ -25,7 +25,7 @@ struct TransferTransitionTests {
     static let upload = Attachment.row(.queuedUpload, localUri: old)
     static let download = Attachment.row(.queuedDownload, size: nil)
     static let delete = Attachment.row(.queuedDelete, localUri: old)
-    static let downloaded = TransferOutcome.Ending.downloaded(path: new, size: 7)
+    static let downloaded = TransferOutcome.downloaded(path: new, size: 7)
 
     static let uploads: [Case] = [
         Case(
@@ -158,17 +158,16 @@ struct TransferTransitionTests {
 
     @Test(arguments: uploads + downloads + deletions)
     func transferEnds(_ example: Case) {
-        let outcome = TransferOutcome(started: example.started, result: example.result)
         #expect(
-            AttachmentStateMachine.finish(outcome, row: example.now, now: 60)
+            AttachmentStateMachine.finish(example.result, of: example.started, row: example.now, now: 60)
                 == TransferCommit(change: example.change, unusedFile: example.unusedFile)
         )
     }
 
     @Test
     func uploadUnderAnotherNameIsNotTheUploadOfTheRow() {
-        let outcome = TransferOutcome(started: Self.upload, result: .uploaded)
         let renamed = Attachment(id: "a", filename: "other.jpg", state: .queuedUpload, localUri: Self.old)
-        #expect(AttachmentStateMachine.finish(outcome, row: renamed, now: 60) == TransferCommit())
+        let commit = AttachmentStateMachine.finish(.uploaded, of: Self.upload, row: renamed, now: 60)
+        #expect(commit == TransferCommit())
     }
 }

@@ -63,7 +63,7 @@ struct WatchElementTests {
             try await rows.process([], at: 20)
             #expect(try await rows.all() == ["a": row])
             rows.time = 25
-            _ = try await rows.context.commit(TransferOutcome(started: row, result: .uploaded))
+            _ = try await rows.context.commit(.uploaded, of: row)
             try await rows.process([], at: 30)
             #expect(try await rows.state("a") == .archived)
         }
@@ -83,7 +83,7 @@ struct WatchElementTests {
         try await AttachmentRows.with { rows async throws in
             let row = Attachment.row(.queuedUpload, localUri: "/files/a.jpg")
             try await rows.insert(row)
-            _ = try await rows.context.commit(TransferOutcome(started: row, result: .localFileMissing))
+            _ = try await rows.context.commit(.localFileMissing, of: row)
             #expect(try await rows.all() == ["a": .row(.archived, timestamp: 1000)])
             rows.time = 1100
             try await rows.process(["a"], at: 1100)
@@ -193,7 +193,7 @@ struct WatchElementTests {
             rows.time = 101
             let saved = try await rows.context.insertSaved(.row(.queuedUpload, localUri: "/files/a.jpg")) { _, _ in }
             rows.time = 102
-            _ = try await rows.context.commit(TransferOutcome(started: saved, result: .uploaded))
+            _ = try await rows.context.commit(.uploaded, of: saved)
             rows.time = 103
             try await rows.process([], at: 100)
             #expect(try await rows.context.expire { _ in Issue.record("a file was removed") }.isComplete)
@@ -209,8 +209,8 @@ struct WatchElementTests {
             try await rows.process(["a"], at: 100)
             let started = try #require(try await rows.context.getAttachment(id: "a"))
             rows.time = 120
-            let result = TransferOutcome.Ending.downloaded(path: "/files/a.jpg", size: 3)
-            _ = try await rows.context.commit(TransferOutcome(started: started, result: result))
+            let result = TransferOutcome.downloaded(path: "/files/a.jpg", size: 3)
+            _ = try await rows.context.commit(result, of: started)
             rows.time = 130
             try await rows.process([], at: 110)
             #expect(try await rows.state("a") == .archived)

@@ -2,13 +2,8 @@ import Foundation
 import PowerSyncClient
 import PowerSyncHTTP
 
-/// The last answer to a request, after the redirects that were followed.
-struct AttachmentHTTPAnswer {
-    /// The answer.
-    let response: HTTPExchangeResponse
-    /// What messages say about redirects; empty without any.
-    let redirects: AttachmentRedirects
-}
+/// The last answer to a request, after the redirects that were followed, and what messages say of these.
+typealias AttachmentHTTPAnswer = (response: HTTPExchangeResponse, redirects: AttachmentRedirects)
 
 /// The redirects of one request, for messages.
 struct AttachmentRedirects: Sendable, Equatable {
