@@ -16,7 +16,7 @@ private func readmeExample(session: any BackendSession) async throws {
             PowerSyncCredentials(endpoint: "https://sync.example.org", token: try await session.syncToken())
         }
 
-        /// Sends local writes to your own backend, oldest first. Called while the sync stream is connected.
+        /// Sends local writes to your own backend, oldest first. Called while the connection is open.
         func uploadData(database: any PowerSyncDatabaseProtocol) async throws {
             while let transaction = try await database.getNextCrudTransaction() {
                 try await session.post(transaction.crud)

@@ -9,7 +9,7 @@ import PowerSyncCore
 /// ```
 ///  PowerSyncDatabase ─► LocalDatabase ─┬─► FileConnections, opened by the SDK
 ///  PowerSyncDatabase ─► LocalDatabase ─┤
-///                                      ├─► DatabaseFile: the schema, the status, who syncs, …
+///                                      ├─► DatabaseFile: the schema, the status, the sync, …
 ///  over a pool       ─► LocalDatabase ─┴─► FileConnections, of the app
 /// ```
 package final class DatabaseFile: Sendable {

@@ -1,4 +1,4 @@
-/// How much those who look into a running app can ask of it.
+/// How much readers outside of an app can ask of it.
 struct InspectionLimits: Sendable {
     /// The longest line that is read, in bytes; a longer one ends its connection.
     var lineBytes = 1024 * 1024

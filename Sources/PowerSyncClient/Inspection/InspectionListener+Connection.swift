@@ -1,7 +1,7 @@
 import NIOCore
 import PowerSyncProtocol
 
-// A connection of somebody who looks into a running app: each line is a request, and they are answered one after the other.
+// A connection of a reader outside of the app: each line is a request, and they are answered one after the other.
 //
 // A reader that takes no answers gets none that are not read: writing waits, and with it the reading of requests. Whatever runs for a
 // connection ends with it.
@@ -12,7 +12,7 @@ extension InspectionListener {
     func serve(lines channel: Lines) async {
         let (life, end) = AsyncStream.makeStream(of: Never.self)
         channel.channel.closeFuture.whenComplete { _ in end.finish() }
-        // The errors are those of a reader who has gone.
+        // The errors are those of a reader that has gone.
         try? await channel.executeThenClose { lines, writer in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 defer { group.cancelAll() }

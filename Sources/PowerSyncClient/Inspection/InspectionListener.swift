@@ -17,7 +17,7 @@ final class InspectionListener: Sendable {
     private let subscriptions = NIOLockedValueBox<[StreamKey: any SyncStreamSubscription]>([:])
     /// How many connections are served.
     private let served = NIOLockedValueBox(0)
-    /// The connections that are open, those included that nobody has looked at yet.
+    /// The connections that are open, those included that are not served yet.
     private let open = NIOLockedValueBox<[ObjectIdentifier: any Channel]>([:])
 
     /// Creates a listener, which does nothing yet.
@@ -35,7 +35,7 @@ final class InspectionListener: Sendable {
     func run(at path: String, onListening: @Sendable () -> Void) async throws {
         _ = try await database.local.writer()
         let socket = try SocketFile(at: path)
-        // In the end a connection that nobody has looked at is closed, too.
+        // In the end a connection that was never served is closed, too.
         defer { for channel in open.withLockedValue({ Array($0.values) }) { channel.close(promise: nil) } }
         let server: NIOAsyncChannel<any Channel, Never>
         do {
@@ -59,7 +59,7 @@ final class InspectionListener: Sendable {
         try Task.checkCancellation()
     }
 
-    /// Connections come as they are: an `NIOAsyncChannel` that nobody takes, as at the end, is a mistake that ends the process.
+    /// Connections come as they are: an `NIOAsyncChannel` that is not taken, as at the end, is a mistake that ends the process.
     private func listen(at socket: SocketFile) async throws -> NIOAsyncChannel<any Channel, Never> {
         try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             // Until it has its handlers.
@@ -89,7 +89,7 @@ final class InspectionListener: Sendable {
         }
     }
 
-    /// The errors are those of a reader who has gone.
+    /// The errors are those of a reader that has gone.
     private func serve(_ channel: any Channel) async {
         guard let lines = try? await self.lines(of: channel) else { return }
         let isServed = served.withLockedValue { served in

@@ -11,7 +11,7 @@ extension PowerSyncDatabaseProtocol {
     /// #endif
     /// ```
     ///
-    /// Whoever can connect sees all rows and can subscribe to streams, and cannot write: call it in builds for developers, where one is
+    /// A process that can connect sees all rows and can subscribe to streams, and cannot write: call it in builds for developers, where one is
     /// looking for something. Nothing listens unless it is called. Only the user of the process can connect, as the mode of the file, 0600,
     /// says. Neither the key of the database nor tokens are told.
     ///

@@ -5,7 +5,7 @@ import NIOConcurrencyHelpers
 import PowerSyncProtocol
 import PowerSyncSQLite
 
-/// A statement of somebody outside of the app, which runs on a connection of the app for reading, and cannot change anything.
+/// A statement of a reader outside of the app, which runs on a connection of the app for reading, and cannot change anything.
 ///
 /// The connection itself only reads. Besides that a statement is refused unless it begins with a word of ``firstWords``, is one that
 /// SQLite takes for reading only, and calls none of the functions that act: so there is no `ATTACH`, no `PRAGMA` but as a
@@ -52,8 +52,8 @@ struct ReadOnlyStatement {
     /// Runs the statement.
     ///
     /// - Parameters:
-    ///   - db: A connection that nobody else uses meanwhile.
-    ///   - isAbandoned: Whether nobody waits for the rows any more.
+    ///   - db: A connection that has no other user meanwhile.
+    ///   - isAbandoned: Whether the rows have no waiter any more.
     /// - Returns: `columns`, `rows` (arrays in the order of the columns), and `isComplete`.
     /// - Throws: ``RPCError``.
     func run(_ db: Database, isAbandoned: @escaping @Sendable () -> Bool) throws(RPCError) -> JSONObject {
@@ -145,7 +145,7 @@ extension PreparedStatement {
     }
 }
 
-/// Ends a statement that takes too long or that nobody waits for: SQLite asks every some thousand steps.
+/// Ends a statement that takes too long or has no waiter: SQLite asks every some thousand steps.
 ///
 /// Not `sqlite3_interrupt`, which has no effect before the statement has begun.
 ///

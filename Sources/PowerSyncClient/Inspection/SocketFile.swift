@@ -13,7 +13,7 @@ import PowerSyncSQLite
 ///      refused                         refused
 /// ```
 ///
-/// Nobody can connect before the caller listens, so there is no moment in which the mode is another one.
+/// No connection is possible before the caller listens, so there is no moment in which the mode is another one.
 struct SocketFile {
     /// The longest path in bytes.
     ///
@@ -29,7 +29,7 @@ struct SocketFile {
 
     /// Makes the file.
     ///
-    /// A socket that a process has left behind, at which nobody answers, is replaced. Anything else stays as it is.
+    /// A socket that a process has left behind, at which no process answers, is replaced. Anything else stays as it is.
     ///
     /// - Parameter path: A path in a folder that exists.
     /// - Throws: ``PowerSyncError``, `fileInUse` when another listener or another file is there.
@@ -87,7 +87,7 @@ struct SocketFile {
         return true
     }
 
-    /// Whether a socket is there at which nobody answers.
+    /// Whether a socket is there at which no process answers.
     private static func isLeftBehind(_ path: String, _ address: SocketAddress) throws -> Bool {
         let attributes = try? FileManager.default.attributesOfItem(atPath: path)
         guard attributes?[.type] as? FileAttributeType == .typeSocket else { throw PowerSyncError.noSocket(at: path) }

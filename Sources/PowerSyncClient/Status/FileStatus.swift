@@ -16,7 +16,7 @@ final class FileStatus: Sendable {
     private let value = LatestValue(SyncStatusSnapshot())
     /// Tells the connection that leads that synced data was cleared; `nil` while none leads.
     private let leader = NIOLockedValueBox<(@Sendable () -> Bool)?>(nil)
-    /// The engine of the iteration that runs, after its last step: what it has of each bucket is worked out only for who asks.
+    /// The engine of the iteration that runs, after its last step: what it has of each bucket is worked out only when it is asked for.
     private let engine = NIOLockedValueBox<SyncEngine?>(nil)
 
     /// Creates the status of a file that was not opened.

@@ -54,16 +54,16 @@ extension SyncWait.Reason: CustomStringConvertible {
     public var description: String {
         switch self {
         case .credentials: "the app's credentials"
-        case .service: "the sync service to open the sync stream"
-        case .stream(let entries): "the sync stream, to upload \(SyncWait.Reason.writes(entries))"
+        case .service: "the sync service to answer"
+        case .stream(let entries): "the connection to be open, to upload \(SyncWait.Reason.writes(entries))"
         case .downloadOnly(let entries):
             "a connection that uploads \(SyncWait.Reason.writes(entries)): this one does not"
         case .upload(let entries): "the app to upload \(SyncWait.Reason.writes(entries))"
         case .overdueCall(let call): "the app's \(call) to return, which was cancelled"
         case .writeCheckpointRequest: "the sync service to make a write checkpoint"
         case .writeCheckpoint(let id): "a checkpoint that contains write checkpoint \(id)"
-        case .bufferedStream(nil): "the lines of the sync stream, which a proxy seems to buffer"
-        case .bufferedStream(let via?): "the lines of the sync stream, which a proxy seems to buffer (\(via))"
+        case .bufferedStream(nil): "the lines of the sync service, which a proxy seems to buffer"
+        case .bufferedStream(let via?): "the lines of the sync service, which a proxy seems to buffer (\(via))"
         case .localWrites(let checkpoint): "local writes to be acknowledged, to show checkpoint \(checkpoint)"
         case .retry(let date, nil): "the next attempt at \(date)"
         case .retry(let date, let error?): "the next attempt at \(date), after \(error.lineOfText)"

@@ -60,7 +60,7 @@ import Testing
         Case(
             testDescription: "nothing held back says nothing about connecting",
             events: [.connecting(.service), .heldBack(nil)],
-            download: "the sync service to open the sync stream since 1"
+            download: "the sync service to answer since 1"
         ),
         Case(
             testDescription: "lines are buffered since the first sign, also on the next stream",
@@ -68,7 +68,7 @@ import Testing
                 .connecting(.service), .streamOpened, .buffered(2), .connecting(retry), .buffered(2),
                 .streamOpened, .syncCompleted, .heldBack(nil),
             ],
-            download: "the lines of the sync stream, which a proxy seems to buffer (a proxy) since 2"
+            download: "the lines of the sync service, which a proxy seems to buffer (a proxy) since 2"
         ),
         Case(
             testDescription: "lines are not buffered any more",
@@ -77,7 +77,7 @@ import Testing
         Case(
             testDescription: "lines that are not buffered say nothing about connecting",
             events: [.connecting(.service), .flows],
-            download: "the sync service to open the sync stream since 1"
+            download: "the sync service to answer since 1"
         ),
         Case(
             testDescription: "an upload that fails is no progress",

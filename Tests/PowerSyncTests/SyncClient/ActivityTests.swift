@@ -40,7 +40,7 @@ import Testing
         let second = try await harness.waitForActivity { $0.download?.reason.kind == .service }
         // The stream is not open since the same time.
         #expect(second.download?.since == date(0))
-        #expect(harness.log.messages(.info).contains("Waiting for the sync service to open the sync stream."))
+        #expect(harness.log.messages(.info).contains("Waiting for the sync service to answer."))
         stream.accept()
         try await harness.waitForActivity { $0.download == nil }
     }
@@ -90,7 +90,9 @@ import Testing
         }
         stream.refuse(ScriptedError())
         try await harness.database.close()
-        #expect(harness.log.messages(.info).contains { $0.hasPrefix("Waiting for the sync stream, to upload") })
+        #expect(
+            harness.log.messages(.info).contains { $0.hasPrefix("Waiting for the connection to be open, to upload") }
+        )
     }
 
     @Test func stalledQueueIsARetryWithItsReason() async throws {

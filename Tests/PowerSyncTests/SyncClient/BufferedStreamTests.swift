@@ -76,7 +76,7 @@ import Testing
         #expect(warnings(harness).isEmpty)
         second.send(.checkpoint(1, [.bucket("a", count: 2)]), .put("a", 1...1))
         let third = try await fallSilent(second)
-        #expect(warnings(harness).map { $0.hasPrefix("The sync stream opens, but falls silent each time.") } == [true])
+        #expect(warnings(harness).map { $0.hasPrefix("The connection opens, but falls silent each time.") } == [true])
         // As healthy as the two before, but the client knows better.
         third.send(.checkpoint(1, [.bucket("a", count: 2)]), .put("a", 1...1))
         try await third.waitUntilRead()

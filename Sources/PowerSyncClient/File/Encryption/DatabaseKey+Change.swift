@@ -61,7 +61,7 @@ extension DatabaseKey {
     /// Gives a file without a key one.
     ///
     /// - Parameters:
-    ///   - path: A file that nobody else uses; a process that ends meanwhile leaves it, and `-rekey` beside it.
+    ///   - path: A file that has no other user; a process that ends meanwhile leaves it, and `-rekey` beside it.
     ///   - key: The key.
     /// - Throws: As ``change(ofFile:from:to:)``.
     static func encrypt(unusedFile path: String, with key: DatabaseKey) throws {

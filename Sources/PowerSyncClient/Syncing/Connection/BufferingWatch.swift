@@ -14,17 +14,12 @@ final class BufferingWatch: Sendable {
     /// The service sends a keepalive every 20 s, plus or minus 10 %, whatever else it does.
     static let firstLineLimit = Duration.seconds(25)
 
-    private struct State {
-        var machine = StateMachine()
-        /// Since when there is a suspicion.
-        var since: Date?
-        /// Who has passed the last response on.
-        var via: String?
-    }
+    /// Since when there is a suspicion, and what has passed the last response on, beside what tells whether there is one.
+    private typealias State = (machine: StateMachine, since: Date?, via: String?)
 
     private let context: SyncContext
     private let isOverHTTP: Bool
-    private let state = NIOLockedValueBox(State())
+    private let state = NIOLockedValueBox<State>((StateMachine(), nil, nil))
 
     init(context: SyncContext) {
         self.context = context
@@ -33,7 +28,7 @@ final class BufferingWatch: Sendable {
 
     /// The service has accepted a request.
     ///
-    /// - Parameter via: Who has passed its answer on, if somebody says so.
+    /// - Parameter via: The proxy that has passed its answer on, if the answer names one.
     func streamOpened(via: String?) {
         perform { state in
             state.via = via
@@ -98,7 +93,7 @@ final class BufferingWatch: Sendable {
         case .show:
             context.report { activity, _ in activity.streamBuffered(via: via, since: since) }
         case .clear:
-            context.log(.info, "The lines of the sync stream arrive in time again.")
+            context.log(.info, "The lines of the sync service arrive in time again.")
             context.report { activity, _ in activity.streamFlows() }
         case nil: break
         }
@@ -108,11 +103,11 @@ final class BufferingWatch: Sendable {
         let symptom =
             switch sign {
             case .noFirstLine:
-                "The sync stream is open, but nothing has arrived for \(Self.firstLineLimit) after its head."
+                "The connection is open, but nothing has arrived for \(Self.firstLineLimit) after its head."
             case .silence:
-                "The sync stream opens, but falls silent each time."
+                "The connection opens, but falls silent each time."
             case .bursts:
-                "The lines of the sync stream arrive late and several at once."
+                "The lines of the sync service arrive late and several at once."
             }
         let proxy = via.map { ", perhaps \"\($0)\", which has passed the response on" } ?? ""
         return """

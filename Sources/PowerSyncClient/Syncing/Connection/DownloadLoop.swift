@@ -76,7 +76,7 @@ final class DownloadLoop: Sendable {
                 case .ended:
                     let delay = nextDelay(after: nil)
                     context.progress.disconnected()
-                    context.log(.info, "The sync stream ended.")
+                    context.log(.info, "The connection ended.")
                     await waitForNextAttempt(delay, occasions)
                 }
             } catch {
@@ -204,7 +204,7 @@ final class DownloadLoop: Sendable {
             try? await context.wait(delay, toRetry: .download, after: occasions)
             return
         }
-        // Whoever asks for a checkpoint does not want to wait for the delay.
+        // A caller that asks for a checkpoint does not wait for the delay.
         await withTaskGroup { tasks in
             tasks.addTask { [context] in try? await context.wait(delay, toRetry: .download, after: occasions) }
             tasks.addTask { _ = await requests.waitForDemand() }

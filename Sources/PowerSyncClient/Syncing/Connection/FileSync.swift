@@ -57,12 +57,12 @@ final class FileSync: Sendable {
         guarded.withLockedValue { $0.rules.isClosed(handle) }
     }
 
-    /// The connection that syncs, whoever has opened it.
+    /// The connection that syncs, whichever handle has opened it.
     var connection: Connection? {
         guarded.withLockedValue { $0.rules.running == nil ? nil : $0.connection }
     }
 
-    /// Drops the credentials of the connection, whoever owns it.
+    /// Drops the credentials of the connection, whichever handle has opened it.
     func invalidateCredentials() {
         guarded.withLockedValue { $0.connection }?.invalidateCredentials()
     }

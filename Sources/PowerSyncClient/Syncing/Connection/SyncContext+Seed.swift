@@ -5,7 +5,7 @@ import PowerSyncSQLite
 extension SyncContext {
     /// Compares the user of a token with the one whose rows the database has begun with, when that was not done yet.
     ///
-    /// - Parameter token: Gives the token that is used from now on. One without a `sub` is nobody's.
+    /// - Parameter token: Gives the token that is used from now on. One without a `sub` is of no known user.
     /// - Returns: Whether the rows were another user's, and are removed.
     /// - Throws: ``PowerSyncError`` with the code `otherAccount` when that would lose local writes; what `token` throws.
     func claimSeed(with token: () async throws -> String) async throws -> Bool {

@@ -4,7 +4,7 @@ package import Foundation
 package struct SyncEnvironment: Sendable {
     /// How the service is reached.
     package var transport: any SyncTransport
-    /// How it is reached by those who ask for a WebSocket.
+    /// How it is reached by connections that ask for a WebSocket.
     package var webSocketTransport: any SyncTransport
     /// Measures delays, throttles and timeouts.
     package var clock: any Clock<Duration>
@@ -12,7 +12,7 @@ package struct SyncEnvironment: Sendable {
     package var now: @Sendable () -> Date
     /// Random numbers, 0 ..< 1, that vary retry delays.
     package var random: @Sendable () -> Double
-    /// Ends delays after failures early; `nil` where nobody knows when to.
+    /// Ends delays after failures early; `nil` where it is not known when to.
     package var retries: (any RetryOccasions)?
     /// Whether a stream that was opened stays open for a while, whatever is subscribed to.
     ///
@@ -23,11 +23,11 @@ package struct SyncEnvironment: Sendable {
     ///
     /// - Parameters:
     ///   - transport: How the service is reached.
-    ///   - webSocketTransport: How it is reached by those who ask for a WebSocket; `nil` for no difference.
+    ///   - webSocketTransport: How it is reached by connections that ask for a WebSocket; `nil` for no difference.
     ///   - clock: Measures delays, throttles and timeouts.
     ///   - now: The date, for time stamps in the database.
     ///   - random: Random numbers, 0 ..< 1, that vary retry delays.
-    ///   - retries: Ends delays after failures early; `nil` where nobody knows when to.
+    ///   - retries: Ends delays after failures early; `nil` where it is not known when to.
     ///   - pausesReopening: Whether a stream that was opened stays open for a while, whatever is subscribed to.
     package init(
         transport: any SyncTransport,

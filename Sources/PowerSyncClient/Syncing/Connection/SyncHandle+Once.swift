@@ -81,7 +81,7 @@ extension SyncHandle {
 
     /// Ends a connection.
     ///
-    /// Waits until its loops have ended, and for the methods of its connector until the deadline. Whoever connects next waits for
+    /// Waits until its loops have ended, and for the methods of its connector until the deadline. The next connection waits for
     /// those.
     private func leave(_ connection: Connection?, until deadline: Duration, _ clock: ElapsedClock) async {
         guard let connection else { return }

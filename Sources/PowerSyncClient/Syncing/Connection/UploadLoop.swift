@@ -200,7 +200,7 @@ final class UploadLoop: Sendable {
             }
         }
         try await reportWaitForStream()
-        context.log(.debug, "Uploading pauses until the sync stream is connected again.")
+        context.log(.debug, "Uploading pauses until the connection is open again.")
         context.progress.uploadEnded(error: nil)
         return false
     }
