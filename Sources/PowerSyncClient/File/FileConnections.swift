@@ -50,8 +50,7 @@ final class FileConnections: Sendable {
         let externalCommits: ExternalCommits?
         /// Listens to the writes that run on connections of the app.
         let foreignWrites: Task<Void, Never>?
-        /// Hears of transactions that remove what the database knows of earlier syncs.
-        /// Shows what other processes sync.
+        /// Shows what other processes sync, and hears of transactions that remove what the database knows of earlier syncs.
         let statusFollower: StatusFollower
     }
 
@@ -336,9 +335,8 @@ final class FileConnections: Sendable {
             opened.externalCommits?.cancel()
             opened.foreignWrites?.cancel()
             opened.statusFollower.cancel()
-            source.letGo(of: opened.writer) { [changes, statusFollower = opened.statusFollower, tableDiffs] db in
+            source.letGo(of: opened.writer) { [changes, tableDiffs] db in
                 changes.stopObserving(db)
-                db.remove(transactionObserver: statusFollower)
                 // What a write of the app would go on recording.
                 _ = try? tableDiffs.drop(db)
             }
