@@ -55,8 +55,9 @@ enum MySQLBenchmarks {
     /// Follows what four clients write for a minute.
     static func runLive() async throws {
         try await withDatabase { database in
-            try await database.fill(rows: 100_000)
-            try await live(database)
+            let rows = 100_000
+            try await database.fill(rows: rows)
+            try await live(database, rows: rows)
         }
     }
 
@@ -132,23 +133,23 @@ enum MySQLBenchmarks {
         try replication.close()
     }
 
-    private static func live(_ database: MySQLBenchmarkDatabase) async throws {
+    private static func live(_ database: MySQLBenchmarkDatabase, rows: Int) async throws {
         let folder = try TemporaryFolder()
         let replication = try replication(database, folder)
         try await replication.replicate()
-        let (seconds, secondsOfFloor, clients) = (60, 10, 4)
+        let (time, timeOfFloor, clients) = (Duration.seconds(60), Duration.seconds(10), 4)
         let alone = try await database.readingLog {
-            try await database.updateFor(seconds: secondsOfFloor, clients: clients)
+            try await database.update(rows, for: timeOfFloor, clients: clients)
         }
         let count = NIOLockedValueBox(0)
         let lag = try await replication.replicate {
-            let written = try await database.updateFor(seconds: seconds, clients: clients)
+            let written = try await database.update(rows, for: time, clients: clients)
             count.withLockedValue { $0 = written }
         }
         Report.line(
             "mysql.live.4_clients.transactions",
-            ours: rate(count.withLockedValue(\.self), .seconds(seconds)),
-            floors: [("taking the log", rate(alone.result, .seconds(secondsOfFloor)))]
+            ours: rate(count.withLockedValue(\.self), time),
+            floors: [("taking the log", rate(alone.result, timeOfFloor))]
         )
         Report.time(
             "mysql.live.4_clients.lag",
