@@ -5,17 +5,21 @@ import PowerSyncClient
 public struct AttachmentEncryptionError: Error, Sendable, LocalizedError {
     /// The kinds of failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The name of the code.
-        public let description: String
+        private enum Value: Sendable { case invalidKey, wrongKey, notEncrypted, damaged }
+
+        private let value: Value
 
         /// The app's closure gave a key that does not have 32 bytes.
-        public static let invalidKey = Code(description: "invalidKey")
+        public static let invalidKey = Code(value: .invalidKey)
         /// The file was encrypted with another key.
-        public static let wrongKey = Code(description: "wrongKey")
+        public static let wrongKey = Code(value: .wrongKey)
         /// The file was not encrypted by ``EncryptedStorageAdapter``.
-        public static let notEncrypted = Code(description: "notEncrypted")
+        public static let notEncrypted = Code(value: .notEncrypted)
         /// A part of the file was changed, cut off, exchanged or repeated.
-        public static let damaged = Code(description: "damaged")
+        public static let damaged = Code(value: .damaged)
+
+        /// The name of the code.
+        public var description: String { "\(value)" }
     }
 
     /// What kind of failure this is.

@@ -8,25 +8,31 @@ import PowerSyncClient
 public struct AttachmentTransferError: Error, Sendable {
     /// The kinds of failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The name of the code.
-        public let description: String
+        private enum Value: Sendable {
+            case connection, timeout, status, backend, unexpectedResponse, sizeMismatch, digestMismatch, inProgress
+        }
+
+        private let value: Value
 
         /// The storage could not be reached, or the connection broke before the end.
-        public static let connection = Code(description: "connection")
+        public static let connection = Code(value: .connection)
         /// Nothing was sent or received for too long.
-        public static let timeout = Code(description: "timeout")
+        public static let timeout = Code(value: .timeout)
         /// The storage answered with a status other than 200 to 299.
-        public static let status = Code(description: "status")
+        public static let status = Code(value: .status)
         /// The app's backend gave no signed URL.
-        public static let backend = Code(description: "backend")
+        public static let backend = Code(value: .backend)
         /// The storage answered with something that does not fit the request, for example with another part of the file.
-        public static let unexpectedResponse = Code(description: "unexpectedResponse")
+        public static let unexpectedResponse = Code(value: .unexpectedResponse)
         /// The file does not have the size that was announced.
-        public static let sizeMismatch = Code(description: "sizeMismatch")
+        public static let sizeMismatch = Code(value: .sizeMismatch)
         /// The file does not have the SHA-256 digest that was announced.
-        public static let digestMismatch = Code(description: "digestMismatch")
+        public static let digestMismatch = Code(value: .digestMismatch)
         /// Another download of the file is going on, or has just ended, in this process or in another one.
-        public static let inProgress = Code(description: "inProgress")
+        public static let inProgress = Code(value: .inProgress)
+
+        /// The name of the code.
+        public var description: String { "\(value)" }
     }
 
     /// What kind of failure this is.

@@ -6,19 +6,23 @@ public import Foundation
 public struct DatabaseKeyError: Error, Sendable, LocalizedError {
     /// The kinds of reasons.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The name of the code.
-        public let description: String
+        private enum Value: Sendable { case noCipher, unusableKey, wrongKey, notEncrypted }
+
+        private let value: Value
 
         /// The app's SQLite library has no cipher, so that the file would not be encrypted.
         ///
         /// Build GRDB with SQLCipher, or leave out the key.
-        public static let noCipher = Code(description: "noCipher")
+        public static let noCipher = Code(value: .noCipher)
         /// No cipher can use the key: it is empty, or has a wrong number of bytes.
-        public static let unusableKey = Code(description: "unusableKey")
+        public static let unusableKey = Code(value: .unusableKey)
         /// The file was encrypted with another key, or is damaged at its beginning.
-        public static let wrongKey = Code(description: "wrongKey")
+        public static let wrongKey = Code(value: .wrongKey)
         /// The file is not encrypted: ``DatabaseKey/change(ofFile:from:to:)`` does that.
-        public static let notEncrypted = Code(description: "notEncrypted")
+        public static let notEncrypted = Code(value: .notEncrypted)
+
+        /// The name of the code.
+        public var description: String { "\(value)" }
     }
 
     /// What kind of reason it is.

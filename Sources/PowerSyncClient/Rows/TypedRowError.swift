@@ -10,27 +10,34 @@ public import Foundation
 public struct TypedRowError: Error, LocalizedError, CustomStringConvertible, Sendable {
     /// What is wrong.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The name of the code.
-        public let description: String
+        private enum Value: String {
+            case missingColumn, ambiguousColumn, unexpectedNull, typeMismatch, outOfRange, malformedValue, unsupported
+            case missingKey, rowNotFound
+        }
+
+        private let value: Value
 
         /// The result has no column for a property that is not optional.
-        public static let missingColumn = Code(description: "missingColumn")
+        public static let missingColumn = Code(value: .missingColumn)
         /// Several columns have the name that a property asks for, as those of a join may.
-        public static let ambiguousColumn = Code(description: "ambiguousColumn")
+        public static let ambiguousColumn = Code(value: .ambiguousColumn)
         /// NULL, or null in a JSON column, for a type that is not optional.
-        public static let unexpectedNull = Code(description: "unexpectedNull")
+        public static let unexpectedNull = Code(value: .unexpectedNull)
         /// A value of another kind, such as text for a number.
-        public static let typeMismatch = Code(description: "typeMismatch")
+        public static let typeMismatch = Code(value: .typeMismatch)
         /// A number or date that the type, or SQLite, cannot hold exactly.
-        public static let outOfRange = Code(description: "outOfRange")
+        public static let outOfRange = Code(value: .outOfRange)
         /// A value of the right kind that says nothing: no date, no UUID, no case of an enum, no JSON.
-        public static let malformedValue = Code(description: "malformedValue")
+        public static let malformedValue = Code(value: .malformedValue)
         /// Something that rows do not have, such as a type that is an array where several columns are.
-        public static let unsupported = Code(description: "unsupported")
+        public static let unsupported = Code(value: .unsupported)
         /// A value to write without the column that tells which row it is.
-        public static let missingKey = Code(description: "missingKey")
+        public static let missingKey = Code(value: .missingKey)
         /// No row to update.
-        public static let rowNotFound = Code(description: "rowNotFound")
+        public static let rowNotFound = Code(value: .rowNotFound)
+
+        /// The name of the code.
+        public var description: String { value.rawValue }
     }
 
     /// What is wrong.

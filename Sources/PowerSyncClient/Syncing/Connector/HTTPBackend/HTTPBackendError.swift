@@ -12,23 +12,29 @@ public import Foundation
 public struct HTTPBackendError: Error, Sendable {
     /// The kinds of failures.
     public struct Code: Sendable, Hashable, CustomStringConvertible {
-        /// The name of the code.
-        public let description: String
+        private enum Value: String {
+            case connection, timeout, unauthorized, status, unexpectedResponse, noProgress, later
+        }
+
+        private let value: Value
 
         /// The backend could not be reached, or the connection broke.
-        public static let connection = Code(description: "connection")
+        public static let connection = Code(value: .connection)
         /// The backend did not answer in time.
-        public static let timeout = Code(description: "timeout")
+        public static let timeout = Code(value: .timeout)
         /// The backend refused new credentials too, or no user is signed in.
-        public static let unauthorized = Code(description: "unauthorized")
+        public static let unauthorized = Code(value: .unauthorized)
         /// The backend answered with a status that says that something is wrong with it or with the whole request.
-        public static let status = Code(description: "status")
+        public static let status = Code(value: .status)
         /// What the backend answered is not an `UploadResponse` to what it was sent.
-        public static let unexpectedResponse = Code(description: "unexpectedResponse")
+        public static let unexpectedResponse = Code(value: .unexpectedResponse)
         /// The backend answered without having applied or rejected anything.
-        public static let noProgress = Code(description: "noProgress")
+        public static let noProgress = Code(value: .noProgress)
         /// The backend wants a write again later.
-        public static let later = Code(description: "later")
+        public static let later = Code(value: .later)
+
+        /// The name of the code.
+        public var description: String { value.rawValue }
     }
 
     /// What kind of failure this is.
