@@ -51,7 +51,7 @@ final class TurnLock: Sendable {
         }
     }
 
-    private struct State {
+    private struct State: WaitedState {
         var isHeld = false
         /// Leaves the turn behind that has the lock; `nil` while none has it, or one that is not left behind.
         var leave: (@Sendable (any Error) -> Void)?
@@ -106,7 +106,7 @@ final class TurnLock: Sendable {
         of owner: ObjectIdentifier? = nil,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        try await state.wait(\.waiters) { $0.take() }
+        try await state.wait { $0.take() }
         guard state.withLockedValue({ $0.insisting == 0 }) else {
             unlock()
             throw error

@@ -2,11 +2,16 @@ import NIOConcurrencyHelpers
 
 /// The time that changes are collected for, which ends early when they have no waiter any more.
 final class Throttle: Sendable {
+    private enum State {
+        case idle
+        /// Finishing the stream of this ends the wait.
+        case waiting(AsyncStream<Void>.Continuation)
+        case ended
+    }
+
     private let duration: Duration
     private let clock: any Clock<Duration>
-    private let isEnded = NIOLockedValueBox(false)
-    /// Ends the wait.
-    private let ending = CoalescingTrigger<Void>()
+    private let state = NIOLockedValueBox(State.idle)
 
     /// Creates a throttle.
     init(_ duration: Duration, clock: any Clock<Duration>) {
@@ -20,10 +25,17 @@ final class Throttle: Sendable {
     ///
     /// - Throws: `CancellationError`
     func wait() async throws {
-        guard duration > .zero, !isEnded.withLockedValue({ $0 }) else { return }
-        try await withThrowingTaskGroup(of: Void.self) { [clock, duration, ending] group in
+        guard duration > .zero else { return }
+        let (end, signal) = AsyncStream.makeStream(of: Void.self)
+        let mustWait = state.withLockedValue { state in
+            if case .ended = state { return false }
+            state = .waiting(signal)
+            return true
+        }
+        guard mustWait else { return }
+        try await withThrowingTaskGroup(of: Void.self) { [clock, duration] group in
             group.addTask { try await clock.sleep(for: duration) }
-            group.addTask { try await ending.wait() }
+            group.addTask { for await _ in end {} }
             defer { group.cancelAll() }
             try await group.next()
         }
@@ -31,7 +43,10 @@ final class Throttle: Sendable {
 
     /// Ends the wait, and makes later ones return at once.
     func end() {
-        isEnded.withLockedValue { $0 = true }
-        ending.fire()
+        let state = state.withLockedValue { state in
+            defer { state = .ended }
+            return state
+        }
+        if case .waiting(let signal) = state { signal.finish() }
     }
 }

@@ -4,7 +4,19 @@ import NIOConcurrencyHelpers
 ///
 /// Turns are granted in the order of asking; the task that unlocks hands the lock to the one that has waited longest.
 package final class AsyncLock: Sendable {
-    private let state = NIOLockedValueBox<(isHeld: Bool, waiters: Waiters<Void>)>((false, Waiters()))
+    private struct State: WaitedState {
+        var isHeld = false
+        var waiters = Waiters<Void>()
+
+        /// Takes the lock if it is free.
+        mutating func take() -> Result<Void, any Error>? {
+            guard !isHeld else { return nil }
+            isHeld = true
+            return .success(())
+        }
+    }
+
+    private let state = NIOLockedValueBox(State())
 
     /// Creates a free lock.
     package init() {}
@@ -14,7 +26,7 @@ package final class AsyncLock: Sendable {
     /// - Throws: `CancellationError` when the task is cancelled while it waits; the body has not run then. Else what the
     ///   body throws.
     package func withLock<T>(_ body: () async throws -> T) async throws -> T {
-        try await state.wait(\.waiters) { AsyncLock.take(&$0.isHeld) }
+        try await state.wait { $0.take() }
         defer { unlock() }
         return try await body()
     }
@@ -24,16 +36,9 @@ package final class AsyncLock: Sendable {
     /// - Throws: What the body throws.
     package func withLockIgnoringCancellation<T>(_ body: () async throws -> T) async rethrows -> T {
         // Waiters of a lock are never given an error.
-        try? await state.waitIgnoringCancellation(\.waiters) { AsyncLock.take(&$0.isHeld) }
+        try? await state.waitIgnoringCancellation { $0.take() }
         defer { unlock() }
         return try await body()
-    }
-
-    /// Takes the lock if it is free.
-    private static func take(_ isHeld: inout Bool) -> Result<Void, any Error>? {
-        guard !isHeld else { return nil }
-        isHeld = true
-        return .success(())
     }
 
     private func unlock() {

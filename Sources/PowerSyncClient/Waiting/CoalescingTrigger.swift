@@ -4,7 +4,17 @@ import NIOConcurrencyHelpers
 ///
 /// Of several reasons the greatest counts; `Void` for a flag without reasons.
 package final class CoalescingTrigger<Reason: Sendable>: Sendable {
-    private let state = NIOLockedValueBox<(pending: Reason?, waiters: Waiters<Reason>)>((nil, Waiters()))
+    private struct State: WaitedState {
+        var pending: Reason?
+        var waiters = Waiters<Reason>()
+
+        mutating func take() -> Reason? {
+            defer { pending = nil }
+            return pending
+        }
+    }
+
+    private let state = NIOLockedValueBox(State())
     private let greater: @Sendable (Reason, Reason) -> Reason
 
     /// Creates a flag that is not set.
@@ -36,7 +46,7 @@ package final class CoalescingTrigger<Reason: Sendable>: Sendable {
     ///
     /// - Returns: The greatest reason since the last call.
     package func take() -> Reason? {
-        state.withLockedValue { CoalescingTrigger.take(&$0.pending) }
+        state.withLockedValue { $0.take() }
     }
 
     /// Waits for the flag and takes it down.
@@ -44,14 +54,9 @@ package final class CoalescingTrigger<Reason: Sendable>: Sendable {
     /// - Returns: The greatest reason since the last call.
     /// - Throws: `CancellationError`
     package func wait() async throws -> Reason {
-        try await state.wait(\.waiters) { state in
+        try await state.wait { state in
             precondition(state.waiters.isEmpty, "Two tasks wait for one trigger")
-            return CoalescingTrigger.take(&state.pending).map { .success($0) }
+            return state.take().map { .success($0) }
         }
-    }
-
-    private static func take(_ pending: inout Reason?) -> Reason? {
-        defer { pending = nil }
-        return pending
     }
 }

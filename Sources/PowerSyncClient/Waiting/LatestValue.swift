@@ -5,17 +5,23 @@ import NIOConcurrencyHelpers
 /// A subscriber gets the value of the moment when it subscribes, then the newest value after changes, in order. Changes that follow each
 /// other before the subscriber takes an element are one element.
 final class LatestValue<Value: Sendable>: Sendable {
-    /// The number of subscribers that can be ended apart from others.
-    typealias Audience = UInt64
+    private struct State {
+        var value: Value
+        var lastID: UInt64 = 0
+        /// The subscribers by number, with what tells them that there is a newer value.
+        var subscribers: [UInt64: (audience: Audience?, signals: AsyncStream<Void>.Continuation)] = [:]
+    }
 
-    /// The subscribers by number, with what tells them that there is a newer value.
-    private typealias Subscribers = [UInt64: (audience: Audience?, signals: AsyncStream<Void>.Continuation)]
+    /// Subscribers that can be ended apart from others.
+    struct Audience: Hashable, Sendable {
+        fileprivate let id: UInt64
+    }
 
-    private let state: NIOLockedValueBox<(value: Value, lastID: UInt64, subscribers: Subscribers)>
+    private let state: NIOLockedValueBox<State>
 
     /// Creates a value without subscribers.
     init(_ value: Value) {
-        state = NIOLockedValueBox((value, 0, [:]))
+        state = NIOLockedValueBox(State(value: value))
     }
 
     /// The newest value.
@@ -37,7 +43,7 @@ final class LatestValue<Value: Sendable>: Sendable {
     func newAudience() -> Audience {
         state.withLockedValue { state in
             state.lastID += 1
-            return state.lastID
+            return Audience(id: state.lastID)
         }
     }
 

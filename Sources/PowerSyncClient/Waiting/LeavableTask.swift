@@ -12,7 +12,17 @@ import NIOConcurrencyHelpers
 /// task.leave(throwing: CancellationError())
 /// ```
 package final class LeavableTask<Value: Sendable>: Sendable {
-    private typealias State = (result: Result<Value, any Error>?, waiters: Waiters<Value>)
+    private struct State: WaitedState {
+        var result: Result<Value, any Error>?
+        var waiters = Waiters<Value>()
+
+        /// Gives the result to those that wait, unless there is one already.
+        mutating func end(_ result: Result<Value, any Error>) -> [Waiters<Value>.Waiter] {
+            guard self.result == nil else { return [] }
+            self.result = result
+            return waiters.takeAll()
+        }
+    }
 
     private let state: NIOLockedValueBox<State>
     private let task: Task<Void, Never>
@@ -26,7 +36,7 @@ package final class LeavableTask<Value: Sendable>: Sendable {
         whenReturned: @escaping @Sendable () -> Void = {},
         _ body: @escaping @Sendable () async throws -> Value
     ) {
-        let state = NIOLockedValueBox<State>((nil, Waiters()))
+        let state = NIOLockedValueBox(State())
         self.state = state
         task = Task {
             let result: Result<Value, any Error>
@@ -36,7 +46,7 @@ package final class LeavableTask<Value: Sendable>: Sendable {
                 result = .failure(error)
             }
             whenReturned()
-            LeavableTask.end(state, with: result)
+            for waiter in state.withLockedValue({ $0.end(result) }) { waiter.resume(with: result) }
         }
     }
 
@@ -87,7 +97,7 @@ package final class LeavableTask<Value: Sendable>: Sendable {
     /// - Parameter error: What those that wait get.
     package func leave(throwing error: any Error) {
         task.cancel()
-        LeavableTask.end(state, with: .failure(error))
+        for waiter in state.withLockedValue({ $0.end(.failure(error)) }) { waiter.resume(throwing: error) }
     }
 
     /// Waits for the result.
@@ -98,7 +108,7 @@ package final class LeavableTask<Value: Sendable>: Sendable {
     /// - Throws: What the body throws, or the error of ``leave(throwing:)``.
     package func value() async throws -> Value {
         try await withTaskCancellationHandler {
-            try await state.waitIgnoringCancellation(\.waiters) { $0.result }
+            try await state.waitIgnoringCancellation { $0.result }
         } onCancel: {
             task.cancel()
         }
@@ -111,44 +121,9 @@ package final class LeavableTask<Value: Sendable>: Sendable {
     /// - Throws: `CancellationError` when the waiting task is cancelled.
     package func end() async throws {
         do {
-            _ = try await state.wait(\.waiters) { $0.result }
+            _ = try await state.wait { $0.result }
         } catch {
             try Task.checkCancellation()
         }
-    }
-    /// Gives the result to those that wait, unless there is one already.
-    private static func end(_ state: NIOLockedValueBox<State>, with result: Result<Value, any Error>) {
-        let waiters = state.withLockedValue { state -> [Waiters<Value>.Waiter] in
-            guard state.result == nil else { return [] }
-            state.result = result
-            return state.waiters.takeAll()
-        }
-        for waiter in waiters { waiter.resume(with: result) }
-    }
-}
-
-extension Task where Success == Never, Failure == Never {
-    /// Runs a body to its end, even if this task is or becomes cancelled, and waits for it.
-    ///
-    /// For what must not be half done: taking back what a cancelled call began, or several steps that only make sense
-    /// together. The body does not see the cancellation, and so neither does what it calls; task-local values it does see.
-    ///
-    /// - Parameter body: What is done. The waiters of this task wait for it, too: it should be short.
-    /// - Returns: What the body returns.
-    /// - Throws: What the body throws.
-    package static func ignoringCancellation<Value: Sendable>(
-        _ body: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value {
-        try await Task<Value, any Error> { try await body() }.value
-    }
-
-    /// Runs a body that does not throw to its end, even if this task is or becomes cancelled, and waits for it.
-    ///
-    /// - Parameter body: What is done.
-    /// - Returns: What the body returns.
-    package static func ignoringCancellation<Value: Sendable>(
-        _ body: @escaping @Sendable () async -> Value
-    ) async -> Value {
-        await Task<Value, Never> { await body() }.value
     }
 }

@@ -3,10 +3,14 @@ package import NIOConcurrencyHelpers
 /// The tasks that wait for something of a state that is kept under a lock, in the order of their coming.
 ///
 /// ```swift
-/// let state = NIOLockedValueBox<(isOpen: Bool, waiters: Waiters<Void>)>((false, Waiters()))
+/// struct State: WaitedState {
+///     var isOpen = false
+///     var waiters = Waiters<Void>()
+/// }
+/// let state = NIOLockedValueBox(State())
 ///
 /// // Waits:
-/// try await state.wait(\.waiters) { $0.isOpen ? .success(()) : nil }
+/// try await state.wait { $0.isOpen ? .success(()) : nil }
 /// // Ends all waits, outside of the lock:
 /// let waiters = state.withLockedValue { state in
 ///     state.isOpen = true
@@ -54,6 +58,14 @@ package struct Waiters<Element: Sendable>: Sendable {
     }
 }
 
+/// A state under a lock that tasks wait for.
+package protocol WaitedState: Sendable {
+    /// What a task gets that has waited.
+    associatedtype Element: Sendable
+    /// The tasks that wait.
+    var waiters: Waiters<Element> { get set }
+}
+
 extension NIOLockedValueBox where Value: Sendable {
     /// Waits until another task takes this one out of the waiters and resumes it.
     ///
@@ -86,23 +98,30 @@ extension NIOLockedValueBox where Value: Sendable {
             withLockedValue { $0[keyPath: waiters].take(id) }?.resume(throwing: CancellationError())
         }
     }
+}
 
-    /// Waits as ``wait(_:id:_:whenWaiting:)`` does, even if the task is cancelled.
+extension NIOLockedValueBox where Value: WaitedState {
+    /// Waits as ``wait(_:id:_:whenWaiting:)`` does, in a state with one kind of waiters.
+    package func wait(
+        _ outcome: (inout Value) -> Result<Value.Element, any Error>?,
+        whenWaiting: () -> Void = {}
+    ) async throws -> Value.Element {
+        try await wait(\.waiters, outcome, whenWaiting: whenWaiting)
+    }
+
+    /// Waits as ``wait(_:whenWaiting:)`` does, even if the task is cancelled.
     ///
-    /// - Parameters:
-    ///   - waiters: Where the task waits.
-    ///   - outcome: Called once, under the lock: the outcome, or `nil` to wait.
+    /// - Parameter outcome: Called once, under the lock: the outcome, or `nil` to wait.
     /// - Returns: What `outcome` or the other task says.
     /// - Throws: What `outcome` or the other task says.
-    package func waitIgnoringCancellation<Element: Sendable>(
-        _ waiters: any WritableKeyPath<Value, Waiters<Element>> & Sendable,
-        _ outcome: (inout Value) -> Result<Element, any Error>?
-    ) async throws -> Element {
-        try await withCheckedThrowingContinuation { (waiter: Waiters<Element>.Waiter) in
-            let result = withLockedValue { state -> Result<Element, any Error>? in
+    package func waitIgnoringCancellation(
+        _ outcome: (inout Value) -> Result<Value.Element, any Error>?
+    ) async throws -> Value.Element {
+        try await withCheckedThrowingContinuation { (waiter: Waiters<Value.Element>.Waiter) in
+            let result = withLockedValue { state -> Result<Value.Element, any Error>? in
                 if let result = outcome(&state) { return result }
-                let id = state[keyPath: waiters].newID()
-                state[keyPath: waiters].append(waiter, id: id)
+                let id = state.waiters.newID()
+                state.waiters.append(waiter, id: id)
                 return nil
             }
             if let result { waiter.resume(with: result) }

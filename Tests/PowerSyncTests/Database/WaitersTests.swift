@@ -4,15 +4,20 @@ import Testing
 @testable import PowerSyncClient
 
 @Suite(.timeLimit(.minutes(1))) struct WaitersTests {
+    private struct State: WaitedState {
+        var outcome: Result<Int, any Error>?
+        var waiters = Waiters<Int>()
+    }
+
     private struct Refusal: Error {}
 
-    private let state = NIOLockedValueBox<(outcome: Result<Int, any Error>?, waiters: Waiters<Int>)>((nil, Waiters()))
+    private let state = NIOLockedValueBox(State())
 
     /// Begins to wait, and returns when the task waits.
     private func wait() async -> Task<Int, any Error> {
         let waits = Counter()
         let task = Task { [state] in
-            try await state.wait(\.waiters) {
+            try await state.wait {
                 $0.outcome
             } whenWaiting: {
                 waits.increment()
@@ -24,9 +29,9 @@ import Testing
 
     @Test func whatIsThereIsNotWaitedFor() async throws {
         state.withLockedValue { $0.outcome = .success(1) }
-        #expect(try await state.wait(\.waiters) { $0.outcome } == 1)
+        #expect(try await state.wait { $0.outcome } == 1)
         state.withLockedValue { $0.outcome = .failure(Refusal()) }
-        await #expect(throws: Refusal.self) { try await state.wait(\.waiters) { $0.outcome } }
+        await #expect(throws: Refusal.self) { try await state.wait { $0.outcome } }
         #expect(state.withLockedValue { $0.waiters.isEmpty })
     }
 
@@ -51,7 +56,7 @@ import Testing
     @Test func aTaskThatWasCancelledBeforeDoesNotWait() async {
         let task = Task { [state] in
             withUnsafeCurrentTask { $0?.cancel() }
-            return try await state.wait(\.waiters) { $0.outcome }
+            return try await state.wait { $0.outcome }
         }
         await #expect(throws: CancellationError.self) { try await task.value }
         #expect(state.withLockedValue { $0.waiters.isEmpty })

@@ -24,6 +24,14 @@ final class CheckpointRequests: Sendable {
         case ended
     }
 
+    private struct State: WaitedState {
+        var counter = Counter.pending
+        /// Requests that wait for the counter: none unless it is pending.
+        var waiters = Waiters<Void>()
+        /// Requests that are being posted, of which each waits for the end of the connection, too.
+        var posting = Waiters<Void>()
+    }
+
     /// How long the service may take to answer: 40 s, as for a silent stream.
     static let answerLimit = Duration.seconds(40)
 
@@ -32,11 +40,7 @@ final class CheckpointRequests: Sendable {
     private let database: LocalDatabase
     private let post: @Sendable (WriteCheckpoint, _ clientID: String) async throws -> WriteCheckpoint
     private let clock: ElapsedClock
-    /// Beside the counter, the requests that wait for it, none unless it is pending, and those that are being posted, of which each waits for
-    /// the end of the connection, too.
-    private let state = NIOLockedValueBox<
-        (counter: Counter, waiters: Waiters<Void>, posting: Waiters<Void>)
-    >((.pending, Waiters(), Waiters()))
+    private let state = NIOLockedValueBox(State())
     /// Fires when a request waits for an iteration.
     ///
     /// Not an `AsyncStream`, which the first cancelled wait would end for good.
@@ -95,7 +99,7 @@ final class CheckpointRequests: Sendable {
 
     /// Waits for the counter to be agreed on.
     private func ready() async throws {
-        try await state.wait(\.waiters) { state in
+        try await state.wait { state in
             switch state.counter {
             case .pending: nil
             case .ready: .success(())

@@ -17,7 +17,7 @@ import NIOConcurrencyHelpers
 /// never return. What it returns has no effect. It goes on until its limit or the end of the connection: it may be in the middle of
 /// renewing a session.
 final class CredentialsCache: Sendable {
-    private struct State {
+    private struct State: WaitedState {
         /// The credentials to use, if there are any.
         var current: ServiceCredentials?
         /// The fetch that counts, if one runs.
@@ -71,7 +71,7 @@ final class CredentialsCache: Sendable {
     /// - Throws: What the app's `fetchCredentials` throws, ``PowerSyncError`` when its result cannot be used, or
     ///   `CancellationError`.
     func credentials() async throws -> ServiceCredentials {
-        let credentials = try await state.wait(\.waiters) { state in
+        let credentials = try await state.wait { state in
             if state.isOver { return .failure(CancellationError()) }
             return state.current.map { .success($0) }
         } whenWaiting: {
@@ -103,7 +103,7 @@ final class CredentialsCache: Sendable {
     ///   result.
     /// - Throws: As ``credentials()``. The old credentials then stay.
     func refresh(replacing expiring: ServiceCredentials?) async throws -> ServiceCredentials? {
-        try await state.wait(\.waiters) { state in
+        try await state.wait { state in
             if state.isOver { return .success(nil) }
             let isReplaced = expiring != nil && state.current != nil && state.current != expiring
             return state.fetch != nil || isReplaced ? .success(state.current) : nil

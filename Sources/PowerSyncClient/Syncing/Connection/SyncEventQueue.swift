@@ -11,15 +11,21 @@ final class SyncEventQueue: Sendable {
     /// The bytes of lines that may wait for the database before reading stops: 8 MiB.
     static let defaultByteLimit = 8 * 1024 * 1024
 
-    /// Beside the events, the task that takes them, while there is nothing to take, and the one that reads the stream, while too many bytes
-    /// wait for the database.
-    private let state: NIOLockedValueBox<(events: Events, consumers: Waiters<[SyncEvent]>, producers: Waiters<Void>)>
+    private struct State {
+        var events: Events
+        /// The task that takes events, while there is nothing to take.
+        var consumers = Waiters<[SyncEvent]>()
+        /// The task that reads the stream, while too many bytes wait for the database.
+        var producers = Waiters<Void>()
+    }
+
+    private let state: NIOLockedValueBox<State>
 
     /// Creates an empty queue.
     ///
     /// - Parameter byteLimit: The bytes of lines that may wait for the database before reading stops.
     init(byteLimit: Int = SyncEventQueue.defaultByteLimit) {
-        state = NIOLockedValueBox((Events(byteLimit: byteLimit), Waiters(), Waiters()))
+        state = NIOLockedValueBox(State(events: Events(byteLimit: byteLimit)))
     }
 
     /// The service accepted the request.
@@ -33,7 +39,7 @@ final class SyncEventQueue: Sendable {
     func send(_ lines: [ReceivedLine]) async {
         change { $0.streamEvents(lines.lazy.map(SyncEvent.line)) }
         try? await state.wait(\.producers) { state in
-            precondition(state.producers.isEmpty, "Two tasks read one response")
+            precondition(state.producers.isEmpty, "Two tasks read one sync stream")
             return state.events.mayRead ? .success(()) : nil
         }
     }
@@ -114,12 +120,7 @@ extension SyncEventQueue {
         private let byteLimit: Int
         private var stream = Stream.open
         private var streamEvents = CircularBuffer<SyncEvent>()
-        // Local events that wait. Each kind waits once, since it means "look again"; only what was stored is news of its own.
-        private var storedSubscriptions: [StreamStatus] = []
-        private var uploadCompleted = false
-        private var subscriptionsChanged = false
-        private var keepaliveAnswered = false
-        private var tokenRefreshed = false
+        private var localEvents = LocalEvents()
         /// Bytes of lines that were put in and whose transaction has not been committed.
         private var waitingBytes = 0
 
@@ -153,22 +154,14 @@ extension SyncEventQueue {
         /// Something happened elsewhere.
         mutating func localEvent(_ event: SyncEvent) {
             if case .closed = stream { return }
-            switch event {
-            case .uploadCompleted: uploadCompleted = true
-            case .subscriptionStored(let stream): storedSubscriptions.append(stream)
-            case .subscriptionsChanged: subscriptionsChanged = true
-            case .keepaliveAnswered: keepaliveAnswered = true
-            case .tokenRefreshed: tokenRefreshed = true
-            case .start, .stop, .streamOpened, .streamEnded, .line:
-                preconditionFailure("An event of the stream is no local event")
-            }
+            localEvents.insert(event)
         }
 
         /// Takes everything that is there.
         ///
         /// - Returns: The events, or after the last one why there are no more; `nil` when more may come.
         mutating func take() -> Result<[SyncEvent], any Error>? {
-            let events = takeLocalEvents() + streamEvents
+            let events = localEvents.take() + streamEvents
             guard events.isEmpty else {
                 streamEvents.removeAll()
                 return .success(events)
@@ -184,20 +177,7 @@ extension SyncEventQueue {
 
         /// Takes the local events that wait.
         mutating func takeLocalEvents() -> [SyncEvent] {
-            defer {
-                storedSubscriptions = []
-                (uploadCompleted, subscriptionsChanged, keepaliveAnswered, tokenRefreshed) = (
-                    false, false, false, false
-                )
-            }
-            return storedSubscriptions.map(SyncEvent.subscriptionStored)
-                + [
-                    uploadCompleted ? .uploadCompleted : nil,
-                    subscriptionsChanged ? .subscriptionsChanged : nil,
-                    keepaliveAnswered ? .keepaliveAnswered : nil,
-                    // Last, because it ends the iteration.
-                    tokenRefreshed ? .tokenRefreshed : nil,
-                ].compactMap(\.self)
+            localEvents.take()
         }
 
         /// A transaction that handled lines was committed.
@@ -209,7 +189,42 @@ extension SyncEventQueue {
         mutating func close() {
             stream = .closed
             streamEvents.removeAll()
-            _ = takeLocalEvents()
+            _ = localEvents.take()
+        }
+    }
+
+    /// Local events that wait.
+    ///
+    /// Each kind waits once, since it means "look again"; only what was stored is news of its own.
+    private struct LocalEvents: Sendable {
+        private var uploadCompleted = false
+        private var storedSubscriptions: [StreamStatus] = []
+        private var subscriptionsChanged = false
+        private var keepaliveAnswered = false
+        private var tokenRefreshed = false
+
+        mutating func insert(_ event: SyncEvent) {
+            switch event {
+            case .uploadCompleted: uploadCompleted = true
+            case .subscriptionStored(let stream): storedSubscriptions.append(stream)
+            case .subscriptionsChanged: subscriptionsChanged = true
+            case .keepaliveAnswered: keepaliveAnswered = true
+            case .tokenRefreshed: tokenRefreshed = true
+            case .start, .stop, .streamOpened, .streamEnded, .line:
+                preconditionFailure("An event of the stream is no local event")
+            }
+        }
+
+        mutating func take() -> [SyncEvent] {
+            defer { self = LocalEvents() }
+            return storedSubscriptions.map(SyncEvent.subscriptionStored)
+                + [
+                    uploadCompleted ? .uploadCompleted : nil,
+                    subscriptionsChanged ? .subscriptionsChanged : nil,
+                    keepaliveAnswered ? .keepaliveAnswered : nil,
+                    // Last, because it ends the iteration.
+                    tokenRefreshed ? .tokenRefreshed : nil,
+                ].compactMap(\.self)
         }
     }
 }
