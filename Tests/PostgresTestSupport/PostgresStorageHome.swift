@@ -1,3 +1,4 @@
+import Foundation
 package import Logging
 import NIOConcurrencyHelpers
 package import PowerSyncServiceCore
@@ -18,15 +19,28 @@ package final class PostgresStorageHome: StorageHome {
     package let database: TestDatabase
     private let leases = NIOLockedValueBox<[ReplicationStreamID: WriterLease]>([:])
 
+    /// The port of a proxy before the server, if there is one.
+    private let port: Int?
+
     /// Makes a database.
-    package init() throws {
+    ///
+    /// - Parameter port: Where the storage connects to, if that is a proxy on a port of this machine, without encryption.
+    /// - Throws: `TestDatabase.Failure`, which says what to do when there is no server.
+    package init(port: Int? = nil) throws {
         folder = try TemporaryFolder()
         database = try TestDatabase()
+        self.port = port
     }
 
     /// What the storage is opened with.
     package var settings: PostgresBucketStorage.Settings {
-        var settings = PostgresBucketStorage.Settings(connection: database.connectionString)
+        var connection = database.connectionString
+        if let port, var address = URLComponents(string: database.uri) {
+            address.port = port
+            address.query = "sslmode=disable&gssencmode=disable"
+            connection = PostgresConnectionString(address.string ?? database.uri)
+        }
+        var settings = PostgresBucketStorage.Settings(connection: connection)
         settings.defaultTableSchema = "main"
         return settings
     }

@@ -235,7 +235,8 @@ package final class PostgresBucketStorage: Sendable {
     ) async throws -> Value {
         try await PostgresError.repeatingConflicts {
             try await pool.withConnection { connection in
-                try await connection.statements(activity, in: schema) { db in try db.transaction(.read) { try body(db) }
+                try await connection.statements(activity, in: schema, preparing: true) { db in
+                    try db.transaction(.read) { try body(db) }
                 }
             }
         }
@@ -248,7 +249,7 @@ package final class PostgresBucketStorage: Sendable {
     ) async throws -> Value {
         try await PostgresError.repeatingConflicts {
             try await pool.withReadingConnection { connection in
-                try await connection.statements(activity, in: schema, body)
+                try await connection.statements(activity, in: schema, preparing: true, body)
             }
         }
     }
@@ -259,7 +260,9 @@ package final class PostgresBucketStorage: Sendable {
         _ body: @escaping @Sendable (PostgresStatements) throws -> Value
     ) async throws -> Value {
         try await PostgresError.repeatingConflicts {
-            try await pool.withConnection { connection in try await connection.statements(activity, in: schema, body) }
+            try await pool.withConnection { connection in
+                try await connection.statements(activity, in: schema, preparing: true, body)
+            }
         }
     }
 
@@ -297,7 +300,9 @@ package final class PostgresBucketStorage: Sendable {
         try await inSession {
             try await PostgresError.repeatingConflicts {
                 try await pool.withConnection { connection in
-                    try await connection.statements(activity, in: schema) { db in try db.transaction { try body(db) } }
+                    try await connection.statements(activity, in: schema, preparing: true) { db in
+                        try db.transaction { try body(db) }
+                    }
                 }
             }
         }
