@@ -86,8 +86,11 @@ package final class PostgresConnection: Sendable {
     private static func prepare(_ libpq: LibPQ, _ statement: String, until deadline: ContinuousClock.Instant) throws {
         for attempt in 1... {
             do {
-                try libpq.send(statement, nil, until: deadline, "preparing a connection")
-                _ = try libpq.receiveAll(until: deadline, "preparing a connection")
+                let statements = "\(statement); SELECT pg_backend_pid()"
+                try libpq.send(statements, nil, until: deadline, "preparing a connection")
+                let rows = try libpq.receiveAll(until: deadline, "preparing a connection")
+                // A server says by which number its process is known, a pooler says another one.
+                libpq.isDirect = rows.first?.first.flatMap(\.self) == "\(libpq.process)"
                 return
             } catch let error as PostgresError {
                 guard error.sqlState == PostgresError.SQLState.queryCanceled, attempt < 10 else { throw error }
