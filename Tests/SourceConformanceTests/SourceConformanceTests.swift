@@ -219,7 +219,7 @@ import TestSupport
             isOutdated($0)
         }
         guard let reading = tested.source.rowReading else { return }
-        await #expect { _ = try await reading.rows(of: table, keys: [["a"]], showing: nil) } throws: {
+        await #expect { _ = try await reading.rows(of: table, keys: [["a"]], showing: []) } throws: {
             isOutdated($0)
         }
     }

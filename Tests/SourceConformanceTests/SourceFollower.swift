@@ -103,7 +103,7 @@ struct SourceFollower {
                 let present = try await reading.rows(
                     of: table,
                     keys: [update.sourceKey ?? table.key(of: update.row)],
-                    showing: update.moment
+                    showing: Set([update.moment].compactMap(\.self))
                 )
                 barrier = max(barrier ?? position.lsn, present.position.lsn)
                 let row = present.rows.first.map { row in
@@ -119,7 +119,11 @@ struct SourceFollower {
             for relationID in Set([cascade.relationID] + cascade.references.map(\.relationID)) {
                 let table = try #require(tables.first { $0.descriptor.relationID == relationID }).descriptor
                 let keys = Array(rows[table.name, default: [:]].keys)
-                let present = try await reading.rows(of: table, keys: keys, showing: cascade.moment)
+                let present = try await reading.rows(
+                    of: table,
+                    keys: keys,
+                    showing: Set([cascade.moment].compactMap(\.self))
+                )
                 barrier = max(barrier ?? position.lsn, present.position.lsn)
                 rows[table.name] = [:]
                 for row in present.rows { apply(row, oldKey: nil, of: table) }

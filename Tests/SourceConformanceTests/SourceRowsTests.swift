@@ -21,14 +21,14 @@ import Testing
         let present = try await reading.rows(
             of: table,
             keys: [["a"], ["b"], ["A"], ["c"], [nil], [1]],
-            showing: nil
+            showing: []
         )
         #expect(Set(present.rows) == (try await tested.rows()))
         #expect(present.rows.count == 2)
         #expect(present.isComplete)
         #expect(present.position.lsn > before.lsn)
         #expect(present.position.history == before.history)
-        #expect(try await reading.rows(of: table, keys: [], showing: nil).rows.isEmpty)
+        #expect(try await reading.rows(of: table, keys: [], showing: []).rows.isEmpty)
     }
 
     @Test(arguments: SourceKind.readingRows)
@@ -45,7 +45,7 @@ import Testing
         var found: Set<SourceRow> = []
         while !rest.isEmpty {
             let reading = try #require(tested.source.rowReading)
-            let present = try await reading.rows(of: table, keys: Array(rest), showing: nil)
+            let present = try await reading.rows(of: table, keys: Array(rest), showing: [])
             // The last one makes it larger than the limit.
             #expect((1...2).contains(present.rows.count))
             #expect(present.isComplete == (present.rows.count == rest.count))
@@ -55,7 +55,7 @@ import Testing
         #expect(try await found == tested.rows())
         // One row, of any size, is a complete answer.
         try await tested.write(.update("items", id: "a", ["body": .text(large + large + large)]))
-        let one = try await reading.rows(of: table, keys: [["a"]], showing: nil)
+        let one = try await reading.rows(of: table, keys: [["a"]], showing: [])
         #expect(one.isComplete && one.rows.count == 1)
     }
 }

@@ -182,9 +182,9 @@ struct ReplicatedSource: ReplicationSource {
         func rows(
             of table: SourceTableDescriptor,
             keys: [[SQLValue]],
-            showing moment: SourceMoment?
+            showing moments: Set<SourceMoment>
         ) async throws -> PresentRows {
-            try await source.waiting { try await reading.rows(of: table, keys: keys, showing: moment) }
+            try await source.waiting { try await reading.rows(of: table, keys: keys, showing: moments) }
         }
 
         func releaseRows() async throws { try await source.waiting { try await reading.releaseRows() } }

@@ -52,12 +52,14 @@ extension StreamReplicator {
                 """
             )
         }
+        var ahead = RowsAhead()
         for (table, keys) in search.rows.reversed() {
             let updates = keys.map { key in
                 PartialUpdate(SourceRow(layout: RowLayout([]), values: [], key: key), moment: cascade.moment)
             }
             progress.fill?.note(.partialUpdates(updates, relationID: table.descriptor.relationID))
-            try await save(updates, of: table, with: &writer, progress: &progress)
+            try await save(updates, of: table, &ahead, with: &writer, progress: &progress)
+            ahead.end()
         }
     }
 }

@@ -217,6 +217,7 @@ struct StreamReplicator {
     ) async throws -> Outcome? {
         do {
             var (messages, reader) = try await Self.step(reader, for: nil)
+            var ahead = RowsAhead()
             while true {
                 touch()
                 // While these changes are evaluated and written, the next ones are read.
@@ -235,7 +236,8 @@ struct StreamReplicator {
                     case .partialUpdates(let updates, let relationID):
                         didRead(updates.count, &progress)
                         guard let table = tables[relationID] else { continue }
-                        try await save(updates, of: table, with: &writer, progress: &progress)
+                        ahead.begin(followedBy: messages[(index + 1)...])
+                        try await save(updates, of: table, &ahead, with: &writer, progress: &progress)
                     case .cascade(let cascade):
                         try await save(cascade, among: tables, with: &writer, progress: &progress)
                     case .begin(let lsn, let committedAt):
@@ -258,6 +260,7 @@ struct StreamReplicator {
                         return nil
                     }
                 }
+                ahead.end()
                 if messages.isEmpty {
                     progress.lag.didCatchUp(silence: reader.silence)
                     try await acknowledgeLast(with: &writer, progress: &progress)

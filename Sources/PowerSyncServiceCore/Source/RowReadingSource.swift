@@ -7,15 +7,15 @@ package protocol RowReadingSource: Sendable {
     /// - Parameters:
     ///   - table: A descriptor from ``ReplicationSource/tables(for:)``.
     ///   - keys: Values of the identity columns, from rows or ``PartialUpdate/sourceKey``; each is looked up exactly.
-    ///   - moment: What the answer has to show (``PartialUpdate/moment``); of the state that shows one moment, rows may be
-    ///     read for others that it shows, too. `nil` for the newest state.
+    ///   - moments: What the answer has to show (``PartialUpdate/moment``); of the state that shows some moments, rows may be
+    ///     read for others that it shows, too. None for the newest state.
     /// - Returns: The rows that exist; of many large ones, some: ``PresentRows/isComplete``.
     /// - Throws: ``ReplicationSourceError`` with ``ReplicationSourceError/Code/tablesChanged`` when the descriptor is
     ///   outdated.
     func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing moment: SourceMoment?
+        showing moments: Set<SourceMoment>
     ) async throws -> PresentRows
 
     /// Lets go of the state that rows were read of: the stream has passed it.

@@ -75,15 +75,15 @@ struct MySQLRowView: RowView {
     /// - Parameters:
     ///   - table: Their table.
     ///   - keys: Their keys.
-    ///   - moment: The transaction that must be shown; `nil` for everything that is visible now.
+    ///   - moments: The transactions that must be shown; none for everything that is visible now.
     /// - Returns: The rows.
     /// - Throws: ``ReplicationSourceError`` when the table is another one, ``MySQLConnectionError``, or `CancellationError`.
     mutating func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing moment: LogMoment?
+        showing moments: [LogMoment]
     ) async throws -> PresentRows {
-        var state = try await stateShowing(moment)
+        var state = try await stateShowing(moments)
         let form: MySQLRowForm
         if let known = state.tables[table] {
             form = known
@@ -106,14 +106,15 @@ struct MySQLRowView: RowView {
     /// How long a server may need to show a transaction whose commit is in its log.
     private static let patience = Duration.seconds(60)
 
-    private mutating func stateShowing(_ moment: LogMoment?) async throws -> State {
-        if let state, !isOld, let moment, moment.isBefore(state.lower) { return state }
+    private mutating func stateShowing(_ moments: [LogMoment]) async throws -> State {
+        func isShown(by state: State) -> Bool { moments.allSatisfy { $0.isBefore(state.lower) } }
+        if let state, !isOld, !moments.isEmpty, isShown(by: state) { return state }
         let waiting = Stopwatch(source.clock)
         var pause = Duration.milliseconds(5)
         while true {
             let state = try await begin()
             // All of a transaction is in the log when its first event comes.
-            guard let moment, !moment.isBefore(state.lower) else { return state }
+            if isShown(by: state) { return state }
             guard waiting.elapsed < Self.patience else {
                 throw ReplicationSourceError(
                     .unavailable,

@@ -29,7 +29,7 @@ extension MySQLSource: RowReadingSource {
     package func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing moment: SourceMoment?
+        showing moments: Set<SourceMoment>
     ) async throws -> PresentRows {
         do {
             return try await rowView.reading {
@@ -37,7 +37,7 @@ extension MySQLSource: RowReadingSource {
             } orIf: { error in
                 (error as? MySQLConnectionError).map { $0.code != .server } ?? false
             } _: { view in
-                try await view.rows(of: table, keys: keys, showing: moment.map { LogMoment($0) })
+                try await view.rows(of: table, keys: keys, showing: moments.map { LogMoment($0) })
             }
         } catch let error as MySQLConnectionError {
             throw explain(error, of: table)

@@ -267,7 +267,7 @@ import Testing
             let other = fixture.restarted()
             source = other
             let table = try #require(try await other.tables(for: MySQLFixture.plan(["t"])).first)
-            #expect(try await other.rows(of: table, keys: [[.integer(1)]], showing: nil).rows.count == 1)
+            #expect(try await other.rows(of: table, keys: [[.integer(1)]], showing: []).rows.count == 1)
         }
         #expect(source == nil)
     }

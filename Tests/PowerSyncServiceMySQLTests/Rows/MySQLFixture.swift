@@ -158,7 +158,7 @@ final class MySQLFixture: Sendable {
                 rows.append(row)
             } else {
                 let key = try #require(key, "a key that has to be read")
-                rows += try await source.rows(of: table, keys: [key], showing: nil).rows
+                rows += try await source.rows(of: table, keys: [key], showing: []).rows
             }
         }
         return rows

@@ -13,7 +13,7 @@ import Testing
             "INSERT INTO t VALUES ('a', 1), ('B', 2), ('é', 3)"
         )
         let table = try await fixture.table()
-        let present = try await fixture.source.rows(of: table, keys: [["A"], ["B"], ["é"], ["x"]], showing: nil)
+        let present = try await fixture.source.rows(of: table, keys: [["A"], ["B"], ["é"], ["x"]], showing: [])
         #expect(present.isComplete)
         #expect(Set(present.rows.map { $0["n"] }) == [.integer(2), .integer(3)])
     }
@@ -24,8 +24,8 @@ import Testing
             "INSERT INTO t VALUES (1, 1)"
         )
         let table = try await fixture.table()
-        func read(_ moment: SourceMoment?) async throws -> (n: SQLValue?, at: SourcePosition) {
-            let present = try await fixture.source.rows(of: table, keys: [[.integer(1)]], showing: moment)
+        func read(_ moments: SourceMoment...) async throws -> (n: SQLValue?, at: SourcePosition) {
+            let present = try await fixture.source.rows(of: table, keys: [[.integer(1)]], showing: Set(moments))
             return (present.rows.first?["n"], present.position)
         }
         let before = try await fixture.position()
@@ -45,7 +45,7 @@ import Testing
         #expect(try await read(first).n == .integer(4))
         // Others write to this server, too.
         let head = try await fixture.source.log.head()
-        let newest = try await read(nil)
+        let newest = try await read()
         let later = try await fixture.source.log.head()
         #expect(newest.n == .integer(4) && newest.at.lsn >= head.lsn && newest.at.lsn <= later.lsn)
     }
@@ -56,7 +56,7 @@ import Testing
         try await fixture.database.run("ALTER TABLE t ADD COLUMN a INT")
         for _ in 0..<2 {
             let error = await #expect(throws: ReplicationSourceError.self) {
-                try await fixture.source.rows(of: table, keys: [[.integer(1)]], showing: nil)
+                try await fixture.source.rows(of: table, keys: [[.integer(1)]], showing: [])
             }
             #expect(error?.code == .tablesChanged)
         }
@@ -69,7 +69,7 @@ import Testing
             try await fixture.database.run("INSERT INTO t VALUES \(rows)")
         }
         let keys = (0..<300).map { [SQLValue.integer($0), .text("b\($0)")] }
-        let present = try await fixture.source.rows(of: fixture.table(), keys: keys, showing: nil)
+        let present = try await fixture.source.rows(of: fixture.table(), keys: keys, showing: [])
         #expect(present.isComplete && present.rows.count == 250)
     }
 
@@ -77,7 +77,7 @@ import Testing
         let fixture = try await MySQLFixture("CREATE TABLE t (id INT PRIMARY KEY, body LONGTEXT)")
         for id in 1...8 { try await fixture.database.run("INSERT INTO t VALUES (\(id), REPEAT('x', 1000000))") }
         let keys = (1...8).map { [SQLValue.integer($0)] }
-        let present = try await fixture.source.rows(of: fixture.table(), keys: keys, showing: nil)
+        let present = try await fixture.source.rows(of: fixture.table(), keys: keys, showing: [])
         #expect(!present.isComplete && present.rows.count == 6)
     }
 
@@ -89,10 +89,10 @@ import Testing
         let table = try await fixture.table()
         let rows = try await fixture.copied(table)
         let names = table.identity.map(\.name)
-        let present = try await fixture.source.rows(of: table, keys: rows.map { $0.key(of: names) }, showing: nil)
+        let present = try await fixture.source.rows(of: table, keys: rows.map { $0.key(of: names) }, showing: [])
         #expect(Set(present.rows) == Set(rows) && rows.count == 2)
         let other: [SQLValue] = [.integer(1), .real(3.14), "2024-01-01 00:00:00.123", #"["x","y"]"#, .blob([0])]
-        #expect(try await fixture.source.rows(of: table, keys: [other], showing: nil).rows.isEmpty)
+        #expect(try await fixture.source.rows(of: table, keys: [other], showing: []).rows.isEmpty)
     }
 
     @Test func aTableWithoutTransactionsIsShownAsItIs() async throws {
@@ -104,10 +104,10 @@ import Testing
         let before = try await fixture.position()
         let moment = LogMoment(file: before.file, start: before.offset).moment
         try await fixture.database.run("UPDATE t SET n = 2")
-        _ = try await fixture.source.rows(of: table, keys: [[.integer(1)]], showing: moment)
+        _ = try await fixture.source.rows(of: table, keys: [[.integer(1)]], showing: [moment])
         try await fixture.database.run("UPDATE t SET n = 3")
         let head = try await fixture.source.log.head()
-        let present = try await fixture.source.rows(of: table, keys: [[.integer(1)]], showing: moment)
+        let present = try await fixture.source.rows(of: table, keys: [[.integer(1)]], showing: [moment])
         #expect(present.rows.first?["n"] == .integer(3) && present.position.lsn >= head.lsn)
     }
 }

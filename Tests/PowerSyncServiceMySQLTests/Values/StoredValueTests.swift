@@ -39,7 +39,7 @@ import Testing
         #expect(streamed.count == copied.count)
         for (one, other) in zip(copied, streamed) { #expect(one.isExactly(other)) }
         let keys = column.values.indices.map { [SQLValue.integer(Int64($0))] }
-        let present = try await fixture.source.rows(of: table, keys: keys, showing: nil).rows
+        let present = try await fixture.source.rows(of: table, keys: keys, showing: []).rows
         #expect(Set(present) == Set(copied))
     }
 
@@ -97,11 +97,11 @@ import Testing
             if let expected = value.value { #expect(row["k"] == expected) }
         }
         for (row, key) in zip(copied, keys) {
-            let present = try await fixture.source.rows(of: table, keys: [key], showing: nil)
+            let present = try await fixture.source.rows(of: table, keys: [key], showing: [])
             #expect(present.rows == [row])
         }
         try await fixture.source.releaseRows()
-        let all = try await fixture.source.rows(of: table, keys: keys, showing: nil)
+        let all = try await fixture.source.rows(of: table, keys: keys, showing: [])
         #expect(Set(all.rows) == Set(copied))
     }
 

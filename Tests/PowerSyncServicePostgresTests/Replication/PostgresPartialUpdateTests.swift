@@ -198,9 +198,9 @@ import Testing
         func rows(
             of table: SourceTableDescriptor,
             keys: [[SQLValue]],
-            showing moment: SourceMoment?
+            showing moments: Set<SourceMoment>
         ) async throws -> PresentRows {
-            let present = try await source.rows(of: table, keys: keys, showing: moment)
+            let present = try await source.rows(of: table, keys: keys, showing: moments)
             ids.withLockedValue { $0 += present.rows.compactMap { $0["id"] } }
             reads.withLockedValue { $0 += 1 }
             return present
@@ -261,7 +261,7 @@ import Testing
             ["a", nil, "t", "x   ", #"{"a": 1}"#, "(1,2)", "{1}"], ["a", "n", nil, nil, nil, nil, nil],
             ["a", nil, nil, nil, nil, nil, nil],
         ]
-        let present = try await scenario.source.rows(of: table, keys: keys, showing: nil)
+        let present = try await scenario.source.rows(of: table, keys: keys, showing: [])
         #expect(present.rows.count == 2)
         try scenario.source.close()
     }

@@ -95,6 +95,8 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     package let pageLength: Int
     /// The size from which on no more rows are found by their keys.
     private let maximumPresentBytes: Int
+    /// How many transactions a reader delivers at once, if there are so many.
+    private let transactionsAtOnce: Int
     /// Happens each time before rows are read by their keys.
     package let beforeRows = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
     /// What the next questions whether the history is kept are answered with; afterwards it is.
@@ -103,11 +105,13 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     package init(
         largeColumns: Set<String> = [],
         pageLength: Int = 3,
-        maximumPresentBytes: Int = PresentRows.maximumBytes
+        maximumPresentBytes: Int = PresentRows.maximumBytes,
+        transactionsAtOnce: Int = 1
     ) {
         self.largeColumns = largeColumns
         self.pageLength = pageLength
         self.maximumPresentBytes = maximumPresentBytes
+        self.transactionsAtOnce = transactionsAtOnce
     }
 
     package var content: Content { state.withLockedValue { $0.content } }
@@ -323,7 +327,7 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     package func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing moment: SourceMoment?
+        showing moments: Set<SourceMoment>
     ) async throws -> PresentRows {
         beforeRows.withLockedValue { $0 }?()
         let content = content
@@ -391,9 +395,13 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
                 else { return [.tablesChanged] }
                 if count < content.log.count {
                     // One transaction after the other.
-                    position = content.position(count + 1)
+                    let end = min(count + source.transactionsAtOnce, content.log.count)
+                    position = content.position(end)
                     isFirst = false
-                    return content.log[count].messages.filter(isOfTables) + [.commit(position.lsn)]
+                    return (count..<end).flatMap { number in
+                        content.log[number].messages.filter(isOfTables)
+                            + [.commit(content.position(number + 1).lsn)]
+                    }
                 }
                 if isFirst {
                     isFirst = false

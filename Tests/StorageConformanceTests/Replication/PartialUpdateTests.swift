@@ -26,14 +26,19 @@ import TestSupport
     /// A source, a storage and what makes checkpoints of one in the other.
     private struct Scenario: Sendable {
         let home: any StorageHome
-        /// Two or three rows are a full answer.
-        let source = ModelSource(largeColumns: ["body"], maximumPresentBytes: 64)
+        let source: ModelSource
         let storage: any BucketStorage
         let plan: SyncPlan
         /// Advances while replication is alive.
         let progress = ChangeSignal()
 
-        init(_ kind: TestedStorage) async throws {
+        /// Two or three rows are a full answer.
+        init(_ kind: TestedStorage, maximumPresentBytes: Int = 64, transactionsAtOnce: Int = 1) async throws {
+            source = ModelSource(
+                largeColumns: ["body"],
+                maximumPresentBytes: maximumPresentBytes,
+                transactionsAtOnce: transactionsAtOnce
+            )
             plan = try ServiceTestSupport.plan(config)
             home = try kind.home()
             storage = try await home.open()
@@ -121,6 +126,25 @@ import TestSupport
         }
     }
 
+    @Test(arguments: TestedStorage.distinct)
+    func rowsAreReadForManyTransactionsAtOnce(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(
+            kind,
+            maximumPresentBytes: PresentRows.maximumBytes,
+            transactionsAtOnce: 1000
+        )
+        let source = scenario.source
+        source.write((0..<250).map { .insert("items", id: "r\($0)", ["name": 2, "body": .text("large \($0)")]) })
+        try await scenario.replicating { try await scenario.settle() }
+        let reads = NIOLockedValueBox(0)
+        source.beforeRows.withLockedValue { $0 = { reads.withLockedValue { $0 += 1 } } }
+        for number in 0..<250 { source.write([.update("items", id: "r\(number)", ["name": 1])]) }
+        // A later transaction of the same row.
+        source.write([.update("items", id: "r7", ["name": 3])])
+        try await scenario.replicating { try await scenario.settle() }
+        #expect(reads.withLockedValue(\.self) == 3)
+    }
+
     struct Race: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var later: [RowWrite]
@@ -183,7 +207,7 @@ import TestSupport
     )
     func everyCheckpointIsAStateOfTheSource(_ kind: TestedStorage, _ seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
-        let scenario = try await Scenario(kind)
+        let scenario = try await Scenario(kind, transactionsAtOnce: seed.isMultiple(of: 2) ? 1 : 5)
         let source = scenario.source
         let hooks = NIOLockedValueBox(SeededGenerator(seed: seed &+ 1000))
         source.beforeRows.withLockedValue { hook in

@@ -88,6 +88,12 @@ struct BenchmarkDatabase {
         try await connection.execute(sql, activity: "writing rows")
     }
 
+    /// The number that a query gives.
+    func count(_ sql: String) async throws -> Int {
+        try await connection.execute(sql, activity: "counting rows").first?.first.flatMap { $0 }.flatMap { Int($0) }
+            ?? 0
+    }
+
     /// Drops the database with its slots.
     func drop() async throws {
         connection.close()

@@ -65,15 +65,15 @@ struct PostgresRowView: RowView {
     /// - Parameters:
     ///   - table: Their table.
     ///   - keys: Their keys.
-    ///   - transaction: What must be shown; `nil` for everything that is visible now.
+    ///   - transactions: What must be shown; none for everything that is visible now.
     /// - Returns: The rows.
     /// - Throws: ``ReplicationSourceError`` when the table is another one, ``PostgresError``, or `CancellationError`.
     mutating func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing transaction: TransactionID?
+        showing transactions: [TransactionID]
     ) async throws -> PresentRows {
-        var state = try await stateShowing(transaction)
+        var state = try await stateShowing(transactions)
         let found: (table: PostgresTable, decoder: RowDecoder)
         if let known = state.tables[table] {
             found = known
@@ -98,12 +98,12 @@ struct PostgresRowView: RowView {
         }
     }
 
-    private mutating func stateShowing(_ transaction: TransactionID?) async throws -> State {
-        if let state, !isOld, let transaction, state.snapshot.sees(transaction) { return state }
+    private mutating func stateShowing(_ transactions: [TransactionID]) async throws -> State {
+        if let state, !isOld, !transactions.isEmpty, state.snapshot.seesAll(transactions) { return state }
         let waiting = Stopwatch(source.clock)
         while true {
             let state = try await begin()
-            guard let transaction, !state.snapshot.sees(transaction) else { return state }
+            if state.snapshot.seesAll(transactions) { return state }
             guard waiting.elapsed < Self.patience else {
                 throw PostgresError(
                     .timeout,
@@ -132,4 +132,9 @@ struct PostgresRowView: RowView {
         state = begun
         return begun
     }
+}
+
+extension TransactionSnapshot {
+    /// Whether everything of some transactions is visible.
+    fileprivate func seesAll(_ transactions: [TransactionID]) -> Bool { transactions.allSatisfy { sees($0) } }
 }

@@ -9,7 +9,7 @@ extension PostgresSource: RowReadingSource {
     package func rows(
         of table: SourceTableDescriptor,
         keys: [[SQLValue]],
-        showing moment: SourceMoment?
+        showing moments: Set<SourceMoment>
     ) async throws -> PresentRows {
         do {
             return try await rowView.reading {
@@ -18,7 +18,7 @@ extension PostgresSource: RowReadingSource {
                 let code = (error as? PostgresError)?.code
                 return code == .connection || code == .closed
             } _: { view in
-                try await view.rows(of: table, keys: keys, showing: moment.map { TransactionID($0) })
+                try await view.rows(of: table, keys: keys, showing: moments.map { TransactionID($0) })
             }
         } catch let error as PostgresError {
             throw explainRows(error, of: table)
