@@ -187,6 +187,8 @@ struct ReplicatedSource: ReplicationSource {
             try await source.waiting { try await reading.rows(of: table, keys: keys, showing: moments) }
         }
 
+        func shows(_ moment: SourceMoment) -> Bool { reading.shows(moment) }
+
         func releaseRows() async throws { try await source.waiting { try await reading.releaseRows() } }
     }
 

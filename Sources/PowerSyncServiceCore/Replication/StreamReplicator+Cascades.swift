@@ -59,7 +59,6 @@ extension StreamReplicator {
             }
             progress.fill?.note(.partialUpdates(updates, relationID: table.descriptor.relationID))
             try await save(updates, of: table, &ahead, with: &writer, progress: &progress)
-            ahead.end()
         }
     }
 }

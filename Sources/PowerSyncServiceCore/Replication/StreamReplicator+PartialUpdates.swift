@@ -13,8 +13,8 @@ extension StreamReplicator {
     /// is among them, and delivers it.
     ///
     /// While such updates go on, the position must not go on with each of them, or no checkpoint would ever be made: the answers
-    /// are of the state that was read first, as long as that shows the transaction. And rows are read for updates of later transactions, too,
-    /// if these have come already.
+    /// are of the state that was read first, as long as that shows the transaction. Rows are read for updates of later transactions, too, which
+    /// have come already, but of these only for those that need no newer state.
     ///
     /// - Parameters:
     ///   - updates: Updates of one message.
@@ -43,10 +43,13 @@ extension StreamReplicator {
         var maximumRows = isScan ? Self.scanLimits.rows : ahead.maximumRows
         let readBefore = progress.readAt
         while !rest.isEmpty {
-            let batch = rest.prefix { ahead.hasRow(of: $0, identity, in: table) }
-            guard let position = ahead.position, !batch.isEmpty else {
+            let known = ahead.answer(in: table)
+            let batch = rest.prefix { known?.tells(of: $0, identity) ?? false }
+            guard let answer = known, !batch.isEmpty else {
                 var asked = Array(rest.prefix(maximumRows).withinScan(Self.scanLimits.bytes))
-                if !isScan, asked.count == rest.count { asked += ahead.following(in: table, maximumRows - asked.count) }
+                if !isScan, asked.count == rest.count {
+                    asked += ahead.following(in: table, maximumRows - asked.count, after: progress.readAt, reading)
+                }
                 let keys = Set(asked.map { $0.key(of: identity) })
                 let present = try await reading.rows(
                     of: table.descriptor,
@@ -67,18 +70,18 @@ extension StreamReplicator {
                     maximumRows = min(maximumRows * 2, isScan ? Self.scanLimits.rows : RowsAhead.mostRows)
                 }
                 if !isScan { ahead.maximumRows = maximumRows }
-                if isComplete { ahead.take(present, for: asked, identity, in: table) }
+                if isComplete { ahead.take(RowsAhead.Answer(present, to: asked, identity), in: table) }
                 continue
             }
             rest = rest.dropFirst(batch.count)
             // Before the rows: what is saved may be written at any time.
-            if progress.readAt.map({ $0 < position }) ?? true {
-                try await writer.forbidCheckpoints(before: position)
-                progress.readAt = position
+            if progress.readAt.map({ $0 < answer.position }) ?? true {
+                try await writer.forbidCheckpoints(before: answer.position)
+                progress.readAt = answer.position
             }
             let changes = batch.map { update in
                 let key = update.row.key(of: identity)
-                guard let row = ahead.rows[key] else { return SourceChange.delete(key: update.oldKey ?? key) }
+                guard let row = answer.rows[key] else { return SourceChange.delete(key: update.oldKey ?? key) }
                 return .update(update.completed(by: row), oldKey: update.oldKey, isNew: update.isNew)
             }
             rejections.report(try await writer.save(changes, of: table, mode: .stream))
@@ -125,21 +128,39 @@ struct RowsAhead {
     /// The most rows that are asked for at once.
     static let mostRows = 100
 
-    /// What rows were asked for.
-    private struct Question: Hashable {
-        var tableID: String
-        var key: [SQLValue]
-        /// What the answer had to show.
-        var moment: SourceMoment?
+    /// What was read of a table.
+    fileprivate struct Answer {
+        /// What a row was asked for.
+        private struct Question: Hashable {
+            var key: [SQLValue]
+            /// What the answer had to show.
+            var moment: SourceMoment?
+        }
+
+        /// The rows that there are, by their identities.
+        let rows: [[SQLValue]: SourceRow]
+        let estimatedBytes: Int
+        /// Where everything that they show is in the change stream.
+        let position: LSN
+        private let questions: Set<Question>
+
+        init(_ present: PresentRows, to updates: [PartialUpdate], _ identity: [String]) {
+            rows = Dictionary(present.rows.map { ($0.key(of: identity), $0) }) { $1 }
+            estimatedBytes = present.estimatedBytes
+            position = present.position.lsn
+            questions = Set(updates.map { Question(key: $0.key(of: identity), moment: $0.moment) })
+        }
+
+        /// Whether it tells of the row of an update.
+        func tells(of update: PartialUpdate, _ identity: [String]) -> Bool {
+            questions.contains(Question(key: update.key(of: identity), moment: update.moment))
+        }
     }
 
     /// How many rows are asked for at once, of which one answer has held all.
-    var maximumRows = Self.mostRows
-    /// The last answer, by the identities of rows.
-    private(set) var rows: [[SQLValue]: SourceRow] = [:]
-    /// Where everything that it shows is in the change stream; `nil` when there is none.
-    private(set) var position: LSN?
-    private var questions: Set<Question> = []
+    fileprivate var maximumRows = Self.mostRows
+    /// The last answer of each table, by the ids of their records.
+    private var answers: [String: Answer] = [:]
     private var messages: ArraySlice<SourceMessage> = []
 
     /// A message is worked on.
@@ -148,40 +169,45 @@ struct RowsAhead {
     mutating func begin(followedBy following: ArraySlice<SourceMessage>) { messages = following }
 
     /// There are no other messages: what was read may not be what later ones need.
-    mutating func end() { self = RowsAhead(maximumRows: maximumRows) }
+    mutating func end() { (answers, messages) = ([:], []) }
 
-    /// Creates what knows nothing yet.
-    init(maximumRows: Int = Self.mostRows) {
-        self.maximumRows = maximumRows
-    }
-
-    /// The first updates of a table in the messages that follow.
-    fileprivate func following(in table: SourceTable, _ count: Int) -> [PartialUpdate] {
+    /// The first updates of a table in the messages that follow, for which rows can be read at once with others.
+    ///
+    /// - Parameters:
+    ///   - table: The table.
+    ///   - count: The most updates.
+    ///   - readAt: The position of what was read before; `nil` when the stream has passed it. A checkpoint can be made there: what comes after it
+    ///     is left out, and what a newer state would have to be read for, whose position is later.
+    ///   - reading: What reads.
+    /// - Returns: The updates.
+    fileprivate func following(
+        in table: SourceTable,
+        _ count: Int,
+        after readAt: LSN?,
+        _ reading: any RowReadingSource
+    ) -> [PartialUpdate] {
         var updates: [PartialUpdate] = []
         for message in messages {
-            guard updates.count < count else { break }
+            if case .commit(let lsn) = message, let readAt, lsn >= readAt { break }
             guard case .partialUpdates(let more, table.descriptor.relationID) = message,
                 more.first?.isFoundByScan != true
             else { continue }
-            updates += more.prefix(count - updates.count)
+            for update in more {
+                if readAt != nil, let moment = update.moment, !reading.shows(moment) { return updates }
+                guard updates.count < count else { return updates }
+                updates.append(update)
+            }
         }
         return updates
     }
 
-    fileprivate mutating func take(
-        _ present: PresentRows,
-        for updates: [PartialUpdate],
-        _ identity: [String],
-        in table: SourceTable
-    ) {
-        rows = Dictionary(present.rows.map { ($0.key(of: identity), $0) }) { $1 }
-        position = present.position.lsn
-        questions = Set(updates.map { Question(tableID: table.id, key: $0.key(of: identity), moment: $0.moment) })
-    }
+    /// The last answer of a table; `nil` when there is none.
+    fileprivate func answer(in table: SourceTable) -> Answer? { answers[table.id] }
 
-    /// Whether the last answer tells of the row of an update.
-    fileprivate func hasRow(of update: PartialUpdate, _ identity: [String], in table: SourceTable) -> Bool {
-        guard !questions.isEmpty else { return false }
-        return questions.contains(Question(tableID: table.id, key: update.key(of: identity), moment: update.moment))
+    /// Keeps an answer, and those of other tables as long as all of them are not larger than one may be.
+    fileprivate mutating func take(_ answer: Answer, in table: SourceTable) {
+        let others = answers.filter { $0.key != table.id }.values.reduce(0) { $0 + $1.estimatedBytes }
+        if others + answer.estimatedBytes > PresentRows.maximumBytes { answers = [:] }
+        answers[table.id] = answer
     }
 }

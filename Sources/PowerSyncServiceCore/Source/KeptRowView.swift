@@ -28,6 +28,11 @@ package final class KeptRowView<View: RowView>: Sendable {
     /// Whether there is a view, in use or for the next call.
     package var hasView: Bool { state.withLockedValue { $0.kept != nil || $0.users > 0 } }
 
+    /// Whether there is a view for the next call that fulfils a condition.
+    package func keeps(_ condition: (View) -> Bool) -> Bool {
+        state.withLockedValue { $0.kept.map(condition) ?? false }
+    }
+
     /// Runs `body` with the view that was kept, or with another one, and keeps the view if `body` returns.
     ///
     /// - Parameters:

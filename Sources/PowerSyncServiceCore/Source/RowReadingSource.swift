@@ -18,6 +18,10 @@ package protocol RowReadingSource: Sendable {
         showing moments: Set<SourceMoment>
     ) async throws -> PresentRows
 
+    /// Whether the state that rows were read of last, and that the source has not let go of, shows a moment: rows are read of the same state
+    /// for it.
+    func shows(_ moment: SourceMoment) -> Bool
+
     /// Lets go of the state that rows were read of: the stream has passed it.
     ///
     /// - Throws: An error of the source.

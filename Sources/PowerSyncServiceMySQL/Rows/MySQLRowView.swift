@@ -36,6 +36,8 @@ struct MySQLRowView: RowView {
         var age: Stopwatch
         /// The tables that are locked, with what makes their rows.
         var tables: [SourceTableDescriptor: MySQLRowForm] = [:]
+
+        func shows(_ moments: [LogMoment]) -> Bool { moments.allSatisfy { $0.isBefore(lower) } }
     }
 
     /// It keeps the view, and is kept by whoever uses it.
@@ -106,15 +108,20 @@ struct MySQLRowView: RowView {
     /// How long a server may need to show a transaction whose commit is in its log.
     private static let patience = Duration.seconds(60)
 
+    /// Whether rows for some transactions are read of the state that there is.
+    func shows(_ moments: [LogMoment]) -> Bool {
+        guard let state, !isOld else { return false }
+        return state.shows(moments)
+    }
+
     private mutating func stateShowing(_ moments: [LogMoment]) async throws -> State {
-        func isShown(by state: State) -> Bool { moments.allSatisfy { $0.isBefore(state.lower) } }
-        if let state, !isOld, !moments.isEmpty, isShown(by: state) { return state }
+        if let state, !moments.isEmpty, shows(moments) { return state }
         let waiting = Stopwatch(source.clock)
         var pause = Duration.milliseconds(5)
         while true {
             let state = try await begin()
             // All of a transaction is in the log when its first event comes.
-            if isShown(by: state) { return state }
+            if state.shows(moments) { return state }
             guard waiting.elapsed < Self.patience else {
                 throw ReplicationSourceError(
                     .unavailable,

@@ -44,6 +44,10 @@ extension MySQLSource: RowReadingSource {
         }
     }
 
+    package func shows(_ moment: SourceMoment) -> Bool {
+        rowView.keeps { $0.shows([LogMoment(moment)]) }
+    }
+
     package func releaseRows() async throws { try await rowView.release() }
 
     /// What makes the rows of a table, which is what was described.

@@ -206,6 +206,8 @@ import Testing
             return present
         }
 
+        func shows(_ moment: SourceMoment) -> Bool { source.shows(moment) }
+
         func releaseRows() async throws { try await source.releaseRows() }
     }
 

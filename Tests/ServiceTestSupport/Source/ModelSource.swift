@@ -97,6 +97,13 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     private let maximumPresentBytes: Int
     /// How many transactions a reader delivers at once, if there are so many.
     private let transactionsAtOnce: Int
+    /// How many transactions a state shows, of which rows are read, besides those that it has to, if there are so many; it is kept until it is
+    /// let go of. `nil` for the newest state each time.
+    private let statesAhead: Int?
+    /// How many transactions the state shows that rows were read of.
+    private let shown = NIOLockedValueBox(0)
+    /// How often a state was let go of.
+    package let releases = NIOLockedValueBox(0)
     /// Happens each time before rows are read by their keys.
     package let beforeRows = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
     /// What the next questions whether the history is kept are answered with; afterwards it is.
@@ -106,12 +113,14 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
         largeColumns: Set<String> = [],
         pageLength: Int = 3,
         maximumPresentBytes: Int = PresentRows.maximumBytes,
-        transactionsAtOnce: Int = 1
+        transactionsAtOnce: Int = 1,
+        statesAhead: Int? = nil
     ) {
         self.largeColumns = largeColumns
         self.pageLength = pageLength
         self.maximumPresentBytes = maximumPresentBytes
         self.transactionsAtOnce = transactionsAtOnce
+        self.statesAhead = statesAhead
     }
 
     package var content: Content { state.withLockedValue { $0.content } }
@@ -129,7 +138,8 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     package func write(_ writes: [RowWrite]) {
         state.withLockedValue { state in
             var messages: [SourceMessage] = []
-            for write in writes { apply(write, to: &state.content.tables, &messages) }
+            let moment = statesAhead.map { _ in SourceMoment(rawValue: UInt64(state.content.log.count) + 1) }
+            for write in writes { apply(write, to: &state.content.tables, &messages, moment) }
             state.append(messages)
         }
         changed.advance()
@@ -215,7 +225,12 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
         changed.advance()
     }
 
-    private func apply(_ write: RowWrite, to tables: inout [String: Table], _ messages: inout [SourceMessage]) {
+    private func apply(
+        _ write: RowWrite,
+        to tables: inout [String: Table],
+        _ messages: inout [SourceMessage],
+        _ moment: SourceMoment? = nil
+    ) {
         guard var table = tables[write.table] else { return }
         let relation = table.descriptor.relationID
         switch write {
@@ -240,7 +255,10 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
             messages.append(
                 sent.count == row.columns.count
                     ? .changes([.update(row, oldKey: oldKey)], relationID: relation)
-                    : .partialUpdates([PartialUpdate(SourceRow(columns: sent), oldKey: oldKey)], relationID: relation)
+                    : .partialUpdates(
+                        [PartialUpdate(SourceRow(columns: sent), oldKey: oldKey, moment: moment)],
+                        relationID: relation
+                    )
             )
         case .delete(_, let id):
             guard table.rows.removeValue(forKey: [.text(id)]) != nil else { return }
@@ -331,17 +349,33 @@ package final class ModelSource: ReplicationSource, RowReadingSource {
     ) async throws -> PresentRows {
         beforeRows.withLockedValue { $0 }?()
         let content = content
-        let found = try self.table(table)
+        _ = try self.table(table)
+        let count = shownCount(moments, content)
+        let found = count == 0 ? nil : content.log[count - 1].tables[table.name.name]
         var bytes = 0
-        let rows = keys.compactMap { found.rows[$0] }
+        let rows = keys.compactMap { found?.rows[$0] }
         let kept = rows.prefix { row in
             defer { bytes += row.estimatedBytes }
             return bytes < maximumPresentBytes
         }
-        return PresentRows(Array(kept), isComplete: kept.count == rows.count, at: content.head)
+        return PresentRows(Array(kept), isComplete: kept.count == rows.count, at: content.position(count))
     }
 
-    package func releaseRows() async throws {}
+    /// How many transactions the state shows that rows are read of.
+    private func shownCount(_ moments: Set<SourceMoment>, _ content: Content) -> Int {
+        guard let statesAhead, let last = moments.map(\.rawValue).max() else { return content.log.count }
+        return shown.withLockedValue { shown in
+            if shown < last { shown = min(Int(last) + statesAhead, content.log.count) }
+            return shown
+        }
+    }
+
+    package func shows(_ moment: SourceMoment) -> Bool { shown.withLockedValue { moment.rawValue <= $0 } }
+
+    package func releaseRows() async throws {
+        shown.withLockedValue { $0 = 0 }
+        releases.withLockedValue { $0 += 1 }
+    }
 
     private func table(_ descriptor: SourceTableDescriptor) throws -> Table {
         guard let table = content.tables[descriptor.name.name],

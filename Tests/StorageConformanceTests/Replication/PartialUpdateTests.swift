@@ -21,6 +21,8 @@ import TestSupport
             query: SELECT * FROM items
           short:
             query: SELECT body AS id, name FROM items WHERE name = 1
+          others:
+            query: SELECT * FROM others
         """
 
     /// A source, a storage and what makes checkpoints of one in the other.
@@ -33,16 +35,23 @@ import TestSupport
         let progress = ChangeSignal()
 
         /// Two or three rows are a full answer.
-        init(_ kind: TestedStorage, maximumPresentBytes: Int = 64, transactionsAtOnce: Int = 1) async throws {
+        init(
+            _ kind: TestedStorage,
+            maximumPresentBytes: Int = 64,
+            transactionsAtOnce: Int = 1,
+            statesAhead: Int? = nil
+        ) async throws {
             source = ModelSource(
                 largeColumns: ["body"],
                 maximumPresentBytes: maximumPresentBytes,
-                transactionsAtOnce: transactionsAtOnce
+                transactionsAtOnce: transactionsAtOnce,
+                statesAhead: statesAhead
             )
             plan = try ServiceTestSupport.plan(config)
             home = try kind.home()
             storage = try await home.open()
             source.alter(.create("items", columns: ["id", "name", "body"]))
+            source.alter(.create("others", columns: ["id", "name", "body"]))
         }
 
         /// Replicates while `body` runs.
@@ -145,6 +154,49 @@ import TestSupport
         #expect(reads.withLockedValue(\.self) == 3)
     }
 
+    @Test(arguments: TestedStorage.distinct)
+    func transactionsOfSeveralTablesShareTheirReads(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(
+            kind,
+            maximumPresentBytes: PresentRows.maximumBytes,
+            transactionsAtOnce: 1000
+        )
+        let source = scenario.source
+        for table in ["items", "others"] {
+            source.write((0..<50).map { .insert(table, id: "r\($0)", ["name": 2, "body": .text("large \($0)")]) })
+        }
+        try await scenario.replicating { try await scenario.settle() }
+        let reads = NIOLockedValueBox(0)
+        source.beforeRows.withLockedValue { $0 = { reads.withLockedValue { $0 += 1 } } }
+        for number in 0..<50 {
+            for table in ["items", "others"] { source.write([.update(table, id: "r\(number)", ["name": 1])]) }
+        }
+        try await scenario.replicating { try await scenario.settle() }
+        #expect(reads.withLockedValue(\.self) == 2)
+    }
+
+    /// While such updates do not cease, each state that rows are read of is passed before a newer one is read: a checkpoint is made there.
+    @Test(arguments: TestedStorage.distinct)
+    func updatesThatHaveComeDoNotPutCheckpointsOff(_ kind: TestedStorage) async throws {
+        let scenario = try await Scenario(
+            kind,
+            maximumPresentBytes: PresentRows.maximumBytes,
+            transactionsAtOnce: 5,
+            statesAhead: 3
+        )
+        let source = scenario.source
+        source.write((0..<40).map { .insert("items", id: "r\($0)", ["name": 2, "body": .text("large \($0)")]) })
+        try await scenario.replicating { try await scenario.settle() }
+        let reads = NIOLockedValueBox(0)
+        source.beforeRows.withLockedValue { $0 = { reads.withLockedValue { $0 += 1 } } }
+        for number in 0..<40 { source.write([.update("items", id: "r\(number)", ["name": 1])]) }
+        try await scenario.replicating { try await scenario.settle() }
+        // Five come at a time. A state shows three after them: these are read of it, a checkpoint is made, and the other two are read of the
+        // next state. The first five may begin with a marker.
+        #expect(source.releases.withLockedValue(\.self) >= 7)
+        #expect(reads.withLockedValue(\.self) <= 18)
+    }
+
     struct Race: CustomTestStringConvertible, Sendable {
         var testDescription: String
         var later: [RowWrite]
@@ -207,7 +259,11 @@ import TestSupport
     )
     func everyCheckpointIsAStateOfTheSource(_ kind: TestedStorage, _ seed: UInt64) async throws {
         var random = SeededGenerator(seed: seed)
-        let scenario = try await Scenario(kind, transactionsAtOnce: seed.isMultiple(of: 2) ? 1 : 5)
+        let scenario = try await Scenario(
+            kind,
+            transactionsAtOnce: seed.isMultiple(of: 2) ? 1 : 5,
+            statesAhead: seed.isMultiple(of: 3) ? 2 : nil
+        )
         let source = scenario.source
         let hooks = NIOLockedValueBox(SeededGenerator(seed: seed &+ 1000))
         source.beforeRows.withLockedValue { hook in

@@ -98,8 +98,14 @@ struct PostgresRowView: RowView {
         }
     }
 
+    /// Whether rows for some transactions are read of the state that there is.
+    func shows(_ transactions: [TransactionID]) -> Bool {
+        guard let state, !isOld else { return false }
+        return state.snapshot.seesAll(transactions)
+    }
+
     private mutating func stateShowing(_ transactions: [TransactionID]) async throws -> State {
-        if let state, !isOld, !transactions.isEmpty, state.snapshot.seesAll(transactions) { return state }
+        if let state, !transactions.isEmpty, shows(transactions) { return state }
         let waiting = Stopwatch(source.clock)
         while true {
             let state = try await begin()

@@ -25,6 +25,10 @@ extension PostgresSource: RowReadingSource {
         }
     }
 
+    package func shows(_ moment: SourceMoment) -> Bool {
+        rowView.keeps { $0.shows([TransactionID(moment)]) }
+    }
+
     package func releaseRows() async throws { try await rowView.release() }
 
     /// Locks a table against changes of its columns, and makes sure that it is what was described.
