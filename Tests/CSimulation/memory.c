@@ -2,11 +2,15 @@
 //
 // A region at a fixed address consists of chunks of 64 KiB. A chunk has blocks of one size, or is a part of a larger block; blocks that are
 // freed are used again, the last one first. Only the simulated thread gets memory from it. What other threads free of it is lost.
+//
+// Each block belongs to the process of the simulation that has asked for it; what a process has is counted.
 
 #define _GNU_SOURCE
 #include "simulation_internal.h"
 
 #include <errno.h>
+#include <malloc.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -24,6 +28,15 @@ extern void __libc_free(void *block);
 /// Blocks of up to 1 KiB have a multiple of 16 bytes, those of up to 32 KiB a power of two.
 #define SMALL_CLASSES 64
 #define CLASSES (SMALL_CLASSES + 5)
+
+/// The owner of each 16 bytes that begin a block.
+static uint16_t *owners;
+/// How many bytes each owner has.
+static int64_t live_bytes[1 << 16];
+/// Who asks for memory now.
+static uint16_t present_owner = 0;
+/// SQLite: its caches grow to a limit of their own, with what is read.
+static const uint16_t owner_sqlite = UINT16_MAX;
 
 typedef struct free_block {
     struct free_block *next;
@@ -58,9 +71,18 @@ static void *map(void *address, size_t size, int flags) {
 
 void simulation_begin_memory(void) {
     block_sizes = map(NULL, CHUNK_COUNT * sizeof(size_t), 0);
+    owners = map(NULL, REGION_SIZE / 16 * sizeof(uint16_t), 0);
     region = map((void *)0x200000000000, REGION_SIZE, MAP_FIXED_NOREPLACE);
-    if (block_sizes == NULL || region == NULL) abort();
+    if (block_sizes == NULL || owners == NULL || region == NULL) abort();
 }
+
+uint32_t simulation_set_owner(uint32_t owner) {
+    uint16_t former = present_owner;
+    present_owner = owner < owner_sqlite ? (uint16_t)owner : owner_sqlite - 1;
+    return former;
+}
+
+int64_t simulation_memory_of(uint32_t owner) { return owner < owner_sqlite ? live_bytes[owner] : 0; }
 
 static size_t take_chunks(size_t count) {
     size_t first = used_chunks;
@@ -69,7 +91,7 @@ static size_t take_chunks(size_t count) {
     return first;
 }
 
-static void *allocate(size_t size) {
+static void *find_block(size_t size) {
     if (size > 32768) {
         size_t count = (size + CHUNK_SIZE - 1) / CHUNK_SIZE;
         if (count < sizeof(free_spans) / sizeof(free_spans[0]) && free_spans[count] != NULL) {
@@ -98,15 +120,25 @@ static void *allocate(size_t size) {
     return block;
 }
 
+static uint16_t *owner_of(const void *block) { return &owners[(size_t)((const char *)block - region) / 16]; }
+
+static size_t size_of_block(const void *block) { return block_sizes[(size_t)((const char *)block - region) / CHUNK_SIZE]; }
+
+static void *allocate(size_t size) {
+    void *block = find_block(size);
+    *owner_of(block) = present_owner;
+    live_bytes[present_owner] += (int64_t)size_of_block(block);
+    return block;
+}
+
 static bool is_own(const void *block) {
     return region != NULL && (const char *)block >= region && (const char *)block < region + REGION_SIZE;
 }
 
-static size_t size_of_block(const void *block) { return block_sizes[(size_t)((const char *)block - region) / CHUNK_SIZE]; }
-
 static void release(void *block) {
     if (!simulation_is_active()) return;
     size_t size = size_of_block(block);
+    live_bytes[*owner_of(block)] -= (int64_t)size;
     free_block **list;
     if (size > 32768) {
         size_t count = size / CHUNK_SIZE;
@@ -170,4 +202,37 @@ size_t malloc_usable_size(void *block) {
     if (is_own(block)) return size_of_block(block);
     // The size is in the word before the block, with three bits of flags; one word of it is the header.
     return (((size_t *)block)[-1] & ~(size_t)7) - sizeof(size_t);
+}
+
+// MARK: SQLite
+
+static void *sqlite_malloc(int size) {
+    uint16_t former = present_owner;
+    present_owner = owner_sqlite;
+    void *block = malloc((size_t)size);
+    present_owner = former;
+    return block;
+}
+
+static void *sqlite_realloc(void *block, int size) {
+    uint16_t former = present_owner;
+    present_owner = owner_sqlite;
+    void *moved = realloc(block, (size_t)size);
+    present_owner = former;
+    return moved;
+}
+
+static int sqlite_size(void *block) { return block == NULL ? 0 : (int)malloc_usable_size(block); }
+static int sqlite_round_up(int size) { return (size + 7) & ~7; }
+static int sqlite_begin(void *context) {
+    (void)context;
+    return SQLITE_OK;
+}
+static void sqlite_end(void *context) { (void)context; }
+
+void simulation_register_memory(void) {
+    static const sqlite3_mem_methods methods = {
+        sqlite_malloc, free, sqlite_realloc, sqlite_size, sqlite_round_up, sqlite_begin, sqlite_end, NULL,
+    };
+    if (sqlite3_config(SQLITE_CONFIG_MALLOC, &methods) != SQLITE_OK) abort();
 }

@@ -6,6 +6,8 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +91,7 @@ void simulation_begin(const simulation_callbacks *callbacks) {
     set_hook("swift_task_enqueueMainExecutor_hook", enqueue_global);
     set_hook("swift_task_enqueueGlobalWithDelay_hook", enqueue_with_delay);
     set_hook("swift_task_enqueueGlobalWithDeadline_hook", enqueue_with_deadline);
+    simulation_register_memory();
     simulation_register_files();
 }
 
@@ -353,7 +356,7 @@ int inotify_add_watch(int descriptor, const char *path, uint32_t mask) {
     return 1;
 }
 
-// The machine does not lose its power: what is written is there.
+// What SQLite syncs is noted by its files.
 int fsync(int descriptor) {
     REAL(fsync);
     return simulation_is_active() ? 0 : real(descriptor);
@@ -362,6 +365,36 @@ int fsync(int descriptor) {
 int fdatasync(int descriptor) {
     REAL(fdatasync);
     return simulation_is_active() ? 0 : real(descriptor);
+}
+
+// MARK: Records
+
+static int record = -1;
+static char record_buffer[1 << 16];
+static size_t record_length = 0;
+
+bool simulation_record_to(const char *path) {
+    record = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    return record >= 0;
+}
+
+void simulation_record(uint64_t step, uint64_t time, uint64_t process, uint64_t work) {
+    if (record < 0) return;
+    if (sizeof(record_buffer) - record_length < 128) simulation_end_record();
+    int length = snprintf(
+        record_buffer + record_length, 128, "%" PRIu64 " at %" PRIu64 " ns: process %" PRIu64 ", work %" PRIu64 "\n", step, time,
+        process, work
+    );
+    if (length > 0) record_length += (size_t)length;
+}
+
+void simulation_end_record(void) {
+    for (size_t written = 0; written < record_length;) {
+        ssize_t count = write(record, record_buffer + written, record_length - written);
+        if (count <= 0) break;
+        written += (size_t)count;
+    }
+    record_length = 0;
 }
 
 // MARK: The process

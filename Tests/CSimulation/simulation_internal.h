@@ -10,3 +10,6 @@ void simulation_register_files(void);
 
 /// Prepares memory at the same addresses in each run.
 void simulation_begin_memory(void);
+
+/// Has SQLite take memory that belongs to no process; before anything else of SQLite.
+void simulation_register_memory(void);

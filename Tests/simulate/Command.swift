@@ -1,3 +1,4 @@
+import CSimulation
 import Foundation
 import Simulation
 
@@ -5,6 +6,7 @@ import Simulation
 struct Command {
     static let usage = """
         usage: simulate SEED [--hours H] [--devices N] [--without 3,5-9] [--print] [--logs] [--lines N] [--shrink RUNS]
+                        [--break causality|waits|memory] [--record FILE]
 
         Runs a world of devices, a service and a backend for some virtual hours. What happens depends on the seed only.
           --hours H       how long; 12 by default
@@ -14,6 +16,8 @@ struct Command {
           --logs          has what the programs log in the timeline, too
           --lines N       how much of the timeline is printed at a failure; 80 lines by default
           --shrink RUNS   of a seed that fails, finds the steps that are needed, with at most so many runs
+          --record FILE   writes a line for each job to a file, to compare two runs
+          --break WHAT    does something wrong on purpose, to see that it is noticed
 
         Exits with 0 when nothing has happened that must not, else with 1.
 
@@ -27,6 +31,8 @@ struct Command {
     var hasLogs = false
     var lines = 80
     var shrinkingRuns: Int?
+    var broken: World.Break?
+    var record: String?
 
     /// Reads arguments; `nil` when they are none.
     init?(_ arguments: some Collection<String>) {
@@ -49,6 +55,12 @@ struct Command {
             case "--shrink":
                 guard let value = arguments.popFirst().flatMap(Int.init), value > 0 else { return nil }
                 shrinkingRuns = value
+            case "--break":
+                guard let value = arguments.popFirst().flatMap(World.Break.init) else { return nil }
+                broken = value
+            case "--record":
+                guard let value = arguments.popFirst() else { return nil }
+                record = value
             case "--without":
                 guard let value = arguments.popFirst(), let numbers = Self.numbers(value) else { return nil }
                 without = numbers
@@ -99,11 +111,13 @@ struct Command {
     func run() throws -> Bool {
         var options = World.Options(seed: seed, folder: try Self.makeFolder(for: seed))
         (options.hours, options.devices, options.without) = (hours, devices, without)
-        (options.isPrinted, options.hasLogs) = (isPrinted, hasLogs)
+        (options.isPrinted, options.hasLogs, options.broken) = (isPrinted, hasLogs, broken)
         let started = clock()
         let runtime = SimulatedRuntime.begin(seed: seed)
+        if let record { try runtime.record(to: record) }
         let world = try World(options, runtime: runtime)
         let isWell = world.run()
+        simulation_end_record()
         try? FileManager.default.removeItem(atPath: options.folder)
         unlink(options.folder + ".lock")
         if !isWell {

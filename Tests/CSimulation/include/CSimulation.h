@@ -53,6 +53,37 @@ void simulation_run(simulation_work work);
 /// Whether a block of this queue runs now, or a block that it waits for.
 bool simulation_is_running(void *queue);
 
+/// Says to which process memory belongs that is taken from now on, by its number.
+///
+/// Returns the process before.
+uint32_t simulation_set_owner(uint32_t owner);
+
+/// How many bytes belong to a process, without what SQLite has.
+int64_t simulation_memory_of(uint32_t owner);
+
+/// Loses writes that a file's last sync did not have, in a copy of the file.
+///
+/// Of each of them, the earliest first, `is_lost` decides. A write that comes after a lost one may be kept, as on a disk.
+/// Returns how many writes there were, or -1 when the copy cannot be changed.
+int simulation_lose_writes(const char *path, const char *copy, bool (*is_lost)(void *context), void *context);
+
+/// Lets a copy of a file go on as the file: what its last sync did not have may still be lost.
+void simulation_move_writes(const char *path, const char *copy);
+
+/// Forgets what was written to a file that nobody uses any more.
+void simulation_forget_writes(const char *path);
+
+/// Has ``simulation_record`` write to a file.
+///
+/// Returns whether it can.
+bool simulation_record_to(const char *path);
+
+/// Writes a line with numbers, without asking for memory: a run that is recorded is the same as one that is not.
+void simulation_record(uint64_t step, uint64_t time, uint64_t process, uint64_t work);
+
+/// Writes what is left.
+void simulation_end_record(void);
+
 /// Has SQLite's own random numbers begin anew.
 void simulation_seed_sqlite(uint32_t seed);
 

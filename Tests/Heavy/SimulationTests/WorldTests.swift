@@ -23,6 +23,25 @@ import Testing
         let run = try await SimulateCommand.run("\(seed)", "--hours", "0.5")
         #expect(run.status == 0, "\(run.output)")
     }
+
+    /// A world does one thing wrong from its beginning, and says what.
+    @Test(
+        .timeLimit(.minutes(5)),
+        arguments: [
+            ("causality", "whose writer had seen"),
+            ("waits", "waits without a reason"),
+            ("memory", "KiB of memory at rest"),
+        ]
+    ) func whatIsBrokenOnPurposeIsNoticed(what: String, violation: String) async throws {
+        // A world need not come to what is broken in it, and which one does changes with the code.
+        var run = try await SimulateCommand.run("3", "--hours", "0.1", "--devices", "4", "--break", what)
+        for seed in 4...10 where run.status == 0 {
+            run = try await SimulateCommand.run("\(seed)", "--hours", "0.1", "--devices", "4", "--break", what)
+        }
+        #expect(run.status == 1)
+        let line = run.output.split(separator: "\n").first { $0.hasPrefix("violation: ") }
+        #expect(line?.contains(violation) == true, "\(run.output)")
+    }
 }
 
 /// The command `simulate`, which is built beside the tests.

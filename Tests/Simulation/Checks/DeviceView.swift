@@ -4,7 +4,9 @@
 /// the write is not in that commit, and until the next rest if it was rejected, they may be as it has written them. The commit never goes
 /// back, and that of a priority is not newer than that of a more urgent one.
 ///
-/// The docs of a space are those of one commit, too, or none: whether and when a device has them is up to its subscriptions.
+/// The docs of a space are those of one commit, too, or none: whether and when a device has them is up to its subscriptions. With priority 0
+/// they come while local writes wait for their upload, but none of them goes before these are acknowledged: rows go with complete checkpoints
+/// only, as the protocol says.
 ///
 /// A device may show what several commits have in common; the oldest possible one is assumed, so that no other order is ruled out.
 struct DeviceView {
@@ -14,6 +16,8 @@ struct DeviceView {
         var own: [SourceHistory.Key: [DeviceWrite]]
         /// The last write of a row, where it is certain that the device shows it until it has a commit with it.
         var shown: [SourceHistory.Key: DeviceWrite]
+        /// Docs that the next complete checkpoint looks at again: it may find that they are gone.
+        var awaitingComplete: Set<SourceHistory.Key> = []
     }
 
     /// The oldest commit that each priority may show; none before its first sync.
@@ -28,12 +32,14 @@ struct DeviceView {
     ///   - user: The user of the device.
     ///   - history: What users could see.
     ///   - writes: What the device has written.
+    ///   - mixed: The spaces whose docs may be those of two commits, and are not compared.
     /// - Throws: ``Violation``
     mutating func show(
         _ rows: [SourceHistory.Key: String],
         to user: String,
         _ history: SourceHistory,
-        _ writes: Writes
+        _ writes: Writes,
+        mixed: Set<String>
     ) throws {
         var least: Int?
         for priority in WorldSchema.priorities.reversed() {
@@ -64,18 +70,19 @@ struct DeviceView {
             commits[priority] = commit
             least = commit
         }
-        try showDocs(rows, to: user, history, writes)
+        try showDocs(rows, to: user, history, writes, mixed: mixed)
     }
 
     private mutating func showDocs(
         _ rows: [SourceHistory.Key: String],
         to user: String,
         _ history: SourceHistory,
-        _ writes: Writes
+        _ writes: Writes,
+        mixed: Set<String>
     ) throws {
         let docs = rows.filter { $0.key.table == WorldSchema.docs }
-        let spaces = Dictionary(grouping: docs, by: { history.space(ofTag: $0.value) ?? "" })
-        for (space, shown) in spaces.sorted(by: { $0.key < $1.key }) {
+        let spaces = Dictionary(grouping: docs, by: { history.scope(ofTag: $0.value) ?? "" })
+        for (space, shown) in spaces.sorted(by: { $0.key < $1.key }) where !mixed.contains(space) {
             let (shown, versions) = (
                 Dictionary(uniqueKeysWithValues: shown.map { ($0.key, $0.value) }),
                 history.versions(of: user, .docs(space))
@@ -119,6 +126,7 @@ struct DeviceView {
         func isAsExpected(_ key: SourceHistory.Key, _ tag: String?) -> Bool {
             if let write = writes.shown[key], (write.commit(in: history) ?? .max) > last { return tag == write.tag }
             if tag == version.rows[key] { return true }
+            if version.rows[key] == nil, writes.awaitingComplete.contains(key) { return true }
             // What a write has made of the row that the commit does not have: another value is none that the device may show.
             return writes.own[key]?.contains { $0.tag == tag && ($0.commit(in: history) ?? .max) > first } == true
         }

@@ -37,6 +37,8 @@ final class SourceHistory: @unchecked Sendable {
 
     /// The number of the last commit; commits are counted from 1.
     private(set) var lastCommit = 0
+    /// When the commits were made, in nanoseconds of the simulation.
+    private var timesOfCommits: [UInt64] = []
     /// The commits in which each tag was written: more than one means that a write was applied twice.
     private(set) var commitsOfTags: [String: [Int]] = [:]
     /// The commits in which each row was deleted.
@@ -50,7 +52,9 @@ final class SourceHistory: @unchecked Sendable {
     private(set) var takenKeys: Set<Key> = []
 
     private var rows: [Key: Stored] = [:]
-    private var spacesOfTags: [String: String] = [:]
+    private var scopesOfTags: [String: String] = [:]
+    /// When each row was deleted, or moved to another space or user: numbers of the order of ``orderOfTags``.
+    private var departures: [Key: [Int]] = [:]
     private var spacesOfUsers: [String: Set<String>] = [:]
     private var versions: [String: [Group: [Version]]] = [:]
     private let users: [String]
@@ -76,8 +80,11 @@ final class SourceHistory: @unchecked Sendable {
         versions[user]?[group] ?? [Version(commit: 0, group: group, rows: [:])]
     }
 
-    /// The space of a row of docs, by its tag.
-    func space(ofTag tag: String) -> String? { spacesOfTags[tag] }
+    /// The space, or the user, of a row, by its tag.
+    func scope(ofTag tag: String) -> String? { scopesOfTags[tag] }
+
+    /// Whether a row was deleted, or moved to another space or user, after something else was written.
+    func hasLeft(_ key: Key, afterOrder order: Int) -> Bool { departures[key]?.contains { $0 > order } == true }
 
     /// Whether a row is in the source now.
     func has(_ key: Key) -> Bool { rows[key] != nil }
@@ -87,21 +94,38 @@ final class SourceHistory: @unchecked Sendable {
         rows.filter { $0.key.table == table && isVisible($0.key, $0.value, to: user) }.map(\.key.id).sorted()
     }
 
+    /// The rows of a table that belong to a space or a user, in the order of their ids.
+    func rows(of table: String, in scope: String) -> [SeenRow] {
+        rows.filter { $0.key.table == table && $0.value.scope == scope }
+            .map { SeenRow(key: $0.key, tag: $0.value.tag) }
+            .sorted { $0.key.id < $1.key.id }
+    }
+
+    /// The space, or the user, that a row belongs to now.
+    func scope(of key: Key) -> String? { rows[key]?.scope }
+
     /// The ids of all rows of a table, in order.
     func all(_ table: String) -> [String] { rows.keys.filter { $0.table == table }.map(\.id).sorted() }
 
-    /// A transaction was committed.
-    func committed(_ changes: [Change]) {
+    /// When a commit was made, in nanoseconds of the simulation.
+    func time(ofCommit commit: Int) -> UInt64 { timesOfCommits[commit - 1] }
+
+    /// A transaction was committed, at a time in nanoseconds of the simulation.
+    func committed(_ changes: [Change], at time: UInt64) {
         lastCommit += 1
+        timesOfCommits.append(time)
         var changed: Set<Group> = []
         for change in changes {
             let key = Key(table: change.table, id: change.id)
             let former = rows[key]
+            lastOrder += 1
+            if let former, change.tag == nil || change.scope != former.scope {
+                departures[key, default: []].append(lastOrder)
+            }
             if let tag = change.tag {
                 commitsOfTags[tag, default: []].append(lastCommit)
-                lastOrder += 1
                 orderOfTags[tag] = lastOrder
-                if key.table == WorldSchema.docs { spacesOfTags[tag] = change.scope }
+                scopesOfTags[tag] = change.scope
                 rows[key] = Stored(tag: tag, scope: change.scope, user: change.user)
             } else {
                 deletions[key, default: []].append(lastCommit)
@@ -137,9 +161,10 @@ final class SourceHistory: @unchecked Sendable {
     var backup: Backup { Backup(commit: lastCommit, rows: rows) }
 
     /// The source was put back to a backup: a commit like any other, but for what was committed since.
-    func restore(_ backup: Backup) {
+    func restore(_ backup: Backup, at time: UInt64) {
         let taken = (backup.commit + 1)..<(lastCommit + 1)
         lastCommit += 1
+        timesOfCommits.append(time)
         takenKeys.formUnion(rows.filter { backup.rows[$0.key] != $0.value }.keys)
         rows = backup.rows
         for (tag, commits) in commitsOfTags {

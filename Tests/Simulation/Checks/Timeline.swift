@@ -20,14 +20,16 @@ package final class Timeline: @unchecked Sendable {
     ///   - place: Where it happened: a device, the service, the backend.
     ///   - text: What happened.
     package func add(_ place: String, _ text: @autoclosure () -> String) {
-        let text = text()
-        for byte in text.utf8 { runtime.note(UInt64(byte)) }
-        write(place, text)
+        runtime.withoutOwner {
+            let text = text()
+            for byte in text.utf8 { runtime.note(UInt64(byte)) }
+            write(place, text)
+        }
     }
 
     /// Adds what a program logs, if that is wanted.
     func log(_ place: String, _ text: @autoclosure () -> String) {
-        if hasLogs { write(place, text()) }
+        if hasLogs { runtime.withoutOwner { write(place, text()) } }
     }
 
     private func write(_ place: String, _ text: String) {

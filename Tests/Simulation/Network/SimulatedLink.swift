@@ -8,8 +8,10 @@ package final class SimulatedLink: @unchecked Sendable {
     package var latency = 5...80
     /// Until when nothing can be connected, in nanoseconds of the simulation, and what is connected breaks.
     package private(set) var downUntil: UInt64 = 0
-    /// Until when packets are held back without a word.
-    package var silentUntil: UInt64 = 0
+    /// Until when packets from the device are held back without a word.
+    package var silentOutUntil: UInt64 = 0
+    /// Until when packets to the device are held back without a word.
+    package var silentInUntil: UInt64 = 0
     /// How many of 100 answers are lost after the request was carried out.
     package var lostAnswers = 0
     /// How many of 100 requests come twice.
@@ -17,6 +19,15 @@ package final class SimulatedLink: @unchecked Sendable {
 
     /// Break the open connections with an error.
     private var breaks: [Int: (any Error) -> Void] = [:]
+    /// What can happen to an open stream at one of its ends, of which the other one learns nothing.
+    struct OneSided {
+        /// Ends what comes to the device, as if the server had ended it.
+        var halfClose: () -> Void
+        /// Ends it for the server: nothing comes to the device any more, and it is not told.
+        var loseDevice: () -> Void
+    }
+
+    private var streams: [Int: OneSided] = [:]
     private var lastID = 0
 
     /// Creates a way that works.
@@ -26,21 +37,34 @@ package final class SimulatedLink: @unchecked Sendable {
 
     /// Notes an open connection.
     ///
-    /// - Parameter end: Called when it breaks.
+    /// - Parameters:
+    ///   - end: Called when it breaks.
+    ///   - oneSided: Of a stream: called when something happens to one of its ends.
     /// - Returns: Its number, for ``forget(_:)``.
-    func opened(_ end: @escaping (any Error) -> Void) -> Int {
+    func opened(_ end: @escaping (any Error) -> Void, _ oneSided: OneSided? = nil) -> Int {
         lastID += 1
         breaks[lastID] = end
+        streams[lastID] = oneSided
         return lastID
     }
 
     /// Forgets a connection that has ended.
-    func forget(_ id: Int) { breaks[id] = nil }
+    func forget(_ id: Int) { (breaks[id], streams[id]) = (nil, nil) }
+
+    /// Ends what comes to the device on all open streams, in the middle of a line or not; what it sends still arrives.
+    package func halfClose() {
+        for (_, stream) in streams.sorted(by: { $0.key < $1.key }) { stream.halfClose() }
+    }
+
+    /// Has what is between both ends forget all open streams: servers find out, the device hears nothing any more.
+    package func loseStreams() {
+        for (_, stream) in streams.sorted(by: { $0.key < $1.key }) { stream.loseDevice() }
+    }
 
     /// Breaks all open connections.
     package func cut() {
         let ends = breaks.sorted { $0.key < $1.key }
-        breaks = [:]
+        (breaks, streams) = ([:], [:])
         for (_, end) in ends { end(SimulatedNetworkError.broken) }
     }
 
@@ -52,7 +76,8 @@ package final class SimulatedLink: @unchecked Sendable {
 
     /// Ends all that is wrong.
     package func heal() {
-        (downUntil, silentUntil, lostAnswers, repeatedRequests, latency) = (0, 0, 0, 0, 5...80)
+        (downUntil, silentOutUntil, silentInUntil) = (0, 0, 0)
+        (lostAnswers, repeatedRequests, latency) = (0, 0, 5...80)
     }
 }
 

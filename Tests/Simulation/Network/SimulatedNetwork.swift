@@ -18,11 +18,20 @@ package final class SimulatedNetwork: @unchecked Sendable {
     /// Whether something happens that does in so many of 100 cases.
     private func happens(_ percentage: Int) -> Bool { percentage > 0 && random.number(below: 100) < percentage }
 
+    /// Where a packet goes.
+    enum Direction {
+        /// From the device.
+        case out
+        /// To the device.
+        case `in`
+    }
+
     /// How long a packet takes now; `nil` for one that comes too late for its connection.
-    func delay(over link: SimulatedLink) -> Duration? {
+    func delay(_ direction: Direction, over link: SimulatedLink) -> Duration? {
         let latency = Duration.milliseconds(Int.random(in: link.latency, using: &random))
-        guard link.silentUntil > runtime.now else { return latency }
-        let silence = Duration.nanoseconds(Int64(link.silentUntil - runtime.now))
+        let silentUntil = direction == .out ? link.silentOutUntil : link.silentInUntil
+        guard silentUntil > runtime.now else { return latency }
+        let silence = Duration.nanoseconds(Int64(silentUntil - runtime.now))
         return silence < Self.patience ? silence + latency : nil
     }
 
@@ -54,7 +63,7 @@ package final class SimulatedNetwork: @unchecked Sendable {
         defer { link.forget(connection) }
         let attempts = happens(link.repeatedRequests) ? 2 : 1
         for _ in 0..<attempts {
-            guard let there = delay(over: link) else {
+            guard let there = delay(.out, over: link) else {
                 fail(.timedOut, after: Self.patience)
                 continue
             }
@@ -69,7 +78,7 @@ package final class SimulatedNetwork: @unchecked Sendable {
                         do { result = .success(try await carryOut()) } catch { result = .failure(error) }
                         runtime.forgetDeath(death)
                         if happens(link.lostAnswers) { return fail(.broken, after: .milliseconds(20)) }
-                        guard let back = delay(over: link) else { return fail(.timedOut, after: Self.patience) }
+                        guard let back = delay(.in, over: link) else { return fail(.timedOut, after: Self.patience) }
                         runtime.after(back, for: client) { answer.give(result) }
                     }
                 }

@@ -19,6 +19,8 @@ final class SimulatedStream: @unchecked Sendable {
     /// When the last packet arrives, at the earliest.
     private var lastArrival: UInt64 = 0
     private var isClosed = false
+    /// Whether nothing that is sent arrives any more, which the server does not know yet.
+    private var isHalfClosed = false
     /// Called, in the server, when the client has gone.
     var onDeparture: @Sendable () -> Void = {}
 
@@ -30,7 +32,13 @@ final class SimulatedStream: @unchecked Sendable {
         from server: SimulatedProcess
     ) {
         (self.network, self.link, self.client, self.server) = (network, link, client, server)
-        connection = link.opened { [weak self] error in self?.breakOff(error) }
+        connection = link.opened(
+            { [weak self] in self?.breakOff($0) },
+            SimulatedLink.OneSided(
+                halfClose: { [weak self] in self?.halfClose() },
+                loseDevice: { [weak self] in self?.loseDevice() }
+            )
+        )
         death = network.runtime.whenDead(server) { [weak self] in self?.breakOff(SimulatedNetworkError.broken) }
     }
 
@@ -40,7 +48,7 @@ final class SimulatedStream: @unchecked Sendable {
     func send(_ bytes: ByteBuffer) async throws {
         guard !isClosed else { throw SimulatedNetworkError.broken }
         let sent = Answer<Void>()
-        guard let delay = network.delay(over: link) else {
+        guard !isHalfClosed, let delay = network.delay(.in, over: link) else {
             breakOff(SimulatedNetworkError.timedOut)
             throw SimulatedNetworkError.timedOut
         }
@@ -56,7 +64,7 @@ final class SimulatedStream: @unchecked Sendable {
     ///
     /// - Parameter error: How it broke; `nil` for a proper end.
     func finish(_ error: (any Error)?) {
-        arrive(after: network.delay(over: link) ?? SimulatedNetwork.patience) { [self] in
+        arrive(after: network.delay(.in, over: link) ?? SimulatedNetwork.patience) { [self] in
             if end == nil { end = error.map { .failure($0) } ?? .success(()) }
             wake()
         }
@@ -96,8 +104,28 @@ final class SimulatedStream: @unchecked Sendable {
         forget()
         end = .failure(CancellationError())
         // A client that is cut off cannot say so.
-        guard let delay = network.delay(over: link) else { return }
+        guard let delay = network.delay(.out, over: link) else { return }
         network.runtime.after(delay, for: server) { [onDeparture] in onDeparture() }
+    }
+
+    /// Ends what comes to the client, behind a part of what has arrived; the server learns of it when it sends something.
+    private func halfClose() {
+        guard !isClosed, !isHalfClosed else { return }
+        isHalfClosed = true
+        network.runtime.after(.milliseconds(2), for: client) { [self] in
+            if var last = arrived.popLast() {
+                if let part = last.readSlice(length: last.readableBytes / 2) { arrived.append(part) }
+            }
+            if end == nil { end = .success(()) }
+            wake()
+        }
+    }
+
+    /// Ends the stream for the server, without a word to the client.
+    private func loseDevice() {
+        guard !isClosed else { return }
+        forget()
+        network.runtime.after(.seconds(5), for: server) { [onDeparture] in onDeparture() }
     }
 
     private func breakOff(_ error: any Error) {

@@ -1,4 +1,5 @@
 import CSimulation
+import Foundation
 import TestSupport
 
 /// Runs all tasks and all blocks of Dispatch of this process on one thread, in an order that a seed decides, by a clock that jumps when
@@ -48,7 +49,9 @@ package final class SimulatedRuntime: @unchecked Sendable {
     /// The process of each task that has run.
     private var owners: [UInt64: Int] = [:]
     /// The process that runs now.
-    private var running = 0
+    private var running = 0 {
+        didSet { _ = simulation_set_owner(UInt32(clamping: running)) }
+    }
     /// What is done when processes die, by the order in which it was asked for.
     private var deaths: [Int: (process: Int, body: () -> Void)] = [:]
     private var lastDeath = 0
@@ -103,13 +106,27 @@ package final class SimulatedRuntime: @unchecked Sendable {
 
     // MARK: What is to run
 
+    /// Does something whose memory is not that of the process that runs.
+    package func withoutOwner<Result>(_ body: () throws -> Result) rethrows -> Result {
+        let owner = simulation_set_owner(0)
+        defer { _ = simulation_set_owner(owner) }
+        return try body()
+    }
+
+    /// How many bytes belong to a process, without what SQLite has.
+    package func memory(of process: SimulatedProcess) -> Int { Int(simulation_memory_of(UInt32(clamping: process.id))) }
+
     /// Runs a closure of the simulation later, for a process: not at all if that has died by then.
     package func after(_ delay: Duration, for process: SimulatedProcess? = nil, _ body: @escaping () -> Void) {
-        let item = Item(work: .closure(body), process: process?.id ?? 0)
-        later.add(item, at: now + UInt64(max(0, delay / .nanoseconds(1))))
+        withoutOwner {
+            let item = Item(work: .closure(body), process: process?.id ?? 0)
+            later.add(item, at: now + UInt64(max(0, delay / .nanoseconds(1))))
+        }
     }
 
     private func enqueue(_ work: simulation_work, at time: UInt64) {
+        let owner = simulation_set_owner(0)
+        defer { _ = simulation_set_owner(owner) }
         var process = running
         if work.task != 0 {
             process = owners[work.task] ?? running
@@ -153,12 +170,24 @@ package final class SimulatedRuntime: @unchecked Sendable {
         note(UInt64(item.process))
         switch item.work {
         case .system(let work):
-            note(work.task &* 4 &+ (work.queue == nil ? 0 : work.is_ordered ? 1 : 2))
+            note(item.process, work.task &* 4 &+ (work.queue == nil ? 0 : work.is_ordered ? 1 : 2))
             simulation_run(work)
         case .closure(let body):
-            note(3)
+            note(item.process, 3)
             body()
         }
+    }
+
+    private func note(_ process: Int, _ work: UInt64) {
+        note(work)
+        simulation_record(steps, now, UInt64(process), work)
+    }
+
+    /// Writes a line for each job, block and closure to a file: where two runs part can be seen by comparing theirs.
+    ///
+    /// - Throws: When there can be no such file.
+    package func record(to path: String) throws {
+        guard simulation_record_to(path) else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
     }
 
     /// Adds a number to the trace, with the time: FNV-1a.
@@ -192,9 +221,11 @@ package final class SimulatedRuntime: @unchecked Sendable {
     /// - Parameter name: Its name in the timeline.
     /// - Returns: The process.
     package func makeProcess(_ name: String) -> SimulatedProcess {
-        let process = SimulatedProcess(id: processes.count, name: name)
-        processes.append(ProcessState(process: process))
-        return process
+        withoutOwner {
+            let process = SimulatedProcess(id: processes.count, name: name)
+            processes.append(ProcessState(process: process))
+            return process
+        }
     }
 
     /// Does something as a process: tasks that it begins are the process's.
@@ -219,7 +250,7 @@ package final class SimulatedRuntime: @unchecked Sendable {
     /// - Returns: A number for ``forgetDeath(_:)``.
     package func whenDead(_ process: SimulatedProcess, _ body: @escaping () -> Void) -> Int {
         lastDeath += 1
-        deaths[lastDeath] = (process.id, body)
+        withoutOwner { deaths[lastDeath] = (process.id, body) }
         return lastDeath
     }
 
@@ -230,6 +261,9 @@ package final class SimulatedRuntime: @unchecked Sendable {
     package func kill(_ process: SimulatedProcess, afterFileChanges count: Int) {
         processes[process.id].changesUntilDeath = count
     }
+
+    /// Takes back a ``kill(_:afterFileChanges:)``.
+    package func spare(_ process: SimulatedProcess) { processes[process.id].changesUntilDeath = nil }
 
     /// Whether a process runs.
     package func isAlive(_ process: SimulatedProcess) -> Bool { processes[process.id].isAlive }

@@ -23,8 +23,8 @@ final class DeviceWrite: @unchecked Sendable {
     /// The number of the local transaction, for each device.
     let transaction: Int
     var outcome = Outcome.unknown
-    /// Whether the user has signed out since, with all that the device had.
-    var isCleared = false
+    /// When the user had signed out with all that the device had, in nanoseconds of the simulation; `nil` while that is not so.
+    var clearedAt: UInt64?
 
     init(_ kind: Kind, _ key: SourceHistory.Key, tag: String?, transaction: Int) {
         (self.kind, self.key, self.tag, self.transaction) = (kind, key, tag, transaction)
@@ -48,6 +48,15 @@ final class DeviceWrite: @unchecked Sendable {
 
     /// Whether it must be in the source, in the queue of the device, or rejected.
     func isKept(in history: SourceHistory) -> Bool { outcome == .committed && !isTakenBack(in: history) }
+
+    /// Whether it came to the source although it had been cleared before: later than a request of before can arrive.
+    func isUploadedAfterClearing(in history: SourceHistory) -> Bool {
+        guard let clearedAt, let tag, let commit = history.commitsOfTags[tag]?.first else { return false }
+        return history.time(ofCommit: commit) > clearedAt + Self.longestDelay
+    }
+
+    /// How long a request may take to be carried out, in nanoseconds.
+    private static let longestDelay: UInt64 = 600_000_000_000
 
     /// The commit of the source that has it; `nil` when there is none yet.
     func commit(in history: SourceHistory) -> Int? {

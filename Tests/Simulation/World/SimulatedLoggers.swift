@@ -4,12 +4,18 @@ import PowerSync
 /// What a client logs, for the timeline.
 struct ClientLog: LoggerProtocol {
     let name: String
-    let timeline: Timeline
+    let world: World
+
+    private var timeline: Timeline { world.timeline }
 
     func info(_ message: String, tag: String?) { timeline.log(name, message) }
     func error(_ message: String, tag: String?) { timeline.log(name, "error: \(message)") }
     func debug(_ message: String, tag: String?) {}
-    func warning(_ message: String, tag: String?) { timeline.log(name, "warning: \(message)") }
+    func warning(_ message: String, tag: String?) {
+        timeline.log(name, "warning: \(message)")
+        // The client helps itself, so that nothing else would tell of what was sent wrong.
+        if message.hasPrefix("Checksums of buckets do not match") { world.fail("\(name): \(message)") }
+    }
     func fault(_ message: String, tag: String?) { timeline.log(name, "fault: \(message)") }
 }
 

@@ -35,7 +35,7 @@ final class SimulatedService: @unchecked Sendable {
     private let runtime: SimulatedRuntime
     private let timeline: Timeline
     private let sourcePath: String
-    private let folder: String
+    private let files: ProcessFiles
     private let key: JSONWebKey
     /// The node that replicates; `nil` while there is none.
     private(set) var node: Node?
@@ -47,6 +47,8 @@ final class SimulatedService: @unchecked Sendable {
     /// The process that runs; `nil` while there is none.
     private var process: SimulatedProcess?
     private var starts = 0
+    /// Decides what the disk loses, when the machine has lost its power.
+    private var powerLoss: UInt64?
 
     init(
         _ runtime: SimulatedRuntime,
@@ -57,7 +59,8 @@ final class SimulatedService: @unchecked Sendable {
         seed: UInt64
     ) {
         balance = SeededGenerator(seed: seed)
-        (self.runtime, self.timeline, self.sourcePath, self.folder) = (runtime, timeline, sourcePath, folder)
+        (self.runtime, self.timeline, self.sourcePath) = (runtime, timeline, sourcePath)
+        files = ProcessFiles(folder: folder, name: "buckets.db", keepsUnsynced: true)
         key = JSONWebKey(id: "simulation", algorithm: .hs256, material: .symmetric(secret))
     }
 
@@ -67,14 +70,11 @@ final class SimulatedService: @unchecked Sendable {
     /// - Throws: When the files of the one before cannot be copied.
     func start(_ config: String) throws {
         guard process == nil else { return }
-        let earlier = "\(folder)/\(starts)/buckets.db"
         starts += 1
-        let place = "\(folder)/\(starts)"
-        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
-        // Other files for SQLite, which takes locks of this real process for its own.
-        for suffix in ["", "-wal"] where FileManager.default.fileExists(atPath: earlier + suffix) {
-            try FileManager.default.copyItem(atPath: earlier + suffix, toPath: "\(place)/buckets.db\(suffix)")
-        }
+        let unsynced = try files.begin(starts, from: starts - 1, losing: powerLoss)
+        if powerLoss != nil { timeline.add("serve", "may have lost any of \(unsynced) writes to its disk") }
+        powerLoss = nil
+        let place = files.path(starts)
         let name = "serve.\(starts)"
         let process = runtime.makeProcess(name)
         self.process = process
@@ -104,6 +104,15 @@ final class SimulatedService: @unchecked Sendable {
         if let process { runtime.kill(process, afterFileChanges: count) }
     }
 
+    /// Ends the process at once, with its machine: of what was written to files, and not synced, anything may be lost.
+    func losePower(_ random: SeededGenerator) {
+        guard let process else { return }
+        var random = random
+        powerLoss = random.next()
+        timeline.add(process.name, "loses its power")
+        runtime.kill(process)
+    }
+
     /// Fills the disk of the process, or makes room again.
     func setDisk(isFull: Bool) {
         if let process { runtime.setDisk(of: process, isFull: isFull) }
@@ -112,6 +121,13 @@ final class SimulatedService: @unchecked Sendable {
     /// Sets how far the clock of the process is ahead.
     func setClock(ahead skew: Duration) {
         if let process { runtime.setClock(of: process, ahead: skew) }
+    }
+
+    /// Ends all that is wrong with the process.
+    func heal() {
+        setClock(ahead: .zero)
+        setDisk(isFull: false)
+        if let process { runtime.spare(process) }
     }
 
     /// Compacts the storage.
@@ -131,7 +147,7 @@ final class SimulatedService: @unchecked Sendable {
 
     private func run(_ config: String, _ process: SimulatedProcess, in place: String) async throws {
         let logger = Logger(label: process.name) { [timeline] _ in ServiceLog(name: process.name, timeline: timeline) }
-        let storage = try SQLiteBucketStorage(path: place + "/buckets.db")
+        let storage = try SQLiteBucketStorage(path: place)
         // Looking for commits several times a second would be most of what happens here.
         let source = try EmbeddedSource(path: sourcePath, clock: SlowClock(factor: 10), logger: logger)
         let deployer = SyncConfigDeployer(storage: storage, logger: logger)

@@ -7,30 +7,41 @@ struct Step {
         case subscribe, unsubscribe
         case disconnect, connect
         case changeUser(soft: Bool)
-        case kill(afterFileChanges: Int), killNow, launch, restore
+        case kill(afterFileChanges: Int), killNow, losePower, launch, restore
+        case updateSchema(asConnected: Bool)
         case linkDown(seconds: Int), linkSilent(seconds: Int), linkCut, linkSlow, linkLossy, linkRepeats
+        case linkSilentOut(seconds: Int), linkSilentIn(seconds: Int), linkHalfClosed, linkForgotten
         case clock(aheadSeconds: Int)
         case fullDisk(seconds: Int)
         case backendBusy(seconds: Int), backendSlow(seconds: Int), backendRejects(seconds: Int), shortTokens
-        case backendClock(aheadSeconds: Int)
+        case backendClock(aheadSeconds: Int), killBackend(afterFileChanges: Int)
         case administer
         case changeMembers
         case deploy, compact
         case addNode, removeNode
-        case restoreSource(afterSeconds: Int)
-        case killService(afterFileChanges: Int)
+        case restoreSource(afterSeconds: Int), alterSource
+        case killService(afterFileChanges: Int), serviceLosesPower
         case serviceClock(aheadSeconds: Int), serviceFullDisk(seconds: Int)
 
         /// Whether it happens to no device in particular.
         var concernsAll: Bool {
             switch self {
-            case .write, .subscribe, .unsubscribe, .disconnect, .connect, .changeUser, .kill, .killNow, .launch,
-                .restore,
-                .linkDown, .linkSilent, .linkCut, .linkSlow, .linkLossy, .linkRepeats, .clock, .fullDisk:
+            case .write, .subscribe, .unsubscribe, .disconnect, .connect, .changeUser, .kill, .killNow, .losePower,
+                .launch, .restore, .updateSchema, .linkDown, .linkSilent, .linkSilentOut, .linkSilentIn,
+                .linkHalfClosed, .linkForgotten, .linkCut, .linkSlow, .linkLossy, .linkRepeats, .clock, .fullDisk:
                 false
-            case .backendBusy, .backendSlow, .backendRejects, .shortTokens, .backendClock, .administer, .changeMembers,
-                .deploy, .compact, .addNode, .removeNode, .restoreSource, .killService, .serviceClock, .serviceFullDisk:
+            case .backendBusy, .backendSlow, .backendRejects, .shortTokens, .backendClock, .killBackend, .administer,
+                .changeMembers, .deploy, .compact, .addNode, .removeNode, .restoreSource, .alterSource, .killService,
+                .serviceLosesPower, .serviceClock, .serviceFullDisk:
                 true
+            }
+        }
+
+        /// Whether it ends a process of a device, or the service.
+        var endsProcess: Bool {
+            switch self {
+            case .kill, .killNow, .losePower, .restore, .killService, .serviceLosesPower, .killBackend: true
+            default: false
             }
         }
     }
@@ -80,7 +91,7 @@ struct Step {
     }
 
     private static func action(_ random: inout SeededGenerator) -> Action {
-        let choice = random.number(below: 226)
+        let choice = random.number(below: 247)
         return switch choice {
         case 0..<90: .write
         case 90..<130: .administer
@@ -114,6 +125,15 @@ struct Step {
         case 217..<218: .backendClock(aheadSeconds: random.number(below: 1200) - 600)
         case 218..<222: .addNode
         case 222..<224: .removeNode
+        case 224..<227: .losePower
+        case 227..<229: .serviceLosesPower
+        case 229..<233: .updateSchema(asConnected: random.number(below: 4) == 0)
+        case 233..<235: .alterSource
+        case 235..<236: .linkSilentOut(seconds: 1 + random.number(below: 240))
+        case 236..<237: .linkSilentIn(seconds: 1 + random.number(below: 240))
+        case 237..<240: .linkHalfClosed
+        case 240..<243: .linkForgotten
+        case 243..<245: .killBackend(afterFileChanges: random.number(below: 60))
         default: .backendSlow(seconds: 1 + random.number(below: 120))
         }
     }

@@ -19,14 +19,28 @@ package final class World: @unchecked Sendable {
         package var isPrinted = false
         /// Whether it has what the programs log.
         package var hasLogs = false
+        /// What is broken on purpose.
+        package var broken: Break?
         /// Where files are.
         package var folder: String
 
         package init(seed: UInt64, folder: String) { (self.seed, self.folder) = (seed, folder) }
     }
 
+    /// What a world can be told to do wrong, to see that it is noticed.
+    package enum Break: String, CaseIterable {
+        /// A device does not show what the writer of a row had seen.
+        case causality
+        /// The status of a device never says what it waits for.
+        case waits
+        /// An app keeps all that it has ever read.
+        case memory
+    }
+
     /// How long after all faults everything is in sync.
     private static let patience = 900.0
+    /// How long it takes without any faults until everybody has what others have written.
+    private static let promptness = 60.0
     /// How long faults go on until everything has to be in sync again.
     private static let period = 7200.0
 
@@ -53,7 +67,11 @@ package final class World: @unchecked Sendable {
     private var plan: SeededGenerator
     private var config = 0
     private var lastAdministration = 0
+    private var causality = Causality()
+    private var memory = MemoryCheck()
     private var isDone = false
+    /// Whether no process is ended, so that what it has in memory can grow: in one world of four.
+    private var hasLongLives: Bool { options.seed % 4 == 0 }
     /// How many times everything was at rest.
     private var rests = 0
 
@@ -106,6 +124,9 @@ package final class World: @unchecked Sendable {
         timeline.add("check", "VIOLATION: \(text)")
     }
 
+    /// Whether something is broken on purpose.
+    func isBroken(_ what: Break) -> Bool { options.broken == what }
+
     /// Runs everything.
     ///
     /// - Returns: Whether nothing has happened that must not.
@@ -121,14 +142,18 @@ package final class World: @unchecked Sendable {
             superviseService()
             try await administer(count: 40)
             for device in devices { device.launch() }
-            var begin = 0.0
-            while begin < options.hours * 3600 {
-                let end = min(begin + Self.period, options.hours * 3600)
+            try await settle()
+            // As below: the plan does not depend on how long it takes.
+            var begin = 4 * Self.promptness
+            try await sleep(until: UInt64(begin * 1e9))
+            let lastEnd = begin + options.hours * 3600
+            while begin < lastEnd {
+                let end = min(begin + Self.period, lastEnd)
                 try await pass(from: begin, until: end)
                 try await settle()
                 // Whether it took long or not, so that the plan does not depend on what has happened.
-                begin = end + Self.patience + 60
-                try await sleep(until: UInt64(begin * 1e9))
+                begin = end + Self.patience + 2 * Self.promptness
+                if begin < lastEnd { try await sleep(until: UInt64(begin * 1e9)) }
             }
         } catch let violation as Violation {
             fail("\(violation)")
@@ -149,7 +174,7 @@ package final class World: @unchecked Sendable {
         steps += planned.count
         for step in planned {
             try await sleep(until: step.time * 1_000_000)
-            guard !options.without.contains(step.number) else { continue }
+            guard !options.without.contains(step.number), !hasLongLives || !step.action.endsProcess else { continue }
             try await make(step)
         }
         try await sleep(until: UInt64(end * 1e9))
@@ -189,14 +214,22 @@ package final class World: @unchecked Sendable {
         case .restore: device.restore()
         case .subscribe:
             device.subscribe(
-                to: WorldSchema.spaces[random.number(below: WorldSchema.spaces.count)],
+                to: .choose(&random),
                 ttl: [nil, 0, 60, 1800][random.number(below: 4)],
                 priority: [nil, nil, 0, 1, 2, 3][random.number(below: 6)]
             )
-        case .unsubscribe: device.unsubscribe(from: WorldSchema.spaces[random.number(below: WorldSchema.spaces.count)])
+        case .unsubscribe: device.unsubscribe(from: .choose(&random))
+        case .losePower: device.losePower(random)
+        case .updateSchema(let asConnected): device.updateSchema(asConnected: asConnected)
         case .launch: device.launch()
         case .linkDown(let seconds): link.goDown(until: runtime.now + UInt64(seconds) * 1_000_000_000)
-        case .linkSilent(let seconds): link.silentUntil = runtime.now + UInt64(seconds) * 1_000_000_000
+        case .linkSilent(let seconds):
+            let end = runtime.now + UInt64(seconds) * 1_000_000_000
+            (link.silentOutUntil, link.silentInUntil) = (end, end)
+        case .linkSilentOut(let seconds): link.silentOutUntil = runtime.now + UInt64(seconds) * 1_000_000_000
+        case .linkSilentIn(let seconds): link.silentInUntil = runtime.now + UInt64(seconds) * 1_000_000_000
+        case .linkHalfClosed: link.halfClose()
+        case .linkForgotten: link.loseStreams()
         case .linkCut: link.cut()
         case .linkSlow: link.latency = 500...8000
         case .linkLossy: link.lostAnswers = 30
@@ -213,6 +246,7 @@ package final class World: @unchecked Sendable {
             backend.mood = .isSlow(seconds)
             after(300) { [backend] in backend.mood = .works }
         case .backendClock(let seconds): runtime.setClock(of: backend.process, ahead: .seconds(seconds))
+        case .killBackend(let count): backend.kill(afterFileChanges: count)
         case .backendRejects(let seconds):
             backend.mood = .rejects(30)
             after(seconds) { [backend] in backend.mood = .works }
@@ -224,7 +258,11 @@ package final class World: @unchecked Sendable {
         case .addNode: service.addNode()
         case .removeNode: service.removeNode()
         case .restoreSource(let seconds): try await backUp(andRestoreAfter: seconds)
+        case .alterSource:
+            let adds = try await backend.alter()
+            timeline.add("admin", adds ? "adds a column" : "drops a column")
         case .killService(let count): service.kill(afterFileChanges: count)
+        case .serviceLosesPower: service.losePower(random)
         case .serviceClock(let seconds): service.setClock(ahead: .seconds(seconds))
         case .serviceFullDisk(let seconds):
             service.setDisk(isFull: true)
@@ -310,20 +348,30 @@ package final class World: @unchecked Sendable {
             let space = "s\(random.number(below: 6))"
             let choice = random.number(below: 10)
             if ids.isEmpty || (choice < 5 && ids.count < 120) {
+                let owner = Self.users[random.number(below: Self.users.count)]
+                noteCauses(of: tag, among: history.rows(of: table, in: table == "notes" ? owner : space), &random)
                 switch table {
                 case "notes":
-                    let owner = Self.users[random.number(below: Self.users.count)]
                     statements.append(("INSERT INTO notes VALUES (?, ?, 'a note', ?)", [tag, owner, tag]))
                 case "lists": statements.append(("INSERT INTO lists VALUES (?, ?, 'a list', ?)", [tag, space, tag]))
                 case WorldSchema.docs:
                     statements.append(("INSERT INTO docs VALUES (?, ?, 'a doc', ?)", [tag, space, tag]))
-                default: statements.append(("INSERT INTO todos VALUES (?, ?, 'none', 'a todo', ?)", [tag, space, tag]))
+                default:
+                    let sql = "INSERT INTO todos(id, space_id, list_id, title, tag) VALUES (?, ?, 'none', 'a todo', ?)"
+                    statements.append((sql, [tag, space, tag]))
                 }
                 continue
             }
             let id = ids[random.number(below: ids.count)]
             switch choice {
-            case 0..<7: statements.append(("UPDATE \(table) SET tag = ? WHERE id = ?", [tag, id]))
+            case 5 where table == WorldSchema.docs:
+                statements.append(("UPDATE docs SET body = ?1 WHERE id = ?2", ["body of \(tag)", id]))
+            case 0..<7:
+                if let scope = history.scope(of: SourceHistory.Key(table: table, id: id)) {
+                    noteCauses(of: tag, among: history.rows(of: table, in: scope), &random)
+                }
+                let more = table == "todos" ? WorldSchema.extraAssignment : ""
+                statements.append(("UPDATE \(table) SET tag = ?1\(more) WHERE id = ?2", [tag, id]))
             // Docs stay in their space: a device may have that of one space with another priority than that of the other one.
             case 7 where table != "notes" && table != WorldSchema.docs:
                 statements.append(("UPDATE \(table) SET tag = ?, space_id = ? WHERE id = ?", [tag, space, id]))
@@ -332,6 +380,24 @@ package final class World: @unchecked Sendable {
         }
         timeline.add("admin", "changes \(count) rows")
         try await backend.change(statements)
+    }
+
+    /// Notes two of the rows that a writer sees.
+    func noteCauses(of tag: String, among rows: [SeenRow], _ random: inout SeededGenerator) {
+        guard !rows.isEmpty else { return }
+        let seen = (0..<2).map { _ in rows[random.number(below: rows.count)] }
+        runtime.withoutOwner { causality.note(tag, saw: seen) }
+    }
+
+    /// What a device does not show that the writer of one of its rows had seen.
+    func firstBreakOfCausality(
+        in rows: [SourceHistory.Key: String],
+        own: [SourceHistory.Key: [DeviceWrite]]
+    ) -> String? {
+        guard isBroken(.causality), let hidden = rows.keys.first(where: { $0.table == "todos" }) else {
+            return causality.firstBreak(in: rows, own: own, history)
+        }
+        return causality.firstBreak(in: rows.filter { $0.key != hidden }, own: own, history)
     }
 
     private func changeMembers(_ random: inout SeededGenerator) async throws {
@@ -356,33 +422,60 @@ package final class World: @unchecked Sendable {
         let beginning = runtime.now
         backend.mood = .works
         runtime.setClock(of: backend.process, ahead: .zero)
-        service.setClock(ahead: .zero)
-        service.setDisk(isFull: false)
+        runtime.spare(backend.process)
+        service.heal()
         backend.tokenLifetime = .seconds(3600)
         for device in devices {
             device.link.heal()
             runtime.setDisk(of: device.link.process, isFull: false)
             runtime.setClock(of: device.link.process, ahead: .zero)
+            runtime.spare(device.link.process)
             device.launch()
             device.connect()
         }
-        let deadline = runtime.now + UInt64(Self.patience * 1e9)
+        try await waitUntilInSync(within: Self.patience, after: "all faults", since: beginning)
+        // Whether anybody is told late of what others write is seen best when nothing else happens.
+        for device in devices { device.write(SeededGenerator(seed: plan.next())) }
+        var random = SeededGenerator(seed: plan.next())
+        try await administer(count: 3, &random)
+        try await waitUntilInSync(within: Self.promptness, after: "writes in calm", since: beginning)
+        for device in devices {
+            try checkWrites(of: device)
+            device.settle()
+        }
+        try checkMemory()
+        timeline.add("check", "everything is in sync, \(history.lastCommit) commits")
+    }
+
+    /// Waits until every device has what the source has.
+    ///
+    /// - Parameters:
+    ///   - seconds: How long that may take.
+    ///   - event: What it follows.
+    ///   - beginning: Since when there are no faults, in nanoseconds of the simulation.
+    /// - Throws: ``Violation``
+    private func waitUntilInSync(within seconds: Double, after event: String, since beginning: UInt64) async throws {
+        let deadline = runtime.now + UInt64(seconds * 1e9)
         var difference: String?
         repeat {
             for device in devices {
-                // It may have died meanwhile, at a change of its files.
+                // It may have died just before the faults ended.
                 device.launch()
                 device.look()
             }
             try await Task.sleep(for: .seconds(5))
             difference = try await firstDifference(since: beginning)
         } while difference != nil && runtime.now < deadline
-        if let difference { throw Violation("not in sync \(Int(Self.patience)) s after all faults: \(difference)") }
-        for device in devices {
-            try checkWrites(of: device)
-            device.settle()
+        if let difference { throw Violation("not in sync \(Int(seconds)) s after \(event): \(difference)") }
+    }
+
+    private func checkMemory() throws {
+        let service = [service.node?.process].compactMap(\.self)
+        for process in devices.map(\.link.process) + service + [backend.process] {
+            let bytes = runtime.memory(of: process)
+            timeline.add("memory", "\(process.name) has \(bytes >> 10) KiB")
+            if let violation = memory.measure(process.id, bytes) { throw Violation("\(process.name): \(violation)") }
         }
-        timeline.add("check", "everything is in sync, \(history.lastCommit) commits")
     }
 
     /// What a device has that plain SQL does not say, or the other way round.
@@ -392,8 +485,11 @@ package final class World: @unchecked Sendable {
             guard let user = device.user, report.user == user else { return "\(device.name) has no user" }
             if report.waiting > 0 { return "\(device.name) has \(report.waiting) writes to upload: \(report.status)" }
             if !report.isConnected { return "\(device.name) is not connected: \(report.status)" }
+            if let waits = report.waits { return "\(device.name) still waits: \(waits)" }
             for (table, _) in WorldSchema.tables {
-                let (expected, shown) = (try await backend.rows(of: table, for: user), report.rows[table] ?? [])
+                let columns = report.columns[table] ?? []
+                let expected = try await backend.rows(of: table, for: user, columns)
+                let shown = report.rows[table] ?? []
                 if expected == shown { continue }
                 if let missing = expected.first(where: { !shown.contains($0) }) {
                     return "\(device.name) lacks of \(table): \(missing); \(report.status)"
@@ -402,16 +498,24 @@ package final class World: @unchecked Sendable {
                     return "\(device.name) has too much of \(table): \(surplus); \(report.status)"
                 }
             }
-            let docs = try await backend.rows(of: WorldSchema.docs, for: user)
+            let docs = try await backend.rows(
+                of: WorldSchema.docs,
+                for: user,
+                report.columns[WorldSchema.docs] ?? []
+            )
             if let difference = device.difference(ofDocs: docs, since: beginning) {
                 return "\(device.name) has \(difference); \(report.status)"
             }
+            if let id = report.outdatedDoc { return "\(device.name) shows docs/\(id) as an older operation has it" }
         }
         return nil
     }
 
     /// Each write that was committed is in the source once, in order, unless it was rejected or its row was not there any more.
     private func checkWrites(of device: SimulatedDevice) throws {
+        if let write = device.writes.first(where: { $0.isUploadedAfterClearing(in: history) }) {
+            throw Violation("the write \(write.name) of \(device.name) was uploaded after its user had signed out")
+        }
         let rejected = Set(device.writes.filter { backend.rejected.contains($0.name) }.map(\.transaction))
         var last = -1
         for write in device.writes {

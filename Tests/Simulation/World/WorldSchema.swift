@@ -7,6 +7,13 @@ import PowerSync
 enum WorldSchema {
     /// The table whose rows a device gets of the spaces that it subscribes to, with any priority; apps do not write to it.
     static let docs = "docs"
+    /// The stream that has the docs of a space without their bodies.
+    ///
+    /// So a row may be in two buckets, of other priorities and with other columns, which do not change at the same time.
+    static let titles = "titles"
+
+    /// The streams that a device may subscribe to for a space.
+    static func streams(of space: String) -> [String] { ["s0", "s1", "s2"].contains(space) ? [docs, titles] : [docs] }
 
     /// The tables that everybody gets, by their priorities.
     static let tables: [(name: String, priority: Int)] = [
@@ -18,6 +25,12 @@ enum WorldSchema {
 
     /// The ids of the spaces.
     static let spaces = (0..<6).map { "s\($0)" }
+
+    /// A column of todos that comes and goes, in the source and in apps; every row has the same value there until it is changed.
+    static let extra = "extra"
+
+    /// Where a statement sets ``extra`` to its first argument, when there is such a column.
+    static let extraAssignment = "/* extra */"
 
     /// Creates the source.
     static let source = [
@@ -48,18 +61,32 @@ enum WorldSchema {
             }
     }
 
+    /// The column of a table that says who gets a row: a space, or a user.
+    static func scope(of table: String) -> String { scopes.first { $0.table == table }?.scope ?? "id" }
+
     /// The column that says who gets a row, of each table: a space, or a user.
     private static let scopes: [(table: String, scope: String, user: String?)] = [
         ("spaces", "id", nil), ("members", "space_id", "user_id"), ("lists", "space_id", nil),
         ("todos", "space_id", nil), ("notes", "owner_id", nil), ("docs", "space_id", nil),
     ]
 
-    /// The tables of clients.
-    static var client: Schema {
-        Schema(tables: [
+    /// The columns of todos in a version of the app, beside `id`.
+    private static func todos(_ version: Int) -> [Column] {
+        let title: [Column] = version == 2 ? [] : [.text("title")]
+        let more: [Column] = version == 0 ? [] : [.text(extra)]
+        return [.text("space_id"), .text("list_id")] + title + more + [.text("tag")]
+    }
+
+    /// How many versions of the app there are: the second one has ``extra``, the third one has it, too, and no title and an index.
+    static let versions = 3
+
+    /// The tables of a version of the app.
+    static func client(_ version: Int) -> Schema {
+        let index = Index(name: "by_space", columns: [IndexedColumn.ascending("space_id")])
+        return Schema(tables: [
             Table(name: "spaces", columns: [.text("name"), .text("tag")]),
             Table(name: "lists", columns: [.text("space_id"), .text("name"), .text("tag")]),
-            Table(name: "todos", columns: [.text("space_id"), .text("list_id"), .text("title"), .text("tag")]),
+            Table(name: "todos", columns: todos(version), indexes: version == 2 ? [index] : []),
             Table(name: "notes", columns: [.text("owner_id"), .text("body"), .text("tag")]),
             Table(name: docs, columns: [.text("space_id"), .text("body"), .text("tag")]),
         ])
@@ -97,6 +124,9 @@ enum WorldSchema {
             query: SELECT * FROM notes WHERE owner_id = auth.user_id()
           docs:
             query: SELECT * FROM docs WHERE space_id = subscription.parameter('space') AND space_id IN my_spaces
+          titles:
+            query: |
+              SELECT id, space_id, tag FROM docs WHERE space_id = subscription.parameter('space') AND space_id IN my_spaces
         """,
         """
         config: {edition: 3}
@@ -121,6 +151,10 @@ enum WorldSchema {
             query: |
               SELECT docs.* FROM docs, members WHERE docs.space_id = members.space_id AND members.user_id = auth.user_id()
               AND members.space_id = subscription.parameter('space')
+          titles:
+            query: |
+              SELECT docs.id, docs.space_id, docs.tag FROM docs, members WHERE docs.space_id = members.space_id
+              AND members.user_id = auth.user_id() AND members.space_id = subscription.parameter('space')
         """,
     ]
 }
