@@ -18,7 +18,7 @@ DEBUG = $(SWIFT) build $(CHECKS) --build-tests
 COMMAND = $(SWIFT) build $(CHECKS) --product powersync
 SOURCES = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources Examples
 
-.PHONY: demo test example demo-smoke plugin-smoke test-operating test-newest test-mysql test-sqlite test-sqlcipher test-cut-network sanitize soak soak-idle serve bench dist docs lint format packages clean
+.PHONY: demo test example demo-smoke plugin-smoke test-operating test-newest test-mysql test-sqlite test-sqlcipher test-cut-network sanitize soak soak-faults soak-idle serve bench dist docs lint format packages clean
 
 ## demo: install what is missing, build, and show the whole loop in under two minutes
 demo: packages
@@ -117,6 +117,14 @@ soak: packages
 	scripts/simulate-for $(SIMULATE_MINUTES)
 	scripts/test-operating
 	$(MAKE) --no-print-directory soak-idle
+
+# How many minutes processes and networks fail; each kind of fault comes at least once.
+FAULT_MINUTES ?= 60
+
+## soak-faults: transactions on clients while processes and networks fail (Linux, root; FAULTS=--mysql: over MySQL; FAULTS="kill pause": these)
+soak-faults: packages
+	$(DEBUG)
+	scripts/soak-faults --minutes $(FAULT_MINUTES) $(FAULTS)
 
 # How many seconds clients stay connected while nothing happens.
 IDLE ?= 90

@@ -521,6 +521,14 @@ package.targets += [
     ),
     // Uses a database file in a process of its own, which tests may kill.
     testWorker("LocalDatabaseWorker", ["PowerSync", "PowerSyncClient", "PowerSyncGRDB", .grdb]),
+    // A client or the backend of scripts/soak-faults.
+    testWorker(
+        "FaultsWorker",
+        [
+            "PowerSync", "PowerSyncBackend", "PowerSyncBackendHummingbird", "PowerSyncBackendMySQL",
+            "PowerSyncBackendPostgres", "TestSupport", .hummingbird, .logging, .postgresNIO,
+        ]
+    ),
 ]
 
 // MARK: - The simulation
