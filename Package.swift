@@ -417,7 +417,10 @@ package.targets += [
     // What commands print, on terminals and in logs: texts of others are escaped.
     module("PowerSyncTerminal", [.argumentParser, .logging, .nioConcurrencyHelpers]),
     // Code of apps from sync configs: for the command, and for a plugin, which asks for the build of PowerSyncGenerate when it runs.
-    module("PowerSyncGenerator", ["PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]),
+    module(
+        "PowerSyncGenerator",
+        ["PowerSyncProtocol", "PowerSyncSyncConfig", "PowerSyncTerminal", .argumentParser, .grdbSQLite]
+    ),
     executable("PowerSyncGenerate", ["PowerSyncGenerator", .argumentParser]),
     .plugin(
         name: "GenerateSwift",

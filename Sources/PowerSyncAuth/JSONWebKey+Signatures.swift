@@ -14,7 +14,7 @@ extension JSONWebKey {
             throw JSONWebKeyError(
                 member: "k",
                 message:
-                    "the secret has \(secret.count) bytes; with fewer than \(Self.minimumSecretBytes) it can be guessed"
+                    "the secret has \(secret.count.counted("byte")); with fewer than \(Self.minimumSecretBytes) it can be guessed"
             )
         }
         guard case .asymmetric(let jwk, let type, _) = material else { return }

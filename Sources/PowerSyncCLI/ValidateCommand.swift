@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PowerSyncGenerator
 import PowerSyncOperations
+import PowerSyncProtocol
 import PowerSyncService
 import PowerSyncServiceCore
 import PowerSyncSyncConfig

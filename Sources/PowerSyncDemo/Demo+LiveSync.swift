@@ -1,5 +1,6 @@
 import Foundation
 import PowerSync
+import PowerSyncProtocol
 import PowerSyncTerminal
 
 extension Demo {

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncProtocol
 package import PowerSyncSyncConfig
 import PowerSyncTerminal
 

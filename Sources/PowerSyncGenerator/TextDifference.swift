@@ -1,3 +1,4 @@
+import PowerSyncProtocol
 import PowerSyncTerminal
 
 /// The lines in which a file differs from what it should be, in short.

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncCore
+import PowerSyncProtocol
 import PowerSyncTerminal
 
 // What the facts of a report mean. Each sentence says what is wrong, or waits, and what to do.

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncProtocol
 import PowerSyncTerminal
 
 extension DatabaseReport {

@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import PowerSyncClient
 import PowerSyncHTTP
+import PowerSyncProtocol
 
 /// The requests of tus 1.0.0.
 ///
@@ -124,7 +125,7 @@ struct TusServer: Sendable {
                 throw AttachmentTransferError(
                     .unexpectedResponse,
                     message:
-                        "\(request.target) took \(bytes.readableBytes) bytes at \(offset) and answered with Upload-Offset "
+                        "\(request.target) took \(bytes.readableBytes.counted("byte")) at \(offset) and answered with Upload-Offset "
                         + (now.map { "\($0)" } ?? "nothing"),
                     httpStatus: answer.response.status
                 )

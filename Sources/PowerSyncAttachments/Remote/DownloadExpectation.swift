@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncClient
+import PowerSyncProtocol
 
 /// What is known of a file before it has been downloaded.
 struct DownloadExpectation {
@@ -31,7 +32,7 @@ struct DownloadExpectation {
     /// Checks that the storage and the app expect the same.
     func checkAnnouncement() throws {
         guard let total, let size, total != size else { return }
-        throw mismatch("has \(total) bytes instead of \(size)")
+        throw mismatch("has \(total.counted("byte")) instead of \(size)")
     }
 
     /// Checks that there are not too many bytes already.
@@ -48,7 +49,7 @@ struct DownloadExpectation {
 
     /// Checks the complete file.
     func check(bytes count: Int64, digest: Data?) throws {
-        if let bytes, count != bytes { throw mismatch("ended after \(count) of \(bytes) bytes") }
+        if let bytes, count != bytes { throw mismatch("ended after \(count) of \(bytes.counted("byte"))") }
         guard let digest, digests.contains(where: { $0 != digest }) else { return }
         throw AttachmentTransferError(
             .digestMismatch,

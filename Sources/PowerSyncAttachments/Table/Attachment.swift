@@ -1,5 +1,6 @@
 import Foundation
 public import PowerSyncClient
+import PowerSyncProtocol
 
 /// A file that this device knows: one row of the attachments table.
 ///
@@ -137,7 +138,7 @@ extension Attachment: CustomStringConvertible {
     /// The id, the state and the file, in a line; without the app's own text.
     public var description: String {
         var parts = ["attachment \(id)", "\(state)", filename]
-        if let size { parts.append("\(size) bytes") }
+        if let size { parts.append(size.counted("byte")) }
         if localUri == nil { parts.append("not on this device") }
         return parts.joined(separator: ", ")
     }

@@ -1,4 +1,5 @@
 import PowerSyncClient
+import PowerSyncProtocol
 
 /// How many attachments there are, by state.
 public struct AttachmentQueueStats: Sendable, Equatable {
@@ -38,6 +39,6 @@ extension AttachmentQueueStats: CustomStringConvertible {
     public var description: String {
         let states = AttachmentState.allCases.filter { self[$0].count > 0 }
         guard !states.isEmpty else { return "no attachments" }
-        return states.map { "\(self[$0].count) \($0) (\(self[$0].bytes) bytes)" }.joined(separator: ", ")
+        return states.map { "\(self[$0].count) \($0) (\(self[$0].bytes.counted("byte")))" }.joined(separator: ", ")
     }
 }

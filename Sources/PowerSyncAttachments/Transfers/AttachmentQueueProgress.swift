@@ -1,5 +1,6 @@
 public import Foundation
 import PowerSyncClient
+import PowerSyncProtocol
 
 /// How far all transfers of a queue are.
 ///
@@ -35,7 +36,7 @@ extension AttachmentQueueProgress: CustomStringConvertible {
     /// How many transfers there are, in a line.
     public var description: String {
         let transfers =
-            "\(finishedTransfers) transfers finished, \(remainingTransfers) remaining, \(running.count) of them running"
+            "\(finishedTransfers.counted("transfer")) finished, \(remainingTransfers) remaining, \(running.count) of them running"
         return ([transfers] + overdueCalls.map(\.description)).joined(separator: "; ")
     }
 }

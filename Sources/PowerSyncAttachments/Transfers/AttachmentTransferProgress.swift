@@ -1,4 +1,5 @@
 import PowerSyncClient
+import PowerSyncProtocol
 
 /// How far a transfer is.
 public struct AttachmentTransferProgress: Sendable, Equatable {
@@ -79,7 +80,8 @@ extension Attachment {
 extension AttachmentTransferProgress: CustomStringConvertible {
     /// What is transferred and how far it is, in a line.
     public var description: String {
-        let bytes = totalBytes.map { "\(transferredBytes) of \($0) bytes" } ?? "\(transferredBytes) bytes"
+        let bytes =
+            totalBytes.map { "\(transferredBytes) of \($0.counted("byte"))" } ?? transferredBytes.counted("byte")
         return "\(direction) of \(attachmentId), \(phase), \(bytes)"
     }
 }

@@ -42,7 +42,7 @@ public struct SigningKey: Sendable {
         guard secret.count >= JSONWebKey.minimumSecretBytes else {
             throw TokenError(
                 .key,
-                "the secret has \(secret.count) bytes; with fewer than \(JSONWebKey.minimumSecretBytes) it can be guessed"
+                "the secret has \(secret.count.counted("byte")); with fewer than \(JSONWebKey.minimumSecretBytes) it can be guessed"
             )
         }
         return secret

@@ -1,5 +1,6 @@
 import Foundation
 import PowerSyncGenerator
+import PowerSyncProtocol
 import PowerSyncService
 import PowerSyncServiceCore
 import PowerSyncSyncConfig

@@ -1,4 +1,5 @@
 import GRDBSQLite
+import PowerSyncProtocol
 import PowerSyncSQLite
 
 extension PowerSyncError {
@@ -49,8 +50,8 @@ extension PowerSyncError {
 
     /// There are not as many values as parameters.
     static func parameterCount(_ given: Int, insteadOf expected: Int, sql: String) -> PowerSyncError {
-        let parameters = expected == 1 ? "1 parameter" : "\(expected) parameters"
-        let values = given == 1 ? "1 value is" : "\(given) values are"
+        let parameters = expected.counted("parameter")
+        let values = given.counted("value is", "values are")
         return .sqliteError(
             extendedResultCode: SQLITE_RANGE,
             message: "the statement has \(parameters), and \(values) given",

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncProtocol
 import PowerSyncSQLite
 
 /// What the SDK refuses, and in which words: each refusal has its code and its text here.
@@ -35,7 +36,7 @@ extension PowerSyncError {
     static func unsentWrites(_ count: Int) -> PowerSyncError {
         refused(
             .writesNotUploaded,
-            "\(count == 1 ? "1 local write waits" : "\(count) local writes wait") for an upload, and would be lost. "
+            "\(count.counted("local write waits", "local writes wait")) for an upload, and would be lost. "
                 + "Upload them first, or say that they are to be discarded."
         )
     }
@@ -56,7 +57,7 @@ extension PowerSyncError {
     static func notUploaded(_ count: Int) -> PowerSyncError {
         refused(
             .writesNotUploaded,
-            "\(count == 1 ? "1 local write waits" : "\(count) local writes wait") for an upload, and this connection only downloads: "
+            "\(count.counted("local write waits", "local writes wait")) for an upload, and this connection only downloads: "
                 + "what the service has sent would take them away, and is not shown. "
                 + "Connect with ConnectOptions.mode full or uploadOnly to upload them, or call disconnectAndClear() to remove them."
         )
@@ -218,7 +219,7 @@ extension PowerSyncError {
         refused(
             .otherAccount,
             "The database began with the rows of another user, which are to be removed, and "
-                + "\(count == 1 ? "1 local write waits" : "\(count) local writes wait") for an upload. "
+                + "\(count.counted("local write waits", "local writes wait")) for an upload. "
                 + "Call disconnectAndClear() to remove both."
         )
     }

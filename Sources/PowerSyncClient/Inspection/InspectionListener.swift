@@ -100,7 +100,7 @@ final class InspectionListener: Sendable {
         guard isServed else {
             let error = RPCError(
                 .limitReached,
-                "There are \(limits.connections) connections already; close one of them"
+                "\(limits.connections.counted("connection is", "connections are")) open already; close one"
             )
             try? await lines.executeThenClose { _, writer in try await writer.write(error.text + "\n") }
             return

@@ -87,7 +87,8 @@ struct ReadOnlyStatement {
         guard statement.parameterCount == query.parameters.count else {
             throw RPCError(
                 .invalidParameters,
-                "The statement has \(statement.parameterCount) parameters, and \(query.parameters.count) values were given"
+                "The statement has \(statement.parameterCount.counted("parameter")), "
+                    + "and \(query.parameters.count.counted("value was", "values were")) given"
             )
         }
         for (index, value) in query.parameters.enumerated() { try bind(value, to: statement, at: CInt(index + 1)) }

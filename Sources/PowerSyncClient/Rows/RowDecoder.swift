@@ -107,7 +107,7 @@ final class RowDecoder: Decoder {
         guard columns.columnCount == 1 else {
             let mismatch = StoredValue.Mismatch(
                 code: .unsupported,
-                message: "\(type) is one value, and the row has \(columns.columnCount) columns",
+                message: "\(type) is one value, and the row has \(columns.columnCount.counted("column"))",
                 value: "",
                 type: "\(type)"
             )

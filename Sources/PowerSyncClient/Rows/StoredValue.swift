@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncProtocol
 
 /// A value of a column, or inside of a JSON column, before it has a type.
 ///
@@ -28,7 +29,7 @@ enum StoredValue {
         case .real(let value): "real \(value)"
         case .number(let number): "number \(number.prefix(40))\(number.dropFirst(40).isEmpty ? "" : "…")"
         case .text(let value): "text '\(value.prefix(40))\(value.dropFirst(40).isEmpty ? "'" : "…'")"
-        case .blob(let data): "blob of \(data.count) bytes"
+        case .blob(let data): "blob of \(data.count.counted("byte"))"
         case .array(let values): "JSON array of \(values.count)"
         case .object(let members): "JSON object of \(members.count)"
         }

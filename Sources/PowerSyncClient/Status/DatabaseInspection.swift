@@ -146,14 +146,15 @@ extension DatabaseInspection.Queue: CustomStringConvertible {
     /// What waits, in a line.
     public var description: String {
         let rejected = rejectedWrites > 0 ? ", \(rejectedWrites) rejected" : ""
-        return "\(writes) writes of \(transactions) transactions to upload, \(bytes) bytes\(rejected)"
+        return
+            "\(writes.counted("write")) of \(transactions.counted("transaction")) to upload, \(bytes.counted("byte"))\(rejected)"
     }
 }
 
 extension DatabaseInspection.Bucket: CustomStringConvertible {
     /// The bucket, in a line.
     public var description: String {
-        var parts = ["\(name): \(downloadedOperations) operations, \(downloadedBytes) bytes"]
+        var parts = ["\(name): \(downloadedOperations.counted("operation")), \(downloadedBytes.counted("byte"))"]
         if let priority { parts.append("\(priority)") }
         if let operationsToDownload, let operationsOfDownload, operationsToDownload > 0 {
             parts.append("downloading \(operationsOfDownload) of \(operationsToDownload)")

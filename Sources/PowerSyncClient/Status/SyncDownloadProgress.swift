@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// A number of operations to download, and how many of them are here.
 public protocol ProgressWithOperations: Sendable {
     /// How many operations the current download has in total.
@@ -27,5 +29,5 @@ public protocol SyncDownloadProgress: ProgressWithOperations {
 
 extension ProgressWithOperations {
     /// `40 of 100 operations`.
-    var operationsText: String { "\(downloadedOperations) of \(totalOperations) operations" }
+    var operationsText: String { "\(downloadedOperations) of \(totalOperations.counted("operation"))" }
 }

@@ -98,7 +98,7 @@ extension SyncStatusSnapshot: CustomStringConvertible {
         } else if hasSynced != nil {
             parts.append("never synced")
         }
-        if !download.setAside.isEmpty { parts.append("\(download.setAside.count) rows set aside") }
+        if !download.setAside.isEmpty { parts.append("\(download.setAside.count.counted("row")) set aside") }
         if let activity = activity.waits { parts.append(activity) }
         if let lastDownloadError { parts.append("download error: \(lastDownloadError.lineOfText)") }
         if let lastUploadError { parts.append("upload error: \(lastUploadError.lineOfText)") }

@@ -1,4 +1,5 @@
 public import Foundation
+import PowerSyncProtocol
 
 /// Something that a connected database waits for.
 public struct SyncWait: Sendable {
@@ -75,7 +76,7 @@ extension SyncWait.Reason: CustomStringConvertible {
 
 extension SyncWait.Reason {
     private static func writes(_ count: Int) -> String {
-        count == 1 ? "1 local write" : "\(count) local writes"
+        count.counted("local write")
     }
 
     /// What the reasons of different cases differ in, for messages that are told once.

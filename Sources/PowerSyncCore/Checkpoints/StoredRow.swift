@@ -93,9 +93,13 @@ struct UnreadableRows {
     func report(except reported: inout Set<String>) -> [String] {
         counts.sorted { $0.key < $1.key }.compactMap { type, count in
             guard reported.insert(type).inserted else { return nil }
+            let rows = count.counted(
+                "row of '\(type)' that is not a JSON object",
+                "rows of '\(type)' that are not JSON objects"
+            )
             return """
-                The service sent \(count) rows of '\(type)' that are not JSON objects. Their columns are NULL until it sends \
-                them anew; look at what the sync config or the source makes of them. Reported once.
+                The service sent \(rows). Columns are NULL until it sends \(count.words("it", "them")) anew; look at what the sync \
+                config or the source makes of \(count.words("it", "them")). Reported once.
                 """
         }
     }

@@ -1,4 +1,5 @@
 import GRDBSQLite
+import PowerSyncProtocol
 import PowerSyncSQLite
 
 /// The virtual tables `powersync_crud` and `powersync_crud_`, through which triggers fill the upload queue
@@ -137,7 +138,7 @@ enum QueueModule {
             let state = context.state
             // The columns follow two row ids.
             guard Int(count) == context.kind.columnCount + 2 else {
-                throw LocalDatabaseError(.internalError, "\(context.kind.name) got \(count - 2) columns")
+                throw LocalDatabaseError(.internalError, "\(context.kind.name) got \((count - 2).counted("column"))")
             }
             guard !state.isPublishing else { return }
             switch context.kind {

@@ -1,5 +1,6 @@
 import GRDB
 import NIOConcurrencyHelpers
+import PowerSyncProtocol
 import PowerSyncSQLite
 
 /// One statement of a raw table, ready to be bound.
@@ -113,7 +114,7 @@ final class RawTableStatements: Sendable {
         guard count == declared.parameters.count else {
             throw LocalDatabaseError.invalidArgument(
                 """
-                The \(kind) statement of raw table \(table.name) has \(count) parameters, \
+                The \(kind) statement of raw table \(table.name) has \(count.counted("parameter")), \
                 but values for \(declared.parameters.count) are declared
                 """
             )

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 extension SQLFunctions {
     /// The functions with which the triggers of views write rows and queue entries; see ``RowObjectWriter``.
     ///
@@ -52,7 +54,7 @@ extension SQLFunctions {
         named nameIndex: Int
     ) throws {
         guard call.count > nameIndex else {
-            throw LocalDatabaseError.invalidArgument("expected names and values", cause: "\(call.count) arguments")
+            throw LocalDatabaseError.invalidArgument("expected names and values", cause: call.count.counted("argument"))
         }
         try unsafe call.state.rowObject.withObject(
             purpose,

@@ -319,7 +319,7 @@ extension SyncEngine {
         }
         subscriptionLimit.learn(count, at: now)
         return """
-            The service refuses a request with \(request.subscriptions.count) stream subscriptions. Asking for \(count): \
+            The service refuses a request with \(request.subscriptions.count.counted("stream subscription")). Asking for \(count): \
             the oldest ones that the app holds no handle of are left out.
             """
     }
@@ -332,8 +332,8 @@ extension SyncEngine {
         actions.log(
             .warning,
             """
-            There is no room for \(count) stream subscriptions, which are not synced. The status of their streams says so. \
-            Subscribe to less at a time, or with a shorter time to live.
+            There is no room for \(count.counted("stream subscription, which is", "stream subscriptions, which are")) not synced. \
+            The status of \(count.words("its stream", "their streams")) says so. Subscribe to less at a time, or with a shorter time to live.
             """
         )
     }

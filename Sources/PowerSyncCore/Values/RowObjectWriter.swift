@@ -67,7 +67,7 @@ struct RowObjectWriter {
         guard !hasOthers || hasStored || values.count == 2 * names.count else {
             throw LocalDatabaseError.invalidArgument(
                 "expected a value for each name, or two",
-                cause: "\(names.count) names, \(values.count) values"
+                cause: "\(names.count.counted("name")), \(values.count.counted("value"))"
             )
         }
         output.removeAll()

@@ -1,4 +1,5 @@
 import Foundation
+import PowerSyncProtocol
 import PowerSyncService
 import PowerSyncServiceCore
 import PowerSyncTerminal

@@ -54,10 +54,11 @@ package struct CipherKey: Sendable, Hashable {
     package init(bytes: some Sequence<UInt8>, leavesHeaderPlain: Bool = false) throws(Unusable) {
         let bytes = Array(bytes)
         guard bytes.count == 48 || bytes.count == 32 && !leavesHeaderPlain else {
+            let length = bytes.count == 1 ? "1 byte" : "\(bytes.count) bytes"
             throw Unusable(
                 reason: leavesHeaderPlain
-                    ? "has \(bytes.count) bytes, and a file with a plain header needs 48: 32 and a salt of 16"
-                    : "has \(bytes.count) bytes instead of 32, or 48 with a salt of 16"
+                    ? "has \(length), and a file with a plain header needs 48: 32 and a salt of 16"
+                    : "has \(length) instead of 32, or 48 with a salt of 16"
             )
         }
         text = "x'\(bytes.map { String(format: "%02x", $0) }.joined())'"

@@ -1,4 +1,5 @@
 public import Foundation
+import PowerSyncProtocol
 import PowerSyncServiceCore
 package import PowerSyncAuth
 
@@ -159,7 +160,7 @@ extension ClientAuthentication {
         if let secret = supabaseSecret, secret.utf8.count < JSONWebKey.minimumSecretBytes {
             throw ServiceError(
                 .invalidConfiguration,
-                "the secret has \(secret.utf8.count) bytes; with fewer than \(JSONWebKey.minimumSecretBytes) it can be guessed",
+                "the secret has \(secret.utf8.count.counted("byte")); with fewer than \(JSONWebKey.minimumSecretBytes) it can be guessed",
                 key: "client_auth.supabase_jwt_secret"
             )
         }

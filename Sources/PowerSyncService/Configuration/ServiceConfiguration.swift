@@ -1,4 +1,5 @@
 public import Logging
+import PowerSyncProtocol
 public import PowerSyncServiceCore
 
 /// Everything a ``SyncService`` needs to know before it starts.
@@ -251,7 +252,7 @@ public struct AdminOptions: Sendable, Equatable {
 
 extension AdminOptions: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// How many tokens there are.
-    public var description: String { tokens.count == 1 ? "1 admin token" : "\(tokens.count) admin tokens" }
+    public var description: String { tokens.count.counted("admin token") }
 
     /// As ``description``: nothing that is secret.
     public var debugDescription: String { description }

@@ -49,7 +49,7 @@ struct Differences {
             guard rows.count != count else { return }
             all.append(
                 Difference(
-                    sentence: "\(table) has \(rows.count == 1 ? "1 row" : "\(rows.count) rows"), expected \(count)"
+                    sentence: "\(table) has \(rows.count.counted("row")), expected \(count)"
                 )
             )
             for row in rows { all.append(Difference(sentence: "\(row.path) arrives", row: row)) }

@@ -92,7 +92,7 @@ extension FakeService.Value: CustomStringConvertible {
         case .integer(let value): "\(value)"
         case .real(let value): "\(value)"
         case .text(let value): "\"\(value)\""
-        case .blob(let data): "\(data.count) bytes"
+        case .blob(let data): data.count.counted("byte")
         }
     }
 }

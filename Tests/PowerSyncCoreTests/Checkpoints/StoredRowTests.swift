@@ -192,8 +192,8 @@ import Testing
         var reported: Set = ["a"]
         let messages = unreadable.report(except: &reported)
         #expect(messages.count == 2)
-        #expect(messages.first?.contains("2 rows of 'b'") == true, "\(messages)")
-        #expect(messages.last?.contains("1 rows of 'c'") == true, "\(messages)")
+        #expect(messages.first?.contains("2 rows of 'b' that are not JSON objects.") == true, "\(messages)")
+        #expect(messages.last?.contains("1 row of 'c' that is not a JSON object.") == true, "\(messages)")
         #expect(reported == ["a", "b", "c"])
     }
 

@@ -236,7 +236,11 @@ import Testing
         #expect(scenario.status.streams?.map { $0.lastSyncedAt != nil } == [false, true, true])
         let warnings = actions.compactMap(\.warning)
         #expect(warnings.count == 1)
-        #expect(warnings.first?.contains("no room for 1 stream subscriptions") == true)
+        #expect(
+            warnings.first?.contains(
+                "no room for 1 stream subscription, which is not synced. The status of its stream says so."
+            ) == true
+        )
         // Nothing changes for keepalives, and the log does not repeat it.
         #expect(try scenario.receive(.tokenExpires(in: 4_000), .diff(2)).compactMap(\.warning).isEmpty)
         #expect(scenario.engine.isActive)

@@ -1,5 +1,6 @@
 import Logging
 import NIOConcurrencyHelpers
+import PowerSyncProtocol
 import PowerSyncServiceCore
 import ServiceTestSupport
 import Testing

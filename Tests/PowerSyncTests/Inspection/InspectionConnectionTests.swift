@@ -183,7 +183,7 @@ import Testing
             #expect(try await client.rows(state) == before)
             #expect(try await client.rows("SELECT name FROM pragma_database_list WHERE name = 'other'") == "[]")
             #expect(
-                try await client.rows("SELECT 1", [1])?.contains("has 0 parameters, and 1 values were given") == true
+                try await client.rows("SELECT 1", [1])?.contains("has 0 parameters, and 1 value was given") == true
             )
             #expect(try await client.rows("SELECT ?", [["a"]])?.contains("a text, a number") == true)
         }

@@ -123,7 +123,7 @@ import Testing
                     let error = try await other.next()
                     #expect(
                         error?["error"]?.text
-                            == #"{"code":-32001,"message":"There are 1 connections already; close one of them"}"#
+                            == #"{"code":-32001,"message":"1 connection is open already; close one"}"#
                     )
                     #expect(try await other.next() == nil)
                 }

@@ -119,6 +119,16 @@ import Testing
             ),
             "not complete, 3 local writes uploaded, download error: no network"
         ),
+        Case(
+            SyncOnceResult(
+                isComplete: true,
+                uploadedEntries: 1,
+                activity: ConnectionActivity(),
+                uploadError: nil,
+                downloadError: nil
+            ),
+            "complete, 1 local write uploaded"
+        ),
         Case(BucketPriority(2), "priority 2"),
         Case(
             PriorityStatusEntry(priority: .fullSyncPriority, lastSyncedAt: date, hasSynced: true),
@@ -136,6 +146,11 @@ import Testing
             stream(OperationCounts(total: 10, downloaded: 4)),
             #"stream todos {"list":"a"}, subscribed, last synced at 1970-01-01 00:00:00 +0000, "#
                 + "downloading 4 of 10 operations"
+        ),
+        Case(
+            stream(OperationCounts(total: 1, downloaded: 0)),
+            #"stream todos {"list":"a"}, subscribed, last synced at 1970-01-01 00:00:00 +0000, "#
+                + "downloading 0 of 1 operation"
         ),
     ]
 
@@ -155,6 +170,10 @@ import Testing
         Case(
             Attachment(id: "1", filename: "1.jpg", state: .synced, localUri: "/a/1.jpg", size: 12, metaData: "secret"),
             "attachment 1, synced, 1.jpg, 12 bytes"
+        ),
+        Case(
+            Attachment(id: "1", filename: "1.jpg", state: .synced, localUri: "/a/1.jpg", size: 1),
+            "attachment 1, synced, 1.jpg, 1 byte"
         ),
         Case(
             Attachment(id: "1", filename: "1.jpg", state: .queuedDownload),

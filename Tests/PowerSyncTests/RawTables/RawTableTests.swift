@@ -271,7 +271,7 @@ import Testing
             ]
         )
         #expect(status.downloadError == nil)
-        #expect("\(status)".contains("1 rows set aside"))
+        #expect("\(status)".contains("1 row set aside"))
         #expect(try await texts("SELECT title FROM local_todos", harness.database) == ["Milk"])
         #expect(try await texts("SELECT name FROM lists", harness.database) == ["Shop"])
         #expect(harness.log.messages(.warning).contains { $0.contains("'todos'") && $0.contains("'1'") })

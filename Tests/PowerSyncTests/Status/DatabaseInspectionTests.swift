@@ -50,7 +50,7 @@ import Testing
         let second = try #require(middle.buckets.last)
         #expect(second.priority == BucketPriority(3))
         #expect(second.progress == 0 && second.downloadedOperations == 0 && !second.isComplete)
-        #expect("\(middle)".contains("bucket a: 1 operations, "))
+        #expect("\(middle)".contains("bucket a: 1 operation, "))
         #expect("\(middle)".contains("priority 1, downloading 1 of 2, not shown yet"))
 
         stream.send(

@@ -96,7 +96,9 @@ import Testing
         try await harness.waitForActivity { $0.upload?.reason.kind == .writeCheckpoint }
         #expect(harness.connector.uploads == 2)
         #expect(try await rejected() == ["x: parked", "x: waiting"])
-        #expect(harness.log.messages(.warning).first?.contains("and 1 later ones of the same rows") == true)
+        #expect(
+            harness.log.messages(.warning).first?.contains(": 1 local write and 1 later one of the same rows: ") == true
+        )
         stream.send(.checkpoint(1, [.bucket("a", count: 1)], writeCheckpoint: 7), .done)
         try await harness.wait { $0.hasSynced == true }
         #expect(try await harness.lists() == ["a1": "remote", "x": "better"])

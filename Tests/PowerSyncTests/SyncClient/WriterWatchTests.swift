@@ -47,7 +47,7 @@ import Testing
         try await harness.waitForActivity { $0.hasWritesOfAnotherUser }
         #expect("\(harness.activity)".contains("uploading writes of another user"))
         #expect(warnings.count == 1)
-        #expect(warnings.first?.hasPrefix("2 local writes ") == true)
+        #expect(warnings.first?.hasPrefix("2 local writes that wait were made by another user ") == true)
         stream.send(.checkpoint(0))
         try await harness.service.nextWriteCheckpoint().respond(1)
         try await harness.waitForActivity { !$0.hasWritesOfAnotherUser }

@@ -136,8 +136,9 @@ struct SyncContext: Sendable {
             if foreign > 0 {
                 log(
                     .warning,
-                    "\(foreign) local writes that wait for their upload were made by another user than the one who is connected now, "
-                        + "with whose rights they are uploaded. Call disconnectAndClear() when a user signs out."
+                    foreign.counted("local write that waits was", "local writes that wait were")
+                        + " made by another user than the one who is connected now, with whose rights "
+                        + "\(foreign.words("it is", "they are")) uploaded. Call disconnectAndClear() when a user signs out."
                 )
             }
             report { activity, _ in

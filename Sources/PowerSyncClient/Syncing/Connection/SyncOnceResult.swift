@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// What a call of ``PowerSyncDatabaseProtocol/syncOnce(connector:options:deadline:)`` has achieved.
 public struct SyncOnceResult: Sendable {
     /// Whether everything was uploaded and a complete checkpoint that contains it was applied.
@@ -60,7 +62,7 @@ extension PowerSyncDatabaseProtocol {
 extension SyncOnceResult: CustomStringConvertible {
     /// What was achieved, in a line.
     public var description: String {
-        var parts = [isComplete ? "complete" : "not complete", "\(uploadedEntries) local writes uploaded"]
+        var parts = [isComplete ? "complete" : "not complete", "\(uploadedEntries.counted("local write")) uploaded"]
         if let waits = activity.waits { parts.append(waits) }
         if let downloadError { parts.append("download error: \(downloadError.lineOfText)") }
         if let uploadError { parts.append("upload error: \(uploadError.lineOfText)") }

@@ -357,9 +357,10 @@ extension UploadLoop {
             .map { "\($0.kind.rawValue) \($0.table)/\($0.rowID)" }
             .joined(separator: ", ")
         let more = setAside.rejected.count > namedWrites ? ", …" : ""
-        let waiting = setAside.waiting == 0 ? "" : " and \(setAside.waiting) later ones of the same rows"
+        let waiting =
+            setAside.waiting == 0 ? "" : " and \(setAside.waiting.counted("later one", "later ones")) of the same rows"
         return """
-            \(rejection). Taken out of the upload queue (\(policy)): \(setAside.rejected.count) local writes\(waiting): \
+            \(rejection). Taken out of the upload queue (\(policy)): \(setAside.rejected.count.counted("local write"))\(waiting): \
             \(named)\(more). They are kept in rejectedWrites(), to be restored or removed.
             """
     }

@@ -1,4 +1,5 @@
 import PowerSyncCore
+import PowerSyncProtocol
 public import PowerSyncUpload
 
 /// A local write that waits for its upload.
@@ -109,7 +110,7 @@ extension [CrudEntry] {
     /// How many writes there are, and the first of them.
     var listText: String {
         let shown = prefix(3).map(\.description) + (count > 3 ? ["…"] : [])
-        return "\(count) local \(count == 1 ? "write" : "writes"): \(shown.joined(separator: ", "))"
+        return "\(count.counted("local write")): \(shown.joined(separator: ", "))"
     }
 }
 

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// The rule for a text of a configuration that is a name or a secret.
 ///
 /// A program that fills in a template writes something even where it has no value; such a text must not become a secret that grants access.
@@ -32,7 +34,7 @@ package enum TextRule {
         }
         guard text.count >= Self.leastCharacters else {
             return """
-                has \(text.count == 1 ? "1 character" : "\(text.count) characters") and can be guessed; at least \(Self.leastCharacters) are needed: draw it at random, with \
+                has \(text.count.counted("character")) and can be guessed; at least \(Self.leastCharacters) are needed: draw it at random, with \
                 openssl rand -hex 32 for example
                 """
         }

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// Calls of functions.
 extension QueryBinder {
     /// Binds a call such as `upper(a)`.
@@ -47,7 +49,7 @@ extension QueryBinder {
             switch (arity.lowerBound, arity.upperBound) {
             case (1, 1): "one argument"
             case (let count, let most) where count == most: "\(count) arguments"
-            case (let least, .max): "at least \(least) argument\(least == 1 ? "" : "s")"
+            case (let least, .max): "at least \(least.counted("argument"))"
             case (let least, let most): "\(least) to \(most) arguments"
             }
         throw SQLProblem(code: .sqlArity, message: "\(name) takes \(expected), not \(count).", range: range)

@@ -1,3 +1,5 @@
+import PowerSyncProtocol
+
 /// Relations: what stands after `FROM`.
 extension QueryBinder {
     /// Opens the scope of a `SELECT`.
@@ -226,7 +228,7 @@ extension QueryBinder {
             guard names.count == columns.count else {
                 throw SQLProblem(
                     code: .sqlSubqueryColumns,
-                    message: "The subquery has \(columns.count) columns, but \(names.count) names.",
+                    message: "The subquery has \(columns.count.counted("column")), but \(names.count.counted("name")).",
                     range: range
                 )
             }

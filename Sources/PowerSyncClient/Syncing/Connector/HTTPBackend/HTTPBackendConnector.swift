@@ -233,7 +233,7 @@ public final class HTTPBackendConnector: PowerSyncBackendConnectorProtocol {
             throw UploadRejectionError(
                 reason: """
                     The transaction is larger than the backend takes in one request (413): it has \
-                    \(batch.entries.count) writes.
+                    \(batch.entries.count.counted("write")).
                     """
             )
         }

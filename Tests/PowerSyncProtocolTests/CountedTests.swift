@@ -1,4 +1,4 @@
-import PowerSyncTerminal
+import PowerSyncProtocol
 import Testing
 
 /// Numbers before nouns, in sentences for people.
@@ -18,7 +18,6 @@ import Testing
         #expect([0, 1, 2].map { $0.counted("entry", "entries") } == ["0 entries", "1 entry", "2 entries"])
         #expect(1.counted("write waits", "writes wait") == "1 write waits")
         #expect(2.counted("write waits", "writes wait") == "2 writes wait")
-        #expect("\(1234.grouped) \(1234.words("row"))" == "1,234 rows")
         #expect([1, 2].map { $0.words("it", "them") } == ["it", "them"])
     }
 }
