@@ -118,14 +118,6 @@ extension DemoCommand.Transport {
 }
 
 extension Duration {
-    /// The time for people: `340 ms`, `2.7 s`.
-    var readable: String {
-        let milliseconds = components.seconds * 1_000 + components.attoseconds / 1_000_000_000_000_000
-        guard milliseconds >= 1_000 else { return "\(milliseconds) ms" }
-        let tenths = (milliseconds + 50) / 100
-        return "\(tenths / 10).\(tenths % 10) s"
-    }
-
     /// Seconds as a number.
     var inSeconds: Double {
         Double(components.seconds) + Double(components.attoseconds) / 1e18
