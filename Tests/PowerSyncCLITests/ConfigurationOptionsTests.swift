@@ -33,6 +33,21 @@ import Testing
         #expect(command.process.role.description == "api")
     }
 
+    @Test(arguments: [["start", "-r", "unified"], ["start", "--role", "unified"], ["start"], ["serve"]])
+    func startServesAsOneProcess(_ words: [String]) throws {
+        let command = try #require(try PowerSyncCommand.parseAsRoot(words) as? ServeCommand)
+        #expect(command.process.role == .unified)
+        #expect(command.config.location.name == "powersync.yaml")
+    }
+
+    @Test func aRoleThatIsNoneNamesThoseThereAre() {
+        let error = #expect(throws: (any Error).self) {
+            _ = try PowerSyncCommand.parseAsRoot(["start", "-r", "primary"])
+        }
+        let text = error.map { PowerSyncCommand.message(for: $0) }
+        #expect(text?.contains("\"primary\" is not one of unified, api, sync") == true, "\(text ?? "")")
+    }
+
     @Test(arguments: ["-sync64", "--sync-base64"])
     func theSyncConfigMayBeAnArgument(_ option: String) throws {
         let words = ["serve", "-c64", Self.base64(Self.yaml), option, Self.base64("streams: {}")]
