@@ -1,17 +1,28 @@
 import Foundation
 import Testing
 
-/// Links between pages lead to a page of the same catalog, as `docc` wants it.
+/// Links between pages of a catalog name the file, as the web view of a repository wants it; scripts/docs makes those of `docc` of them.
 @Suite struct PageLinkTests {
     @Test(arguments: try Page.all())
-    func everyLinkLeadsToAPageOfTheCatalog(_ page: Page) throws {
-        let links = page.text.matches(of: /<doc:([^>]+)>/).map { String($0.1) }
-        guard !links.isEmpty else { return }
-        // Only pages of catalogs have such links.
-        let end = try #require(page.path.firstRange(of: "/Documentation.docc/"))
-        let pages = try Page.files(in: String(page.path[..<end.upperBound]), withExtension: "md")
-        let names = Set(pages.map { $0.deletingPathExtension().lastPathComponent })
-        #expect(links.filter { !names.contains($0) } == [], "\(page.path)")
+    func everyLinkLeadsToAFile(_ page: Page) throws {
+        let folder = Page.root.appending(path: page.path).deletingLastPathComponent()
+        let links = page.text.matches(of: /\]\(([^):#]+)(?:#[^)]*)?\)/).map { String($0.1) }
+        for link in links {
+            let target = folder.appending(path: link).standardized
+            #expect(FileManager.default.fileExists(atPath: target.path), "\(page.path): \(link)")
+        }
+        // Only `docc` knows these.
+        #expect(!page.text.contains("<doc:"), "\(page.path)")
+    }
+
+    @Test(arguments: try Page.all().filter { $0.path.contains("/Documentation.docc/") })
+    func linksOfACatalogStayInIt(_ page: Page) throws {
+        let end = try #require(page.path.firstRange(of: "/Documentation.docc/")).upperBound
+        let catalog = Page.root.appending(path: String(page.path[..<end])).standardized.path
+        let folder = Page.root.appending(path: page.path).deletingLastPathComponent()
+        for link in page.text.matches(of: /\]\(([^):#]+\.md)\)/).map({ String($0.1) }) {
+            #expect(folder.appending(path: link).standardized.path.hasPrefix(catalog), "\(page.path): \(link)")
+        }
     }
 
     @Test func everyPageOfTheServiceIsOnItsLandingPage() throws {
@@ -20,6 +31,6 @@ import Testing
             $0.deletingPathExtension().lastPathComponent
         }
         #expect(names.count > 5)
-        #expect(names.filter { $0 != "PowerSyncService" && !landing.contains("<doc:\($0)>") } == [])
+        #expect(names.filter { $0 != "PowerSyncService" && !landing.contains("](\($0).md)") } == [])
     }
 }
