@@ -1,7 +1,8 @@
 import Foundation
 import Testing
 
-/// The page "Configuration reference" has the keys that the service reads, no other ones, and the defaults of the limits.
+/// The page "Configuration reference" has the keys that the service reads and the defaults of the limits, the page "Moving from the
+/// established service" those that it knows and does not use, and neither has others.
 @Suite struct ConfigurationReferenceTests {
     private static let folder = "Sources/PowerSyncService/Configuration"
     /// Where the databases say which keys they have.
@@ -17,10 +18,12 @@ import Testing
 
     init() throws {
         page = try Page(path: "Sources/PowerSyncService/Documentation.docc/ConfigurationReference.md")
+        let moving = try Page(path: "Sources/PowerSyncService/Documentation.docc/MovingFromTheEstablishedService.md")
+        let unused = Page.lines(moving.text).drop { $0 != "### Keys of the established service" }
         var isOfEstablishedService = false
         var rows: [(keys: [String], value: String)] = []
-        for line in Page.lines(page.text) {
-            if line.hasPrefix("### ") { isOfEstablishedService = line.hasSuffix("established service") }
+        for line in Page.lines(page.text) + unused.prefix(while: { $0 != "### What is different" }) {
+            if line.hasPrefix("### ") { isOfEstablishedService = line == "### Keys of the established service" }
             let cells = line.split(separator: "|", omittingEmptySubsequences: false).dropFirst()
             guard let first = cells.first, isOfEstablishedService || first.contains("`") else { continue }
             // That table has keys in all columns.
