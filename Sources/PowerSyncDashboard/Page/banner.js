@@ -22,7 +22,7 @@ function* troubles(snapshot, config) {
   const copy = replication.streams.find((stream) => stream.copy)?.copy;
   if (!replication.streams.length) yield ["bad", "No sync config is deployed: clients get nothing.", "config"];
   else if (!served) {
-    const rows = copy ? `, ${counted(copy.rows, "row")} of ${copy.table} so far` : "";
+    const rows = copy ? `, ${counted(copy.rows, "row")} of ${copy.table} so far${copiedShare(copy)}` : "";
     yield ["warn", `The source is copied for the first time${rows}: clients get nothing until that is done.`, "replication"];
   }
   if (replication.lagSeconds >= shownLag) {

@@ -19,6 +19,10 @@ const count = (number) => plain.format(number ?? 0);
 const noun = (number, name) => number === 1 ? name : `${name}s`;
 const counted = (number, name) => `${count(number)} ${noun(number, name)}`;
 
+// About how much of a table has been copied, where the source knows how many rows it has. Only the end of the copy is all of it.
+const copiedShare = (copy) => copy.estimatedRows > 0
+  ? `, about ${Math.min(99, Math.floor(100 * copy.rows / copy.estimatedRows))} %` : "";
+
 function bytes(number) {
   let value = number ?? 0;
   for (const unit of ["bytes", "KiB", "MiB", "GiB"]) {

@@ -93,7 +93,7 @@ function showReplication(replication) {
         `${noun(replication.openTransaction.changes, "change")} so far`]] : []),
     ...replication.streams.filter((stream) => stream.copy).map(({ copy }) =>
       ["Copying", count(copy.rows),
-        `${noun(copy.rows, "row")} of ${copy.table} so far, table ${copy.copiedTables + 1} of ${copy.tables}`]),
+        `${noun(copy.rows, "row")} of ${copy.table} so far${copiedShare(copy)}, table ${copy.copiedTables + 1} of ${copy.tables}`]),
     ...Object.entries(replication.rowsWithoutID ?? {})
       .map(([table, number]) => ["Without an id", count(number), `of ${table}, not sent`]),
   ]);

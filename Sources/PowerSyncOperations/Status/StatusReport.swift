@@ -50,8 +50,9 @@ package struct StatusReport {
             )
         }
         for copy in snapshot.replication.streams.compactMap(\.copy) {
+            let share = copy.percent.map { ", about \($0) % of it" } ?? ""
             lines.append(
-                "copying   \(TerminalText.line(copy.table)): \(copy.rows.counted("row")) so far, "
+                "copying   \(TerminalText.line(copy.table)): \(copy.rows.counted("row")) so far\(share), "
                     + "table \(copy.copiedTables + 1) of \(copy.tables)"
             )
         }

@@ -143,10 +143,12 @@ final class Probes: Sendable {
         if !copies.isEmpty {
             json["copying"] = .array(
                 copies.map { copy in
-                    .object([
+                    var json: JSONObject = [
                         "table": .string(copy.table), "rows": .integer(Int64(copy.rows)),
                         "copied_tables": .integer(Int64(copy.copiedTables)), "tables": .integer(Int64(copy.tables)),
-                    ])
+                    ]
+                    if let count = copy.estimatedRows { json["estimated_rows"] = .integer(count) }
+                    return .object(json)
                 }
             )
         }

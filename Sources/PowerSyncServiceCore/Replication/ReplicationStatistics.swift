@@ -32,6 +32,8 @@ package final class ReplicationStatistics: Sendable {
         package var table: SourceTableName
         /// How many rows of it have been copied by this attempt.
         package var rows = 0
+        /// About how many rows it has; `nil` when the source does not know, and when an earlier attempt has copied a part of it.
+        package var estimatedRows: Int64?
         /// How many tables this attempt has copied before.
         package var copiedTables: Int
         /// How many tables this attempt copies.

@@ -54,9 +54,11 @@ extension StreamReplicator {
 
     /// Says which tables are read from now on, with about how many rows, as far as the source knows.
     ///
+    /// - Returns: These counts; a table of which nothing is known is not there.
     /// - Throws: `CancellationError`.
-    func announce(_ tables: [SourceTable]) async throws {
-        guard !tables.isEmpty else { return }
+    @discardableResult
+    func announce(_ tables: [SourceTable]) async throws -> [SourceTableName: Int64] {
+        guard !tables.isEmpty else { return [:] }
         let names = Set(tables.map(\.descriptor.name))
         let rows = try await source.knownRows { names.contains($0) }
         for table in tables {
@@ -65,6 +67,7 @@ extension StreamReplicator {
             if let count = rows[name] { metadata[LogKey.estimatedRows] = .stringConvertible(count) }
             logger.notice("A table of the source is about to be read", metadata: metadata)
         }
+        return rows
     }
 
     /// Reads all tables.

@@ -181,13 +181,19 @@ extension StreamReplicator {
     ) async throws {
         // What only the next config reads is read while changes are followed.
         let missing = tables.filter { !$0.isSnapshotDone && stream.plan.readsTable($0.descriptor.name) }
-        try await announce(missing)
+        let estimates = try await announce(missing)
         defer { statistics.didEndCopies(of: stream.id) }
         var pace = CopyPace(clock)
         for (index, table) in missing.enumerated() {
             let name = table.descriptor.name
             statistics.willCopy(
-                .init(table: name, copiedTables: index, tables: missing.count),
+                .init(
+                    table: name,
+                    // Of a table of which an earlier attempt has read a part, nobody has counted that part.
+                    estimatedRows: table.lastSnapshotKey == nil ? estimates[name] : nil,
+                    copiedTables: index,
+                    tables: missing.count
+                ),
                 for: stream.id
             )
             let rows: Int
@@ -269,14 +275,13 @@ extension StreamReplicator {
             statistics.didCopy(chunk.rows, for: stream.id)
             touch()
             if pace.isDue(), let copy = statistics.counts.copies[stream.id] {
-                logger.notice(
-                    "A table of the source is being copied",
-                    metadata: [
-                        LogKey.table: "\(copy.table)", LogKey.rows: .stringConvertible(copy.rows),
-                        LogKey.copiedTables: .stringConvertible(copy.copiedTables),
-                        LogKey.copyingTables: .stringConvertible(copy.tables),
-                    ]
-                )
+                var metadata: Logger.Metadata = [
+                    LogKey.table: "\(copy.table)", LogKey.rows: .stringConvertible(copy.rows),
+                    LogKey.copiedTables: .stringConvertible(copy.copiedTables),
+                    LogKey.copyingTables: .stringConvertible(copy.tables),
+                ]
+                if let count = copy.estimatedRows { metadata[LogKey.estimatedRows] = .stringConvertible(count) }
+                logger.notice("A table of the source is being copied", metadata: metadata)
             }
             (read, reader) = try await next
         }

@@ -85,6 +85,22 @@ import Testing
         #expect(report.lines.contains("copying   public.lists: 120000 rows so far, table 1 of 2"))
     }
 
+    @Test(arguments: [(0, "0"), (1_199, "0"), (60_000, "50"), (120_000, "99"), (240_000, "99")])
+    func ofATableWithAKnownSizeTheShareIsShown(rows: Int, percent: String) throws {
+        let stream = """
+            {"id": 1, "state": "PROCESSING", "slot": "s", "isCopied": false, "tables": 1, "copiedTables": 0, "copy": \
+            {"table": "public.lists", "rows": \(rows), "estimatedRows": 120000, "tables": 1, "copiedTables": 0}}
+            """
+        let service = Self.service(clients: []).replacing(#""streams": []"#, with: "\"streams\": [\(stream)]")
+        let report = try Self.report("{\"service\": \(service)}")
+        #expect(
+            report.lines.contains(
+                "copying   public.lists: \(rows) rows so far, about \(percent) % of it, table 1 of 1"
+            ),
+            "\(report.lines)"
+        )
+    }
+
     @Test func aLargeTransactionIsShown() throws {
         let open = #""transactions": 3, "openTransaction": {"changes": 250000, "committedAt": 1000}"#
         let service = Self.service(clients: []).replacing(#""transactions": 3"#, with: open)

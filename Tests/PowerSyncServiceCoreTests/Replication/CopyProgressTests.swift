@@ -91,6 +91,7 @@ import Testing
         #expect(copies.map(\.rows) == [0, 0])
         #expect(copies.map(\.copiedTables) == [0, 1])
         #expect(copies.map(\.tables) == [2, 2])
+        #expect(copies.map(\.estimatedRows) == [15_000, 7])
     }
 
     @Test func theLogSaysAboutHowManyRowsAreReadBeforeTheyAre() async throws {
@@ -123,6 +124,7 @@ import Testing
         #expect(lines.count == 2)
         #expect(lines.first?.contains("rows=10000") == true, "\(lines)")
         #expect(lines.first?.contains("copied_tables=0") == true, "\(lines)")
+        #expect(lines.first?.contains("estimated_rows=15000") == true, "\(lines)")
         #expect(lines.last?.contains("rows=7") == true, "\(lines)")
         #expect(lines.last?.contains("copied_tables=1") == true, "\(lines)")
         #expect(lines.allSatisfy { $0.contains("copying_tables=2") })

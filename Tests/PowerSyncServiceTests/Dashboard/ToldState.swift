@@ -69,18 +69,24 @@ struct ToldState {
         ),
         ToldState(
             name: "copying",
-            banner: "copied for the first time, 1,200 rows of public.todos so far",
+            banner: "copied for the first time, 1,200 rows of public.todos so far, about 40 %: clients",
             kind: "warn",
             snapshot: snapshot(
                 stream(
                     "PROCESSING",
-                    copy: ServiceSnapshot.Copy(table: "public.todos", rows: 1200, tables: 3, copiedTables: 1)
+                    copy: ServiceSnapshot.Copy(
+                        table: "public.todos",
+                        rows: 1200,
+                        estimatedRows: 2990,
+                        tables: 3,
+                        copiedTables: 1
+                    )
                 )
             )
         ),
         ToldState(
             name: "copying-the-first-row",
-            banner: "copied for the first time, 1 row of public.todos so far",
+            banner: "copied for the first time, 1 row of public.todos so far: clients",
             kind: "warn",
             snapshot: snapshot(
                 stream(

@@ -121,18 +121,22 @@ import Testing
     }
 
     @Test func aCopyIsInTheBodyAndMattersToNoAnswer() throws {
-        let copy = ServiceSnapshot.Copy(table: "public.lists", rows: 5, tables: 2, copiedTables: 1)
-        let probes = Probes(Timing()) { [copy] }
+        var copy = ServiceSnapshot.Copy(table: "public.lists", rows: 5, tables: 2, copiedTables: 1)
+        let probes = Probes(Timing()) { [copy] in [copy] }
         for (question, status) in [(Probes.Question.liveness, HTTPResponse.Status.ok), (.readiness, .badRequest)] {
             #expect(probes.response(to: question).status == status)
         }
         probes.didStart()
         // Another config is copied while clients are served.
         #expect(probes.response(to: .readiness).status == .ok)
-        let expected: JSONObject = [
+        var expected: JSONObject = [
             "table": .string("public.lists"), "rows": .integer(5), "copied_tables": .integer(1), "tables": .integer(2),
         ]
         #expect(probes.body["copying"] == .array([.object(expected)]))
+        copy.estimatedRows = 50
+        expected["estimated_rows"] = .integer(50)
+        let counted = Probes(Timing()) { [copy] in [copy] }
+        #expect(counted.body["copying"] == .array([.object(expected)]))
         #expect(Probes(Timing()).body["copying"] == nil)
     }
 

@@ -82,10 +82,18 @@ package struct ServiceSnapshot: Codable, Sendable, Equatable {
         package var table: String
         /// Rows of it that have been copied, since the service began or went on.
         package var rows: Int
+        /// About how many rows it has; `nil` when that is not known, or when a part of it was copied before.
+        package var estimatedRows: Int64?
         /// How many tables are copied one after the other.
         package var tables: Int
         /// How many of them have been copied.
         package var copiedTables: Int
+
+        /// About how much of the table has been copied, 0 to 99: only the end of the copy is all of it.
+        package var percent: Int? {
+            guard let estimatedRows, estimatedRows > 0 else { return nil }
+            return min(99, Int(100 * (Double(rows) / Double(estimatedRows))))
+        }
     }
 
     /// The connected clients.

@@ -116,7 +116,13 @@ struct SnapshotSource: Sendable {
 extension ServiceSnapshot.Copy {
     /// What is known of it.
     init(_ copy: ReplicationStatistics.TableCopy) {
-        self.init(table: "\(copy.table)", rows: copy.rows, tables: copy.tables, copiedTables: copy.copiedTables)
+        self.init(
+            table: "\(copy.table)",
+            rows: copy.rows,
+            estimatedRows: copy.estimatedRows,
+            tables: copy.tables,
+            copiedTables: copy.copiedTables
+        )
     }
 }
 
