@@ -27,7 +27,7 @@ package struct HTTPTransport: SyncTransport {
         let system = ProcessInfo.processInfo.operatingSystemVersion
         return """
             powersync-swift/\(PackageVersion.current) \
-            \(systemName)/\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)
+            \(HTTPTransport.systemName)/\(system.majorVersion).\(system.minorVersion).\(system.patchVersion)
             """
     }()
 
