@@ -64,6 +64,9 @@ struct MySQLTable: Sendable, Hashable {
     var columnForms: [String] = []
     /// Those of the columns that a stream reads, by name, each with its place and with what its values depend on: of rows that were logged
     /// without names of columns, what is in the places is read.
+    ///
+    /// When a change of columns makes no other table, the names that the stream has for them, whether the table has them or not, and `*`
+    /// for all: streams that read other columns have other rows.
     private(set) var readColumns: [String: String] = [:]
     /// The columns of foreign keys by whose rules rows are changed that the log does not have, each list once: rows are found by them.
     var references: [[String]] = []
@@ -102,6 +105,10 @@ struct MySQLTable: Sendable, Hashable {
     ///
     /// - Parameter names: The names of the columns that are read; `nil` for all.
     mutating func read(_ names: Set<String>?) {
+        guard !columnForms.isEmpty else {
+            readColumns = Dictionary((names ?? ["*"]).map { ($0, "") }) { first, _ in first }
+            return
+        }
         readColumns = [:]
         for (place, (column, form)) in zip(columns, columnForms).enumerated() where names?.contains(column.name) ?? true
         {

@@ -21,7 +21,9 @@ extension MySQLSource: ReplicationSource {
         after earlier: SourceTableDescriptor,
         in handle: String
     ) -> ColumnEffect {
-        streams.withLockedValue { $0[handle]?.moves[table]?.earlier == earlier } ? .none : .copyAnew
+        // Only a sync config that reads other columns makes them others then, and its parts are filled for that.
+        guard settings.copiesAfterAlter else { return .none }
+        return streams.withLockedValue { $0[handle]?.moves[table]?.earlier == earlier } ? .none : .copyAnew
     }
 
     package func checkConfiguration() async throws {
