@@ -35,6 +35,7 @@ enum MySQLCheck {
         if let finding = state.kindFinding { return [finding] }
         let catalogue = try await MySQLCatalogue.read(for: plan, settings, connection)
         var findings = serverFindings(state)
+        if !settings.copiesAfterAlter { findings.append(keptRows) }
         findings += filterFindings(state, plan, catalogue.tables)
         findings += catalogue.findings
         findings += imageFindings(state, catalogue)
@@ -45,6 +46,13 @@ enum MySQLCheck {
         }
         return findings.errorsFirst
     }
+
+    /// That ALTER is not followed, as the configuration says.
+    private static let keptRows = Finding.warning(
+        nil,
+        "copy_after_alter is false: rows whose values an ALTER changes keep on clients what they had until they are written.",
+        "Take copy_after_alter out of the configuration, and tables are copied again after such statements."
+    )
 
     /// What keeps a service from starting: settings of the server, and privileges of the account.
     static func settingErrors(on connection: MySQLConnection) async throws -> [Finding] {

@@ -153,6 +153,9 @@ extension ChangeAssembly {
             let isNamed = statement.hasUnreadableName || folded.contains(context.folded(followed.table.name))
             if let copied = followed.copied, (start.file, start.offset) < (copied.file, copied.offset) { continue }
             guard isNamed, let table = found[followed.descriptor] else { continue }
+            if !context.copiesAfterAlter, statement.copying != .always, changesValues(of: followed, statement) {
+                keptRows.append(KeptRows(followed.table.name, statement))
+            }
             if mayHaveOtherRows(followed, after: statement) {
                 copyAgain(place, .alteration)
             } else if table.columns != followed.table.columns {
@@ -198,15 +201,41 @@ extension ChangeAssembly {
 
     /// Whether rows of a table may be others after a statement, although the catalogue has what it had: it shows the present.
     private func mayHaveOtherRows(_ followed: FollowedTable, after statement: TableStatement) -> Bool {
-        func reads(_ columns: Set<String>) -> Bool {
-            guard let read = followed.rows.readColumns else { return !columns.isEmpty }
-            let identity = followed.table.identity.map { $0.name.lowercased() }
-            return !columns.isDisjoint(with: Set(read.map { $0.lowercased() }).union(identity))
-        }
         if statement.copying == .always { return true }
         guard context.copiesAfterAlter else { return false }
-        if reads(statement.columns) { return true }
-        guard statement.copying == .unlessToldByIncarnation, !followed.isToldByIncarnation else { return false }
-        return statement.modifiedColumns.isEmpty || reads(statement.modifiedColumns)
+        if reads(statement.columns, of: followed) { return true }
+        return !followed.isToldByIncarnation && changesValues(of: followed, statement)
+    }
+
+    /// Whether a statement may change values that are read of a table.
+    private func changesValues(of followed: FollowedTable, _ statement: TableStatement) -> Bool {
+        if reads(statement.columns, of: followed) { return true }
+        guard statement.copying == .unlessToldByIncarnation else { return false }
+        return statement.modifiedColumns.isEmpty || reads(statement.modifiedColumns, of: followed)
+    }
+
+    private func reads(_ columns: Set<String>, of followed: FollowedTable) -> Bool {
+        guard let read = followed.rows.readColumns else { return !columns.isEmpty }
+        let identity = followed.table.identity.map { $0.name.lowercased() }
+        return !columns.isDisjoint(with: Set(read.map { $0.lowercased() }).union(identity))
+    }
+
+    /// The tables whose rows keep what they had before a statement, each once.
+    mutating func takeKeptRows() -> [KeptRows] {
+        defer { keptRows = [] }
+        return keptRows
+    }
+}
+
+/// That rows of a table keep what they had before a statement: `copy_after_alter` is `false`.
+struct KeptRows: Sendable, Hashable {
+    /// The table.
+    var table: SourceTableName
+    /// The columns that the statement names, in lower case and in the order of their names; none for a statement about all.
+    var columns: [String]
+
+    init(_ table: SourceTableName, _ statement: TableStatement) {
+        self.table = table
+        columns = statement.columns.union(statement.modifiedColumns).sorted()
     }
 }

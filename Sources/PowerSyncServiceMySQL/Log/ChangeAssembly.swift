@@ -143,6 +143,8 @@ struct ChangeAssembly {
     var unconvertible: Set<DeferredCell> = []
     /// Why tables have to be copied again: set by events, and nothing may be added after them.
     private(set) var tablesToCopy: [Int: CopyReason] = [:]
+    /// The tables whose rows keep what they had before a statement, although it may have changed values: the reader says so.
+    var keptRows: [KeptRows] = []
     /// Whether the log has something else than it had: the reader looks for what it has read.
     private(set) var isContradicted = false
 

@@ -134,6 +134,22 @@ extension MySQLLog {
         )
     }
 
+    /// Warns when the server has kept the log that a stream reads for more than half of the time for which it does so.
+    ///
+    /// - Parameter handle: The stream.
+    /// - Throws: ``MySQLConnectionError``, or `CancellationError`.
+    func warnIfFarBehind(_ handle: String) async throws {
+        guard let position = state.withLockedValue({ $0.streams[handle]?.position }) else { return }
+        let files = try await pool.withConnection { try await self.files($0) }
+        guard let age = try await ageOfNext(position, files), age > 0.5 else { return }
+        logger.warning(
+            "The service is behind by more than half of the time for which the server keeps its log: it will be copied again if that goes on",
+            metadata: [
+                LogKey.slot: "\(handle)", LogKey.remedy: "raise binlog_expire_logs_seconds, or the host's retention",
+            ]
+        )
+    }
+
     /// Which part of the time that the server keeps files for has passed since the file of a position was complete.
     private func ageOfNext(_ position: LogPosition, _ files: [ListedLogFile]) async throws -> Double? {
         guard let next = files.first(where: { $0.name.number == position.file + 1 }),

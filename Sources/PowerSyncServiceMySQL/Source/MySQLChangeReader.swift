@@ -224,6 +224,7 @@ struct MySQLChangeReader: ChangeReader {
             }
             if case .statement(let statement, let schema, let start) = look {
                 assembly.settle(statement, schema: schema, start: start, found: found)
+                for kept in assembly.takeKeptRows() { source.warn(kept) }
             }
         }
         guard assembly.tablesToCopy.isEmpty else {
@@ -251,6 +252,7 @@ struct MySQLChangeReader: ChangeReader {
     /// Whether the catalogue is to be read, and has other tables than the caller knows.
     private mutating func hasOtherTablesByNow() async throws -> Bool {
         guard sinceCatalogue.elapsed >= catalogueInterval else { return false }
+        try await source.calling { try await source.log.warnIfFarBehind(handle) }
         var found = Set(try await described(restarting: &sinceCatalogue).keys)
         // The statement that has moved columns may be on its way; but a server with filters may not log it.
         for table in followed where !found.contains(table) {

@@ -77,13 +77,39 @@ extension MySQLSource {
                 log.contradict(position)
                 return lost(position)
             }
+            return unreadable(error, handle)
+        }
+    }
+
+    /// The error for a log that cannot be read at some place.
+    ///
+    /// It may have been damaged on the way. One that the server has so is asked for in vain; an operator has to copy everything again.
+    private func unreadable(_ error: any Error, _ handle: String) -> ReplicationSourceError {
+        let count = streams.withLockedValue { streams in
+            let known = streams[handle]?.unreadable
+            let count = known?.error == "\(error)" ? (known?.count ?? 0) + 1 : 1
+            streams[handle, default: StreamState()].unreadable = ("\(error)", count)
+            return count
+        }
+        guard count >= Self.mostReadings else {
             return ReplicationSourceError(
                 .unavailable,
                 "The log cannot be read: \(error). It is read again.",
                 underlyingError: error
             )
         }
+        return ReplicationSourceError(
+            .unavailable,
+            """
+            The log cannot be read: \(error). That was so \(count) times at this place: the server's file is damaged, or something on the \
+            way to it. It is read once a minute; POST /api/admin/v1/reprocess copies everything again, and reads the log behind that place.
+            """,
+            underlyingError: MySQLRefusal()
+        )
     }
+
+    /// How often the log is read at a place that cannot be read, before there are pauses of a minute.
+    private static let mostReadings = 3
 
     private func explain(
         _ error: MySQLConnectionError,

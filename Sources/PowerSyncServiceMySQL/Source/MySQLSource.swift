@@ -54,6 +54,8 @@ package final class MySQLSource: Sendable {
         var prepared = PreparedTransactions()
         /// The tables whose columns are in other places since a statement of the log, which the next reader comes to first.
         var moves: [SourceTableDescriptor: ColumnMove] = [:]
+        /// The error with which the log could not be read last, and how often that was so.
+        var unreadable: (error: String, count: Int) = ("", 0)
         /// Whether the stream is not needed any more.
         var isDropped = false
     }
@@ -121,6 +123,16 @@ package final class MySQLSource: Sendable {
         logger.warning(
             "A table of the source is copied again",
             metadata: [LogKey.table: "\(table)", LogKey.reason: "\(reason.rawValue)"]
+        )
+    }
+
+    /// Says that rows keep what they had before an ALTER, as the configuration wants it.
+    func warn(_ kept: KeptRows) {
+        logger.warning(
+            "A table of the source was altered: its rows keep what they had until they are written (copy_after_alter)",
+            metadata: [
+                LogKey.table: "\(kept.table)", LogKey.column: "\(kept.columns.joined(separator: ", "))",
+            ]
         )
     }
 

@@ -67,6 +67,27 @@ import Testing
         if !copies { #expect(!scenario.log.lines.contains { $0.contains("A table of the source is copied again") }) }
     }
 
+    /// With `ignore_foreign_key_cascades: true`, children stay where the log does not have them, and a finding names the table.
+    @Test(arguments: Rules.all)
+    func childrenStayWhenTheirRulesAreNotFollowed(_ rules: Rules) async throws {
+        let server = try await server(rules)
+        let scenario = try await MySQLScenario(Self.tables, config: Self.config, on: server) {
+            $0.ignoresForeignKeyCascades = true
+        }
+        let isLogged = TestMySQL.isMySQL && rules == .usual
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            try await scenario.database.run("DELETE FROM lists WHERE id = 'l1'")
+            try await scenario.caughtUp()
+            #expect(
+                try await scenario.ids()
+                    == (isLogged ? ["l2", "l3", "t3", "t4"] : ["l2", "l3", "t1", "t2", "t3", "t4"])
+            )
+        }
+        let finding = "clients keep such rows as they were (ignore_foreign_key_cascades)"
+        #expect(scenario.log.lines.contains { $0.contains(finding) && $0.contains("todos") } == !isLogged)
+    }
+
     /// Rows of children that are found by what they refer to, over several tables and in one.
     @Test(arguments: Rules.all)
     func childrenAreReadByTheirKeys(_ rules: Rules) async throws {

@@ -193,6 +193,16 @@ import Testing
             }
         }
         #expect(rows == 1 && boundary > position.lsn)
+        // What is damaged at the same place three times is not damaged on the way: then the server is asked once a minute.
+        for pause: Duration? in [nil, .seconds(60)] {
+            let error = await #expect(throws: ReplicationSourceError.self) {
+                try await source.reads("damaged", after: SourcePosition(boundary, of: position.history), plan) {
+                    reader in
+                    while true { _ = try await reader.next() }
+                }
+            }
+            #expect(error?.code == .unavailable && error?.pause == pause, "\(error.map { "\($0)" } ?? "")")
+        }
         damages.withLockedValue { $0 = false }
         try await source.reads("damaged", after: SourcePosition(boundary, of: position.history), plan) { reader in
             while rows < 4 {
@@ -228,7 +238,41 @@ import Testing
         try await database.run(["BEGIN"] + statements + ["COMMIT"])
     }
 
+    @Test func aLogThatTheServerSaysIsIncompleteIsAnotherHistory() async throws {
+        let scenario = try await MySQLScenario()
+        let position = try await scenario.source.prepareStream("s", resumingAfter: nil, reached: nil)
+        let incident = LogIncident(message: "LOST_EVENTS")
+        let error = await scenario.source.explain(incident, of: "s", after: position) as? ReplicationSourceError
+        #expect(error?.code == .historyLost)
+        #expect(error?.message.contains("LOST_EVENTS") == true)
+        try scenario.source.close()
+    }
+
     // MARK: Files of the log
+
+    @Test func aStreamIsWarnedOfBeforeTheServerDeletesWhatItNeeds() async throws {
+        let server = try await TestMySQLServer()
+        let scenario = try await MySQLScenario(on: server) { $0.heartbeatInterval = .zero }
+        var plan = try plan(scenario.config)
+        plan.defaultSchema = scenario.database.name
+        let position = try await scenario.source.prepareStream("behind", resumingAfter: nil, reached: nil)
+        let session = try await scenario.database.open()
+        defer { session.close() }
+        try await session.execute("SET GLOBAL binlog_expire_logs_seconds = 604800")
+        let warning = "behind by more than half of the time"
+        for (days, isWarned) in [(1, false), (4, true)] {
+            // The next file begins when the one that the stream reads is complete: it seems to be so many days ago.
+            try await session.execute("SET SESSION timestamp = UNIX_TIMESTAMP(SYSDATE()) - \(days) * 86400")
+            try await session.execute("FLUSH BINARY LOGS")
+            let begin = isWarned ? try await scenario.source.head() : position
+            if isWarned { try await session.execute("FLUSH BINARY LOGS") }
+            try await scenario.source.reads("behind", after: begin, plan) { reader in
+                for _ in 0..<2 { _ = try await reader.next() }
+            }
+            #expect(scenario.log.lines.contains { $0.contains(warning) } == isWarned)
+        }
+        try scenario.source.close()
+    }
 
     @Test func aFileThatWasPurgedMeanwhileHasEverythingCopiedAgain() async throws {
         let server = try await TestMySQLServer()
@@ -363,6 +407,40 @@ import Testing
     }
 
     // MARK: What a server forgets and waits for
+
+    /// The zone of the server, and the zone and the mode of a session that writes: a `TIMESTAMP` is a moment, and a `DATETIME` what was
+    /// written, in a copy and in the log.
+    @Test func timesAreTheSameWhateverTheZonesAre() async throws {
+        let server = try await TestMySQLServer("--default-time-zone=+05:30")
+        let scenario = try await MySQLScenario(
+            ["CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, moment TIMESTAMP NULL, wall DATETIME)"],
+            on: server
+        )
+        let database = scenario.database
+        @Sendable func insert(_ id: String, zone: String) async throws {
+            let session = try await database.open()
+            defer { session.close() }
+            try await session.execute("SET SESSION time_zone = \(zone), sql_mode = 'ANSI_QUOTES'")
+            try await session.execute(
+                #"INSERT INTO "lists" VALUES ('\#(id)', '2024-07-01 12:00:00', '2024-07-01 12:00:00')"#
+            )
+        }
+        let zones = [("'-08:00'", "20:00:00"), ("@@global.time_zone", "06:30:00")]
+        for (place, (zone, _)) in zones.enumerated() { try await insert("copied \(place)", zone: zone) }
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            for (place, (zone, _)) in zones.enumerated() { try await insert("logged \(place)", zone: zone) }
+            try await scenario.caughtUp()
+            let rows = try await scenario.rows()
+            for (place, (_, time)) in zones.enumerated() {
+                for way in ["copied", "logged"] {
+                    let row = rows["lists/\(way) \(place)"] ?? ""
+                    #expect(row.contains(#""moment":"2024-07-01T\#(time).000Z""#), "\(row)")
+                    #expect(row.contains(#""wall":"2024-07-01T12:00:00.000Z""#), "\(row)")
+                }
+            }
+        }
+    }
 
     @Test func aTableInMemoryIsEmptyAfterTheServerHasBeenRestarted() async throws {
         let server = try await TestMySQLServer()

@@ -30,6 +30,11 @@ import Testing
             self.copies = copies
         }
 
+        /// Ten rows for an `INSERT`: ids that begin with a word, and a name.
+        private static func ten(_ word: String) -> String {
+            (0..<10).map { "('\(word) \($0)', 'n')" }.joined(separator: ", ")
+        }
+
         static let all = [
             Change("a column", "ALTER TABLE lists ADD color TEXT"),
             Change("a column with a default", "ALTER TABLE lists ADD color VARCHAR(10) DEFAULT 'red'"),
@@ -39,6 +44,13 @@ import Testing
                 "a column again",
                 "ALTER TABLE lists DROP name",
                 "ALTER TABLE lists ADD name VARCHAR(100) DEFAULT 'new'"
+            ),
+            Change(
+                "a column for some rows",
+                "ALTER TABLE lists ADD extra INT DEFAULT 7",
+                "INSERT INTO lists (id, name) VALUES \(ten("with"))",
+                "ALTER TABLE lists DROP extra",
+                "INSERT INTO lists (id, name) VALUES \(ten("without"))"
             ),
             Change("another name", "ALTER TABLE lists RENAME COLUMN name TO title"),
             Change(
@@ -63,7 +75,8 @@ import Testing
             Change(
                 "made again",
                 "DROP TABLE lists",
-                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, name VARCHAR(100))"
+                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, name VARCHAR(100))",
+                "INSERT INTO lists VALUES ('m', 'made')"
             ),
             Change(
                 "made again as it was",
@@ -346,6 +359,55 @@ import Testing
         try await scenario.replicate()
         if change.testDescription.hasPrefix("emptied") { #expect(Self.copies(scenario) == 1) }
         try await scenario.expectSameRowsAsAFreshCopy()
+    }
+
+    // MARK: What the configuration leaves alone
+
+    /// With `copy_after_alter: false`, nothing is copied while tables are replicated, and a warning names table and columns.
+    @Test func rowsKeepWhatTheyHadWhenNoALTERIsFollowed() async throws {
+        let scenario = try await MySQLScenario(
+            [
+                "CREATE TABLE lists (id VARCHAR(36) PRIMARY KEY, owner VARCHAR(100), name VARCHAR(100), number INT)",
+                "INSERT INTO lists VALUES ('a', 'o', 'one', 1), ('b', 'p', 'two', 2)",
+            ],
+            settings: { $0.copiesAfterAlter = false }
+        )
+        func warning(_ columns: String, number: Int) async throws {
+            _ = try await scenario.log.line(
+                containing: "copy_after_alter)",
+                "column=\(columns)",
+                "lists",
+                number: number
+            )
+        }
+        try await scenario.replicating {
+            try await scenario.caughtUp()
+            // At each start, too.
+            #expect(scenario.log.lines.contains { $0.contains("copy_after_alter is false") })
+            try await scenario.database.run("ALTER TABLE lists ADD color VARCHAR(10) DEFAULT 'red'")
+            try await warning("color", number: 1)
+            try await scenario.database.run("UPDATE lists SET number = 3 WHERE id = 'b'")
+            try await scenario.caughtUp()
+            #expect(try await scenario.rows()["lists/a"]?.contains("red") == false)
+            #expect(try await scenario.rows()["lists/b"]?.contains(#""color":"red""#) == true)
+            try await scenario.database.run("ALTER TABLE lists MODIFY number VARCHAR(20)")
+            try await warning("number", number: 1)
+            try await scenario.database.run("UPDATE lists SET owner = 'q' WHERE id = 'b'")
+            try await scenario.caughtUp()
+            #expect(try await scenario.rows()["lists/a"]?.contains(#""number":1"#) == true)
+            #expect(try await scenario.rows()["lists/b"]?.contains(#""number":"3""#) == true)
+            try await scenario.database.run("ALTER TABLE lists DROP name")
+            try await warning("name", number: 1)
+            try await scenario.database.run("UPDATE lists SET owner = 'r' WHERE id = 'b'")
+            try await scenario.caughtUp()
+            #expect(try await scenario.rows()["lists/a"]?.contains(#""name":"one""#) == true)
+            #expect(try await scenario.rows()["lists/b"]?.contains(#""name""#) == false)
+            // Of indexes and comments there is nothing to say.
+            try await scenario.database.run("ALTER TABLE lists ADD INDEX (number), COMMENT 'x'")
+            try await scenario.caughtUp()
+        }
+        #expect(scenario.log.lines.count { $0.contains("has been copied") } == 1)
+        #expect(scenario.log.lines.count { $0.contains("copy_after_alter)") } == 3)
     }
 
     // MARK: What costs nothing
