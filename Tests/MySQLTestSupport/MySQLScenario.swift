@@ -171,6 +171,33 @@ package struct MySQLScenario: ReplicationScenario {
         }
     }
 
+    /// Looks at checkpoints while `body` runs, as a client does: those that are made while one is looked at count as one.
+    ///
+    /// - Parameters:
+    ///   - look: Gets the rows of a bucket at each checkpoint.
+    ///   - bucket: The bucket.
+    ///   - body: What is done meanwhile.
+    /// - Throws: What `body` throws, and errors of the storage.
+    package func looking(
+        at bucket: String = "all|0[]",
+        _ look: @escaping @Sendable ([String: String]) -> Void,
+        while body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                while true {
+                    let seen = storage.feed.signal.version
+                    // A stream may end between two questions.
+                    if storage.feed.current != nil, let rows = try? await rows(bucket) { look(rows) }
+                    try await storage.feed.signal.wait(after: seen)
+                }
+            }
+            group.addTask { try await body() }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
     /// The ids of the rows of a bucket.
     package func ids(_ bucket: String = "all|0[]") async throws -> Set<String> {
         Set(try await rows(bucket).keys.map { String($0.drop { $0 != "/" }.dropFirst()) })

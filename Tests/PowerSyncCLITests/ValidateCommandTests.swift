@@ -54,6 +54,19 @@ import Testing
         #expect(try await Self.diagnostics([folder.path("sync.yaml")]).allSatisfy { !$0.contains(sentence) })
     }
 
+    /// The log of a MySQL server has all schemas, and tables are looked for in those that are named.
+    @Test func schemasOfMySQLAreNamed() async throws {
+        for (table, isRefused) in [("\"a%\".t", true), ("a.\"t%\"", false), ("t", false)] {
+            let folder = try Self.folder(table)
+            let command = try ValidateCommand.parse([
+                folder.path("sync.yaml"), "--source", "mysql://u:p@127.0.0.1:1/app",
+            ])
+            let found = try await command.check().result.diagnostics.map { "\($0.code): \($0.message)" }
+            let sentence = "is read for schemas that are named: write the schema, or leave it out for app"
+            #expect(found.contains { $0.contains(sentence) && $0.contains("PSYNC_R2201") } == isRefused, "\(found)")
+        }
+    }
+
     @Test func whatTheSourceCanDoIsNone() async throws {
         let folder = try Self.folder("lists")
         for arguments in [["--config", folder.path("service.yaml")], ["--source", "model:lists"]] {

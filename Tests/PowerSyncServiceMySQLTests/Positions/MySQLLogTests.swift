@@ -183,6 +183,20 @@ import Testing
         #expect(try await log.head(having: known).history != known.history)
     }
 
+    /// The server seems to have been started at another time, and its files have the marks that they had.
+    @Test func aClockThatWasSetIsNoOtherHistory() async throws {
+        let server = try await TestMySQLServer()
+        let log = log(server.address)
+        let known = try await log.head()
+        for seconds: Int64 in [3600, -3600] {
+            log.state.withLockedValue { $0.latest?.server.startedAt += seconds }
+            try await run(server.address, "FLUSH BINARY LOGS")
+            let head = try await log.head(having: known)
+            #expect(head.history == known.history && head.lsn > known.lsn)
+            #expect(try await log.prepare("s", resumingAfter: known, reached: head.lsn) == known)
+        }
+    }
+
     @Test func aResetIsNoticedWithinAMinute() async throws {
         let server = try await TestMySQLServer()
         let insert = "INSERT INTO d.t VALUES ()"

@@ -16,6 +16,42 @@ import Testing
 
     // MARK: Replicas
 
+    /// The codes of the errors with which a service would not start.
+    private static func refusals(by server: TestMySQL) async throws -> [String] {
+        let uri = server.uri(database: "mysql")
+        let connection = server.settings(database: "mysql")
+        let source = MySQLSource(MySQLSettings(uri: uri), connecting: connection, logger: TestMySQL.logger)
+        defer { try? source.close() }
+        do {
+            try await source.checkConfiguration()
+            return []
+        } catch let error as ReplicationSourceError where error.code == .configuration {
+            return error.message.matches(of: #/PSYNC_S[0-9]+/#).map { String($0.output) }
+        }
+    }
+
+    @Test func settingsOfAServerAreSeen() async throws {
+        let server = try await TestMySQLServer()
+        let session = try await server.address.open()
+        defer { session.close() }
+        #expect(try await Self.refusals(by: server.address) == [])
+        var settings = [
+            (name: "binlog_format", wrong: "'MIXED'", right: "'ROW'", code: "PSYNC_S1202"),
+            (name: "binlog_format", wrong: "'STATEMENT'", right: "'ROW'", code: "PSYNC_S1202"),
+            (name: "read_only", wrong: "ON", right: "OFF", code: "PSYNC_S1206"),
+        ]
+        if TestMySQL.isMySQL { settings.append(("gtid_mode", "ON_PERMISSIVE", "ON", "PSYNC_S1204")) }
+        for setting in settings {
+            try await session.execute("SET GLOBAL \(setting.name) = \(setting.wrong)")
+            #expect(try await Self.refusals(by: server.address) == [setting.code], "\(setting)")
+            try await session.execute("SET GLOBAL \(setting.name) = \(setting.right)")
+        }
+        #expect(try await Self.refusals(by: server.address) == [])
+        server.stop()
+        try await server.start(["--skip-log-bin"])
+        #expect(try await Self.refusals(by: server.address).contains("PSYNC_S1201"))
+    }
+
     @Test func aReplicaThatWasPromotedIsAnotherHistory() async throws {
         let primary = try await TestMySQLServer()
         let replica = try await TestMySQLServer("--server-id=2")
@@ -41,6 +77,8 @@ import Testing
             let wait = TestMySQL.isMySQL ? "SOURCE_POS_WAIT" : "MASTER_POS_WAIT"
             let waited = try await follower.query("SELECT \(wait)('\(end.file)', \(end.offset), 60)").firstString
             #expect(waited.flatMap { Int($0) }.map { $0 >= 0 } == true)
+            // It cannot be the source as long as it follows another server.
+            #expect(try await Self.refusals(by: replica.address) == ["PSYNC_S1206"])
             try await follower.execute(TestMySQL.isMySQL ? "STOP REPLICA" : "STOP SLAVE")
             try await scenario.database.run("INSERT INTO lists VALUES ('c', 'u', 'lost')")
             try await scenario.database.run("UPDATE lists SET name = 'lost' WHERE id = 'a'")

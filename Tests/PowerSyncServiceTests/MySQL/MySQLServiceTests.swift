@@ -20,6 +20,44 @@ import Testing
         "INSERT INTO todos VALUES ('t1', 'l1', 'one'), ('t2', 'l2', 'two')",
     ]
 
+    /// The log of a server that is idle ends where its head is: nothing is written to it for a write checkpoint.
+    @Test func aWriteCheckpointComesBackWhenNoRowIsWritten() async throws {
+        let server = try await TestMySQLServer()
+        let database = try await TestMySQLDatabase(server: server.address, Self.tables)
+        var settings = MySQLSettings(uri: database.uri)
+        settings.tls = .disable
+        try await Scenario.run(configure: { [settings] in
+            $0.source = .mysql(settings)
+            $0.development.writeEndpoint = false
+        }) { scenario in
+            let token = try scenario.token()
+            var stream = try await scenario.stream(token, ["client_id": "c1"])
+            while let line = try await stream.summary(), !line.hasPrefix("complete") {}
+            var times: [Duration] = []
+            for number in 1...9 {
+                switch number % 3 {
+                case 0: break
+                // The head moves, and no transaction follows.
+                case 1: try await database.run("FLUSH BINARY LOGS")
+                default: try await database.run("CREATE DATABASE other_\(database.name)_\(number)")
+                }
+                let end = try await database.run(TestMySQL.isMySQL ? "SHOW BINARY LOG STATUS" : "SHOW MASTER STATUS")
+                let start = ContinuousClock.now
+                let reply = try await scenario.send("GET", "/write-checkpoint2.json?client_id=c1", token: token)
+                #expect(reply.body == #"{"data":{"write_checkpoint":"\#(number)"}}"#)
+                while let line = try await stream.summary(), !line.contains(" write \(number)") {}
+                times.append(ContinuousClock.now - start)
+                let after = try await database.run(TestMySQL.isMySQL ? "SHOW BINARY LOG STATUS" : "SHOW MASTER STATUS")
+                #expect(after == end)
+            }
+            // Other work of the machine may be in the way of some.
+            for kind in 0..<3 {
+                let fastest = try #require(stride(from: kind, to: 9, by: 3).map { times[$0] }.min())
+                #expect(fastest < .milliseconds(500), "\(times)")
+            }
+        }
+    }
+
     @Test func clientsAndOperatorsAreServed() async throws {
         let database = try await TestMySQLDatabase(Self.tables)
         var settings = MySQLSettings(uri: database.uri)
