@@ -1,6 +1,8 @@
 import Foundation
 import MySQLTestSupport
+import NIOConcurrencyHelpers
 import PowerSyncMySQLConnection
+import PowerSyncProtocol
 import ServiceTestSupport
 import TestSupport
 import Testing
@@ -22,7 +24,10 @@ import Testing
         "CREATE TABLE numbers (id INT PRIMARY KEY, a VARCHAR(40), b DECIMAL(8,2))",
         "CREATE TABLE texts (id VARCHAR(20) COLLATE utf8mb4_general_ci PRIMARY KEY, a TEXT, b DATETIME(6))",
         "CREATE TABLE pairs (id INT, k VARCHAR(10), a INT, PRIMARY KEY (id, k))",
-        "CREATE TABLE children (id INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES parents (id) ON DELETE CASCADE)",
+        """
+        CREATE TABLE children (id INT PRIMARY KEY, parent INT,
+            FOREIGN KEY (parent) REFERENCES parents (id) ON DELETE CASCADE ON UPDATE CASCADE)
+        """,
         "CREATE TABLE plain (id INT, a VARCHAR(10))",
         "CREATE TABLE flags (id TINYINT PRIMARY KEY, e ENUM('a', 'b', 'c'), s SET('x', 'y'), j JSON, d DOUBLE)",
     ]
@@ -39,11 +44,35 @@ import Testing
               - SELECT * FROM children
               - SELECT id || '-' || a AS id FROM plain
               - SELECT * FROM flags
+          counts:
+            auto_subscribe: true
+            query: SELECT * FROM counters
         """
+
+    /// What plain SQL says of each table: the id of a row, and the values of some columns as clients have them.
+    private static let plain: [(table: String, columns: [String], sql: String)] = [
+        ("counters", ["n"], "SELECT id, n FROM counters"),
+        ("numbers", ["a", "b"], "SELECT id, a, b FROM numbers"),
+        (
+            "texts", ["a", "b"],
+            "SELECT id, a, CONCAT(LEFT(DATE_FORMAT(b, '%Y-%m-%dT%H:%i:%s.%f'), 23), 'Z') FROM texts"
+        ),
+        ("pairs", ["a"], "SELECT CONCAT(id, k), a FROM pairs"),
+        ("children", ["parent"], "SELECT id, parent FROM children"),
+        ("plain", [], "SELECT DISTINCT CONCAT(id, '-', a) FROM plain"),
+        (
+            "flags", ["e", "s", "j"],
+            """
+            SELECT id, e, CONCAT('[', IF(s = '', '', CONCAT('"', REPLACE(s, ',', '","'), '"')), ']'), j FROM flags
+            """
+        ),
+    ]
 
     private struct Statements {
         var random: SeededGenerator
         var columns = 0
+        /// The numbers of the columns that were added to `numbers`.
+        var added: [Int] = []
         var transactions = 0
 
         mutating func number(_ limit: Int) -> Int { random.number(below: limit) }
@@ -52,7 +81,7 @@ import Testing
         mutating func change() -> String {
             let id = number(30)
             let text = "CHAR(\(65 + number(2) * 32 + id % 26))"
-            switch number(16) {
+            switch number(17) {
             case 0:
                 return "INSERT IGNORE INTO numbers (id, a, b) VALUES (\(id), 'n\(number(100))', \(number(1000)) / 8)"
             case 1:
@@ -75,7 +104,8 @@ import Testing
             case 11: return "DELETE FROM parents WHERE id = \(id % 6)"
             case 12: return "INSERT INTO plain VALUES (\(id % 4), '\(number(3))')"
             case 13: return "DELETE FROM plain WHERE id = \(id % 4) LIMIT 1"
-            case 14:
+            case 14: return "UPDATE IGNORE parents SET id = \(number(6)) WHERE id = \(id % 6)"
+            case 15:
                 return """
                     INSERT IGNORE INTO flags VALUES (\(id), \(number(4)), \(number(4)), JSON_OBJECT('a', \(id), 'b', 'é'), \(number(99)) / 7)
                     """
@@ -99,8 +129,10 @@ import Testing
         /// A transaction, or a change of a table.
         mutating func next() -> [String] {
             columns += 1
-            switch number(26) {
-            case 0: return ["ALTER TABLE numbers ADD c\(columns) INT DEFAULT \(number(9))"]
+            switch number(28) {
+            case 0:
+                added.append(columns)
+                return ["ALTER TABLE numbers ADD c\(columns) INT DEFAULT \(number(9))"]
             case 1: return ["ALTER TABLE pairs ADD unread\(columns) INT DEFAULT 1 \(number(2) == 0 ? "FIRST" : "")"]
             case 2: return ["TRUNCATE \(table())", change()]
             case 3:
@@ -130,6 +162,13 @@ import Testing
                 ]
             case 12: return ["ALTER TABLE flags ADD INDEX i\(columns) (d)", "ALTER TABLE flags DROP INDEX i\(columns)"]
             case 13: return ["REPLACE INTO parents VALUES (\(number(6)))"]
+            case 14:
+                guard let column = added.popLast() else { return counted() }
+                return ["ALTER TABLE numbers DROP c\(column)"]
+            case 15:
+                guard let column = added.popLast() else { return counted() }
+                added.append(columns)
+                return ["ALTER TABLE numbers RENAME COLUMN c\(column) TO c\(columns)"]
             default: return counted()
             }
         }
@@ -152,24 +191,27 @@ import Testing
             // While nothing is replicated, and while it is.
             for transaction in before { try await scenario.database.runInOneSession(transaction) }
             try await scenario.replicating { [scenario] in
-                for (step, transaction) in during.enumerated() {
-                    try await scenario.database.runInOneSession(transaction)
-                    if step % 4 == 0 {
-                        try await scenario.caughtUp()
-                        try await scenario.expectWholeTransactions("seed \(seed), round \(round), step \(step)")
+                try await scenario.expectingWholeTransactions("seed \(seed), round \(round)") {
+                    for (step, transaction) in during.enumerated() {
+                        try await scenario.database.runInOneSession(transaction)
+                        if step % 4 == 0 { try await scenario.caughtUp() }
+                        guard step == 6, ends == 0 else { continue }
+                        server.crash()
+                        try await server.start()
                     }
-                    guard step == 6, ends == 0 else { continue }
-                    server.crash()
-                    try await server.start()
+                    // In one of four rounds, the service ends before it has caught up.
+                    if ends != 1 { try await scenario.caughtUp() }
                 }
-                // In one of four rounds, the service ends before it has caught up.
-                if ends != 1 { try await scenario.caughtUp() }
             }
-            if ends != 1 { try await scenario.expectSameRowsAsAFreshCopy("seed \(seed), round \(round)") }
+            if ends != 1 {
+                try await scenario.expectSameRowsAsAFreshCopy("seed \(seed), round \(round)")
+                try await scenario.expectSameRows(as: Self.plain, "seed \(seed), round \(round)")
+            }
             scenario = try scenario.reopened()
         }
         try await scenario.replicate()
         try await scenario.expectSameRowsAsAFreshCopy("seed \(seed), at the end")
+        try await scenario.expectSameRows(as: Self.plain, "seed \(seed), at the end")
         try scenario.source.close()
     }
 }
@@ -184,10 +226,52 @@ extension TestMySQLDatabase {
 }
 
 extension MySQLScenario {
-    /// Checks that no checkpoint has a part of a transaction.
-    fileprivate func expectWholeTransactions(_ comment: Comment) async throws {
-        let rows = try await rows()
-        let counts = [1, 2].compactMap { rows["counters/\($0)"]?.split(separator: "\"n\":").last }
-        #expect(counts.count == 2 && counts[0] == counts[1], comment)
+    /// Checks that no checkpoint that clients see while `body` runs has a part of a transaction.
+    fileprivate func expectingWholeTransactions(
+        _ comment: Comment,
+        while body: @escaping @Sendable () async throws -> Void
+    ) async throws {
+        let looks = NIOLockedValueBox(0)
+        try await looking(at: "counts|0[]") { rows in
+            let counts = [1, 2].compactMap { rows["counters/\($0)"]?.split(separator: "\"n\":").last }
+            #expect(counts.count == 2 && counts[0] == counts[1], comment)
+            looks.withLockedValue { $0 += 1 }
+        } while: {
+            try await body()
+        }
+        #expect(looks.withLockedValue(\.self) > 0, comment)
+    }
+
+    /// Checks that the bucket has what queries answer.
+    ///
+    /// - Parameters:
+    ///   - queries: For each table the names of some columns, and a query for the ids of rows with the values of these columns.
+    ///   - comment: When this is.
+    fileprivate func expectSameRows(
+        as queries: [(table: String, columns: [String], sql: String)],
+        _ comment: Comment
+    ) async throws {
+        let synced = try await rows()
+        var count = 0
+        for (table, columns, sql) in queries {
+            let answers = try await database.run(sql)
+            count += answers.count
+            for answer in answers {
+                let id = "\(table)/\(answer[0] ?? "")"
+                let row = try synced[id].map { try JSONObject(parsing: $0) }
+                let values = columns.map { row?[$0].flatMap { Self.text($0) } }
+                #expect(row != nil && values == Array(answer.dropFirst()), "\(comment), \(id)")
+            }
+        }
+        #expect(synced.count == count, comment)
+    }
+
+    /// A value of a row as SQL prints it; `nil` for `NULL`.
+    private static func text(_ value: ExactJSON) -> String? {
+        switch value {
+        case .string(let text): text
+        case .integer(let number): "\(number)"
+        default: nil
+        }
     }
 }
