@@ -8,7 +8,9 @@ import PowerSyncSQLite
 enum FullTextChanges {
     /// Drops, makes and fills indexes, after all tables were made.
     static func apply(_ schema: ClientSchema, to db: Database) throws {
-        let wanted = schema.tables.flatMap { table in table.fullTextIndexes.map { FullTextTable($0, of: table) } }
+        let wanted = try schema.tables.flatMap { table in
+            try table.fullTextIndexes.map { try FullTextTable($0, of: table, db) }
+        }
         let existing = try Existing(db)
         guard !wanted.isEmpty || !existing.rowTables.isEmpty else { return }
         let current = wanted.filter(existing.has)
@@ -52,11 +54,12 @@ enum FullTextChanges {
 
         func has(_ table: FullTextTable) -> Bool {
             let wanted = [(table.name, table.sql), (table.rowsName, table.rowsSQL)] + table.triggers
-            return wanted.allSatisfy { name, sql in texts[ExactText(name)].map { ExactText($0) } == ExactText(sql) }
+            return triggers(of: table.name).count == table.triggers.count
+                && wanted.allSatisfy { name, sql in texts[ExactText(name)].map { ExactText($0) } == ExactText(sql) }
         }
 
         func triggers(of name: String) -> [String] {
-            ["insert", "update", "delete"].map { "\(FullTextTable.triggerPrefix)\($0)_\(name)" }
+            FullTextTable.events.map { "\(FullTextTable.triggerPrefix)\($0)_\(name)" }
                 .filter { texts[ExactText($0)] != nil }
         }
     }

@@ -1,3 +1,4 @@
+import GRDB
 import PowerSyncSQLite
 
 /// The FTS5 table of a full-text index, and what keeps it, as SQL text (docs/database.md "Full-text indexes").
@@ -13,6 +14,11 @@ import PowerSyncSQLite
 /// Three triggers on the table with the rows keep the index, for local writes and synced ones, whoever syncs. An insertion may take the place
 /// of a row whose deletion no trigger saw; the conflict clause of the statement that fires a trigger overrules those in it, so there
 /// are none.
+///
+/// Where the table has more unique keys than `id`, `REPLACE` can remove other rows than that of its `id` (``UniqueKey``). Two more triggers for
+/// insertions and two for updates take their words away: the one before the write notes which rows are in the way, in `notes_fts_rows` with
+/// their numbers below zero and their ids as BLOBs, the one after it removes the words of those that are gone, and the notes. A write
+/// that is ignored leaves its notes for the next one.
 struct FullTextTable {
     static let mark = "/* powersync-full-text */"
     /// What the names of the triggers begin with.
@@ -38,7 +44,10 @@ struct FullTextTable {
     /// The statements that make everything, with the words of the rows that are there.
     var statements: [String] { [rowsSQL, sql] + fill + triggers.map(\.sql) }
 
-    init(_ index: FullTextIndex, of table: ClientTable) {
+    /// Describes an index of a table, which is there.
+    ///
+    /// - Throws: `DatabaseError` of SQLite.
+    init(_ index: FullTextIndex, of table: ClientTable, _ db: Database) throws {
         name = index.nameOnDisk(in: table)
         rowsName = index.rowsNameOnDisk(in: table)
         let (fts, rows) = (SQLText.identifier(name), SQLText.identifier(rowsName))
@@ -63,7 +72,7 @@ struct FullTextTable {
             """
         let deletion = """
             DELETE FROM \(fts) WHERE rowid = \(number("OLD"));
-            DELETE FROM \(rows) WHERE id = OLD.id;
+            DELETE FROM \(rows) WHERE id = OLD.id OR id = CAST(OLD.id AS BLOB);
 
             """
         let isChanged = "WHEN (OLD.id, \(values("OLD"))) IS NOT (NEW.id, \(values("NEW"))) "
@@ -71,7 +80,8 @@ struct FullTextTable {
             ("insert", "AFTER INSERT", "", insertion), ("update", "AFTER UPDATE", isChanged, deletion + insertion),
             ("delete", "AFTER DELETE", "", deletion),
         ]
-        triggers = bodies.map { [name] event, clause, condition, body in
+        let replacing = try Self.replacing(rows, fts, table.internalName, db)
+        triggers = (bodies + replacing).map { [name] event, clause, condition, body in
             let trigger = "\(Self.triggerPrefix)\(event)_\(name)"
             let head = "CREATE TRIGGER \(SQLText.identifier(trigger)) \(clause) ON \(source) FOR EACH ROW \(condition)"
             return (trigger, "\(head)BEGIN\n\(body)END")
@@ -83,6 +93,47 @@ struct FullTextTable {
             SELECT "row".number, source.id, \(values("source")) FROM \(source) AS source JOIN \(rows) AS "row" ON "row".id = source.id
             """,
         ]
+    }
+
+    /// What follows ``triggerPrefix`` in the names of triggers.
+    static let events =
+        ["insert", "update", "delete"] + ["insert", "update"].flatMap { ["replacing_\($0)", "replaced_\($0)"] }
+
+    /// What takes away the words of rows that a write removes by another key than `id`; nothing where the table has no such key.
+    private static func replacing(
+        _ rows: String,
+        _ fts: String,
+        _ table: String,
+        _ db: Database
+    ) throws -> [(event: String, clause: String, condition: String, body: String)] {
+        guard let connection = unsafe db.sqliteConnection else { return [] }
+        let keys = try unsafe UniqueKey.fetchAll(ofTable: table, on: connection)
+        guard !keys.isEmpty else { return [] }
+        let (source, row) = (SQLText.identifier(table), try UniqueKey.newRow(db, ofTable: table))
+        let inTheWay = keys.map { $0.conflicts("ps_old.id", in: source, withRow: row, id: "NEW.id") }
+        let note = """
+            INSERT INTO \(rows)(number, id) SELECT -ps_row.number, CAST(ps_row.id AS BLOB) FROM \(rows) AS ps_row
+            WHERE ps_row.id IN (\(inTheWay.joined(separator: " UNION ")))
+                AND NOT EXISTS (SELECT 1 FROM \(rows) WHERE number = -ps_row.number);
+
+            """
+        let gone = """
+            SELECT -number FROM \(rows) AS ps_note
+            WHERE number < 0 AND NOT EXISTS (SELECT 1 FROM \(source) WHERE id = CAST(ps_note.id AS TEXT))
+            """
+        let removal = """
+            DELETE FROM \(fts) WHERE rowid IN (\(gone));
+            DELETE FROM \(rows) WHERE number IN (\(gone));
+            DELETE FROM \(rows) WHERE number < 0;
+
+            """
+        let hasNotes = "WHEN EXISTS (SELECT 1 FROM \(rows) WHERE number < 0) "
+        return ["insert", "update"].flatMap { event in
+            [
+                ("replacing_\(event)", "BEFORE \(event.uppercased())", "", note),
+                ("replaced_\(event)", "AFTER \(event.uppercased())", hasNotes, removal),
+            ]
+        }
     }
 
     /// The name of the FTS5 table, of which a table has the row numbers.

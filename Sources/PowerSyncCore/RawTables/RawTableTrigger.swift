@@ -117,25 +117,9 @@ struct RawTableTrigger {
         }
         let table = SQLText.identifier(structure.tableName)
         let unchanged = write == .insert && options.ignoresEmptyUpdates ? [queue.unchanged(in: table)] : []
-        let row = "SELECT \(try newValues(db, structure).joined(separator: ", "))"
+        let row = try UniqueKey.newRow(db, ofTable: structure.tableName)
         let keys = try unsafe UniqueKey.fetchAll(ofTable: structure.tableName, on: handle)
         return unchanged + keys.map { queue.rowsInTheWay(of: $0, in: table, withRow: row) }
-    }
-
-    /// All columns of the new row, generated ones included, with their names.
-    ///
-    /// `REPLACE` stores the default instead of NULL in a column that must not be NULL.
-    private static func newValues(_ db: Database, _ structure: RawTableStructure) throws -> [String] {
-        let columns = try Row.fetchAll(
-            db,
-            sql: "SELECT name, \"notnull\", dflt_value FROM pragma_table_xinfo(?) WHERE hidden != 1",
-            arguments: [structure.tableName]
-        )
-        return columns.map { column in
-            let name = SQLText.identifier(column[0])
-            guard column[1] as Int64? == 1, let value: String = column[2] else { return "NEW.\(name) AS \(name)" }
-            return "ifnull(NEW.\(name), (\(RawTableStructure.expression(ofDefault: value)))) AS \(name)"
-        }
     }
 
     /// Refuses what the upload queue cannot hold.

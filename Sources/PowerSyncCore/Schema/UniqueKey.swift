@@ -1,3 +1,4 @@
+import GRDB
 import PowerSyncSQLite
 
 /// A unique key of a table besides its `id`: a unique index, or the integer that is the row's number.
@@ -93,15 +94,32 @@ struct UniqueKey {
             """
     }
 
-    private static func rows<Row>(
+    /// A `SELECT` of the row that a trigger is run for, before it is written: all columns with their names, generated ones included.
+    ///
+    /// `REPLACE` stores the default instead of NULL in a column that must not be NULL.
+    static func newRow(_ db: Database, ofTable table: String) throws -> String {
+        let columns = try Row.fetchAll(
+            db,
+            sql: "SELECT name, \"notnull\", dflt_value FROM pragma_table_xinfo(?) WHERE hidden != 1",
+            arguments: [table]
+        )
+        let values = columns.map { column in
+            let name = SQLText.identifier(column[0])
+            guard column[1] as Int64? == 1, let value: String = column[2] else { return "NEW.\(name) AS \(name)" }
+            return "ifnull(NEW.\(name), (\(RawTableStructure.expression(ofDefault: value)))) AS \(name)"
+        }
+        return "SELECT \(values.joined(separator: ", "))"
+    }
+
+    private static func rows<Result>(
         _ sql: String,
         _ argument: String,
         on connection: OpaquePointer,
-        _ read: (PreparedStatement) -> Row
-    ) throws -> [Row] {
+        _ read: (PreparedStatement) -> Result
+    ) throws -> [Result] {
         guard let statement = try unsafe PreparedStatement(preparing: sql, on: connection) else { return [] }
         try statement.bind(checkedText: argument, at: 1)
-        var rows: [Row] = []
+        var rows: [Result] = []
         while try statement.step() { rows.append(read(statement)) }
         return rows
     }

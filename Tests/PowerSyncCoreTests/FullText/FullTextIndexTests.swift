@@ -83,12 +83,106 @@ import Testing
     }
 
     /// As another implementation publishes: replacing rows, for which SQLite fires no trigger of a deletion.
-    @Test func rowsThatAnotherImplementationWritesAreFound() throws {
-        let database = try LocalTestDatabase(Kind.view.table())
-        try database.write("REPLACE INTO ps_data__items (id, data) VALUES ('1', '{\"title\":\"red\"}'), ('2', '{}')")
-        try database.write("REPLACE INTO ps_data__items (id, data) VALUES ('1', '{\"title\":\"blue\"}')")
+    @Test(arguments: Kind.allCases.filter(\.isSynced)) func rowsThatAnotherImplementationWritesAreFound(
+        _ kind: Kind
+    ) throws {
+        let database = try LocalTestDatabase(kind.table())
+        for rows in [["1": "red", "2": nil], ["1": "blue"]] as [[String: String?]] {
+            try database.queue.write { db in
+                try Publishing.whilePublishing(db) {
+                    for (id, title) in rows {
+                        let sql =
+                            kind == .view
+                            ? "REPLACE INTO ps_data__items (id, data) VALUES (?, json_object('title', ?))"
+                            : "REPLACE INTO items (id, title) VALUES (?, ?)"
+                        try db.execute(sql: sql, arguments: [id, title])
+                    }
+                }
+            }
+        }
+        #expect(try database.entries().isEmpty)
         #expect(try found("red", database) == [])
         #expect(try found("blue", database) == ["1"])
+        try expectExact(database)
+    }
+
+    /// A unique key besides `id`, by which a write can remove another row than its own.
+    enum UniqueColumn: CaseIterable { case declared, indexOfTheApp }
+
+    /// SQLite fires no trigger for a row that it removes.
+    @Test(arguments: Kind.allCases, UniqueColumn.allCases)
+    func rowsThatAWriteRemovesByAnotherKeyAreNotFound(_ kind: Kind, _ unique: UniqueColumn) throws {
+        var table = kind.table()
+        let isDirect = table.isDirect
+        guard isDirect || unique == .indexOfTheApp else { return }
+        if unique == .declared { table.columns[1].constraints = ["UNIQUE"] }
+        let database = try LocalTestDatabase(table)
+        if unique == .indexOfTheApp {
+            let place = isDirect ? "items (n)" : "\(table.internalName) (data ->> 'n')"
+            try database.run("CREATE UNIQUE INDEX mine ON \(place)")
+            // The triggers are those of the keys that there are.
+            try database.apply(table)
+        }
+        let version = try database.schemaVersion()
+        try database.apply(table)
+        #expect(try database.schemaVersion() == version)
+        try database.write(
+            "INSERT INTO items (id, title, n) VALUES ('a', 'red', 1), ('b', 'green', 2), ('c', 'blue', 3), ('d', 'grey', NULL)"
+        )
+        for (sql, ids) in [
+            ("INSERT OR REPLACE INTO items (id, title, n) VALUES ('e', 'yellow', 1)", "b c d e"),
+            ("INSERT OR IGNORE INTO items (id, title, n) VALUES ('f', 'black', 2)", "b c d e"),
+            // The words of the row that is written stay as they are.
+            ("UPDATE OR REPLACE items SET n = 3 WHERE id = 'b'", "b d e"),
+            ("UPDATE OR IGNORE items SET n = 3 WHERE id = 'e'", "b d e"),
+            ("DELETE FROM items WHERE id = 'b'", "d e"),
+            ("INSERT OR REPLACE INTO items (id, title, n) VALUES ('g', 'white', 1), ('h', 'black', 1)", "d h"),
+            ("INSERT OR REPLACE INTO items (id, title, n) VALUES ('h', 'brown', 7), ('d', 'violet', 7)", "d"),
+            ("INSERT OR IGNORE INTO items (id, title, n) VALUES ('i', 'black', 7)", "d"),
+            ("DELETE FROM items", ""), ("INSERT INTO items (id, title) VALUES ('k', 'black')", "k"),
+        ] {
+            try database.write(sql)
+            #expect(try database.rows("SELECT id FROM items ORDER BY id").joined(separator: " ") == ids, "\(sql)")
+            #expect(
+                try found("red OR green OR blue OR grey OR yellow OR white OR black OR brown OR violet", database)
+                    .joined(separator: " ") == ids,
+                "\(sql)"
+            )
+            try expectExact(database)
+        }
+        try database.write("INSERT INTO items (id, title, n) VALUES ('l', 'red', 7)")
+        #expect(throws: DatabaseError.self) { try database.write("INSERT INTO items (id, n) VALUES ('m', 7)") }
+        try expectExact(database)
+        // Nothing is left of the notes.
+        #expect(try database.rows("SELECT min(number) > 0, count(*) FROM items_fts_rows") == ["1|2"])
+        table.columns[1].constraints = []
+        if unique == .indexOfTheApp { try database.run("DROP INDEX mine") }
+        try database.apply(table)
+        try expectExact(database)
+        #expect(try database.integer("SELECT count(*) FROM sqlite_master WHERE name GLOB 'fts_powersync_*'") == 3)
+    }
+
+    /// Another implementation writes so, for it the table is a raw one.
+    @Test func rowsThatAnUpsertRemovesNowhereAreFound() throws {
+        var table = Kind.direct.table()
+        table.columns[1].constraints = ["UNIQUE"]
+        let database = try LocalTestDatabase(table)
+        let upsert = { (values: String) in
+            try database.write(
+                """
+                INSERT INTO items (id, title, n) VALUES \(values)
+                ON CONFLICT (id) DO UPDATE SET title = excluded.title, n = excluded.n
+                """
+            )
+        }
+        try upsert("('a', 'red', 1), ('b', 'green', 2)")
+        try upsert("('a', 'blue', 1), ('b', 'grey', 3), ('c', 'white', 2)")
+        #expect(try found("blue OR grey OR white", database) == ["a", "b", "c"])
+        try database.write(
+            "INSERT INTO items (id, title, n) VALUES ('d', 'red', 2) ON CONFLICT (n) DO UPDATE SET title = 'black'"
+        )
+        #expect(try found("black", database) == ["c"])
+        #expect(try found("red OR green OR white", database) == [])
         try expectExact(database)
     }
 
@@ -134,13 +228,18 @@ import Testing
         #expect(try found("apple", database) == ["a"])
     }
 
-    @Test func whatAnotherImplementationDropsIsMadeAgain() throws {
-        let database = try LocalTestDatabase(Kind.view.table())
+    @Test(arguments: Kind.allCases.filter(\.isSynced)) func whatAnotherImplementationDropsIsMadeAgain(
+        _ kind: Kind
+    ) throws {
+        let database = try LocalTestDatabase(kind.table())
         try database.write("INSERT INTO items (id, title) VALUES ('a', 'red')")
-        try database.run("CREATE TABLE kept AS SELECT * FROM ps_data__items; DROP TABLE ps_data__items")
-        try database.run("CREATE TABLE ps_data__items (id TEXT PRIMARY KEY NOT NULL, data TEXT)")
-        try database.run("INSERT INTO ps_data__items VALUES ('b', '{\"title\":\"blue\"}')")
-        try database.apply(Kind.view.table())
+        let table = kind == .view ? "ps_data__items" : "items"
+        let sql = try #require(try database.texts("SELECT sql FROM sqlite_master WHERE name = '\(table)'").first ?? nil)
+        try database.run("DROP TABLE \(table)")
+        try database.run(sql)
+        let row = kind == .view ? #"VALUES ('b', '{"title":"blue"}')"# : "(id, title) VALUES ('b', 'blue')"
+        try database.run("INSERT INTO \(table) \(row)")
+        try database.apply(kind.table())
         #expect(try found("red OR blue", database) == ["b"])
         try expectExact(database)
     }
