@@ -99,7 +99,9 @@ struct ConnectionOpener: Sendable {
         configuration.prepareDatabase { [initialStatements] db in
             try key?.set(on: db)
             try ConnectionSetUp.setDefaults(db)
-            try ConnectionOpener.run(initialStatements, db)
+            let setsKey = try ConnectionOpener.run(initialStatements, db)
+            // The app may have asked for temporary files.
+            if key != nil || setsKey { try db.execute(sql: CipherKey.noTemporaryFiles) }
         }
         ConnectionSetUp.apply(to: &configuration)
         return configuration
@@ -113,16 +115,22 @@ extension ConnectionOpener {
     /// A key for a library without a cipher is refused: SQLite ignores pragmas that it does not know, and the file would not
     /// be encrypted.
     ///
+    /// - Returns: Whether one of them is a key.
     /// - Throws: GRDB's `DatabaseError`, or ``PowerSyncError/operationFailed(message:underlyingError:)`` with a
     ///   ``DatabaseKeyError`` below it.
-    private static func run(_ texts: [String], _ db: Database) throws {
+    private static func run(_ texts: [String], _ db: Database) throws -> Bool {
+        var hasKey = false
         for text in texts {
             let statements = try db.allStatements(sql: text)
             while let statement = try statements.next() {
-                if setsKey(statement.sql) { _ = try CipherLibrary.of(db) }
+                if setsKey(statement.sql) {
+                    _ = try CipherLibrary.of(db)
+                    hasKey = true
+                }
                 try statement.execute()
             }
         }
+        return hasKey
     }
 
     private static let keyPragmas: Set<String> = ["key", "rekey", "hexkey", "hexrekey", "textkey", "textrekey"]

@@ -26,6 +26,9 @@ package struct CipherKey: Sendable, Hashable {
     /// How many bytes of a file stay as they are, for systems that look at the beginning of a file.
     private static let plainHeaderSize = 32
 
+    /// Keeps temporary tables and what SQLite sorts in memory: not every library encrypts temporary files.
+    package static let noTemporaryFiles = "PRAGMA temp_store = MEMORY"
+
     /// What the library gets.
     package let text: String
     /// Whether the beginning of the file stays as it is without encryption.
@@ -81,15 +84,13 @@ package struct CipherKey: Sendable, Hashable {
 
     /// What a connection runs before anything else.
     ///
-    /// Temporary files are not encrypted by every library, so there are none.
-    ///
     /// - Parameters:
     ///   - library: The library of the connection.
     ///   - schema: The name of the file on the connection.
     /// - Returns: Statements, the first of which has the key.
     package func statements(for library: CipherLibrary, schema: String = "main") -> [String] {
         ["PRAGMA \(schema).key = \(SQLText.literal(text))"] + options(for: library, schema: schema)
-            + ["PRAGMA temp_store = MEMORY"]
+            + [Self.noTemporaryFiles]
     }
 
     /// What a connection runs when the file has its key already.
