@@ -28,9 +28,6 @@ struct DirectTableChanges {
         existing = objects.directTables.filter { !rawTables.contains(ExactText(ignoringCaseOf: $0.name)) }
     }
 
-    /// The tables with rows of local-only direct tables, which also keep them while a direct table of the name is synced.
-    var localTables: Set<DataTable> { Set(wanted.map { DataTable(name: $0.name, isLocalOnly: true) }) }
-
     /// Drops the tables that are not as they are declared, or not declared any more, and keeps their rows.
     ///
     /// Before views and data tables are made.

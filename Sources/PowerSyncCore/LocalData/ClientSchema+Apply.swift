@@ -6,7 +6,7 @@ extension ClientSchema {
     /// Creates, changes and drops tables, indexes and views so that they are those of this schema.
     ///
     /// Rows of a synced table that is no longer declared wait in `ps_untyped`, and come back with the table. Rows of a
-    /// local-only table that is no longer declared are lost. Nothing is executed for what is unchanged: every change of
+    /// local-only table stay while a synced one of the name is declared; those of one that is not declared at all are lost. Nothing is executed for what is unchanged: every change of
     /// a database's schema makes all connections prepare their statements again.
     ///
     /// Direct tables are made anew when their columns or constraints change, with their rows, see ``DirectTableChanges``.
@@ -27,7 +27,7 @@ extension ClientSchema {
         var directTables = DirectTableChanges(db, self, existing)
         existing.tables.formUnion(try directTables.giveUpTables())
         try dropUnwantedIndexes(db, existing)
-        try applyTables(db, existing, keeping: directTables.localTables)
+        try applyTables(db, existing)
         let wanted = views.map(ViewDefinition.init)
         let outdated = wanted.filter { existing.views[ExactText($0.name)]?.matches($0) != true }
         try repairRows(db, existing, outdated)
@@ -51,8 +51,10 @@ extension ClientSchema {
     // MARK: - Tables
 
     /// Drops come first: a table that changes its kind, or the case of its name, hands its rows over.
-    private func applyTables(_ db: Database, _ existing: SchemaObjects, keeping kept: Set<DataTable>) throws {
+    private func applyTables(_ db: Database, _ existing: SchemaObjects) throws {
         let wanted = views.map { DataTable(name: $0.name, isLocalOnly: $0.isLocalOnly) }
+        // A table that is synced now may be local-only again; a direct one takes its rows when it is made.
+        let kept = tables.map { DataTable(name: $0.name, isLocalOnly: true) }
         for table in existing.tables.subtracting(wanted).subtracting(kept).sorted(by: {
             $0.internalName < $1.internalName
         }) {

@@ -237,6 +237,51 @@ import Testing
         #expect(try rows(scenario.database) == shown)
     }
 
+    /// Whatever shows them, and however often the schema of the synced table is applied meanwhile.
+    @Test(arguments: [false, true], [false, true])
+    func localOnlyRowsAreKeptWhileTheTableIsSynced(_ isSyncedDirect: Bool, _ isLocalDirect: Bool) throws {
+        func table(_ isDirect: Bool, isLocalOnly: Bool) -> ClientTable {
+            var table = ClientTable.direct(Self.columns, .init(isLocalOnly: isLocalOnly))
+            table.isDirect = isDirect
+            return table
+        }
+        let scenario = try scenario(table(isSyncedDirect, isLocalOnly: false))
+        let shown = try rows(scenario.database)
+        try scenario.database.apply(table(isLocalDirect, isLocalOnly: true))
+        try scenario.database.write("INSERT INTO items (id, t, i) VALUES ('l', 'mine', 9)")
+        for isDirect in [isSyncedDirect, isSyncedDirect, !isSyncedDirect] {
+            try scenario.database.apply(table(isDirect, isLocalOnly: false))
+            #expect(try rows(scenario.database) == shown)
+        }
+        for isDirect in [!isLocalDirect, isLocalDirect] {
+            try scenario.database.apply(table(isDirect, isLocalOnly: true))
+            #expect(try rows(scenario.database) == ["l|mine|9"])
+        }
+        let queued = try scenario.database.entries().filter { $0?.contains("mine") == true }
+        #expect(queued.isEmpty)
+        // Signing out removes them, whether they are shown or not.
+        try scenario.database.apply(table(isSyncedDirect, isLocalOnly: false))
+        try scenario.database.queue.write { try LocalData.clear($0, .localTables) }
+        try scenario.database.apply(table(isLocalDirect, isLocalOnly: true))
+        #expect(try rows(scenario.database).isEmpty)
+    }
+
+    @Test func ordinaryBecomesInsertOnlyAndBack() throws {
+        let scenario = try scenario(.direct(Self.columns))
+        let shown = try rows(scenario.database)
+        let queue = try scenario.database.entries()
+        let insertOnly = ClientTable.direct(Self.columns, .init(isInsertOnly: true))
+        for table in [insertOnly, insertOnly, .direct(Self.columns), insertOnly] {
+            try scenario.database.apply(table)
+            #expect(try rows(scenario.database) == shown)
+            #expect(try scenario.database.entries() == queue)
+        }
+        try scenario.database.write("INSERT INTO items (id, t) VALUES ('4', 'sent')")
+        try scenario.database.apply(.direct(Self.columns))
+        #expect(try rows(scenario.database) == shown)
+        #expect(try scenario.database.entries().count == queue.count + 1)
+    }
+
     @Test func localOnlyRowsStayWhenColumnsAndKindsChange() throws {
         let options = ClientTableOptions(isLocalOnly: true)
         let database = try LocalTestDatabase(.direct(Self.columns, options))

@@ -204,6 +204,10 @@ import Testing
         #expect(try database.entries().isEmpty)
         try database.apply(.items())
         #expect(try database.rows("SELECT * FROM items") == ["synced|1"])
+        try database.apply(.items(isLocalOnly: true))
+        #expect(try database.rows("SELECT * FROM items") == ["local|2"])
+        try database.apply(.items())
+        try database.apply(ClientSchema())
         #expect(try database.rows("SELECT name FROM sqlite_master WHERE name LIKE 'ps_data_local%'").isEmpty)
     }
 
