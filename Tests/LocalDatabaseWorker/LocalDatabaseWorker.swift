@@ -19,12 +19,13 @@ struct LocalDatabaseWorker {
         }
         if let change = task.keyChange { return try await change.run(task.path) }
         if let seeding = task.seeding { return try await seeding.run(task.path) }
+        if let making = task.seedMaking { return try await making.run(task.path) }
         if let alteration = task.alteration { return try await alteration.run(task.path, say) }
         if task.kind == .uploadParts, let parts = task.parts, let service = task.service {
             return try await parts.upload(task.path, to: service, partSize: task.partSize, say)
         }
         let database = PowerSyncDatabase(
-            schema: WorkerSchema.first,
+            schema: task.isDirect ? WorkerSchema.firstDirect : WorkerSchema.first,
             dbFilename: task.path,
             logger: DefaultLogger(writers: []),
             initialStatements: task.memoryLimit.map { ["PRAGMA hard_heap_limit = \($0)"] } ?? []
@@ -53,7 +54,7 @@ struct LocalDatabaseWorker {
         while number != task.count {
             number += 1
             switch task.kind {
-            case .open, .sync, .attachments, .waitForSync, .uploadParts, .changeKey, .seed, .alterTables:
+            case .open, .sync, .attachments, .waitForSync, .uploadParts, .changeKey, .seed, .makeSeed, .alterTables:
                 break
             case .write:
                 let transaction = WorkerTransaction(number, worker: task.name)

@@ -6,6 +6,13 @@ package import PowerSync
 package enum WorkerSchema {
     /// The schema that a worker opens a file with.
     package static let first = schema(tables: 0..<30, extraColumn: false)
+    /// ``first``, with `items` as a direct table.
+    package static let firstDirect = Schema(
+        tables: first.tables.map { table in
+            guard table.name == "items" else { return table }
+            return Table(name: table.name, columns: table.columns, indexes: table.indexes, direct: true)
+        }
+    )
     /// Renames a view, adds and removes columns, indexes and tables, and makes a direct table of a view, and a view of one.
     package static let second = schema(tables: 10..<40, extraColumn: true)
     /// A table of ``first`` that ``second`` does not have.

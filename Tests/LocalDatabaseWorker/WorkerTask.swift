@@ -22,6 +22,8 @@ package struct WorkerTask: Codable, Sendable {
         case changeKey
         /// Opens the file ``path`` as a copy of a seed; see ``seeding``.
         case seed
+        /// Makes a seed at ``path``; see ``seedMaking``.
+        case makeSeed
         /// Changes the direct tables of the file ``path``; see ``alteration``.
         case alterTables
     }
@@ -59,6 +61,8 @@ package struct WorkerTask: Codable, Sendable {
 
     /// The URL of the service to sync with, and of the backend.
     package var service: String?
+    /// Whether `items` is a direct table, for ``Kind/sync``.
+    package var isDirect = false
     /// The number of the first row that is written.
     package var firstNumber = 1
     /// The directory of the files, for ``Kind/attachments``.
@@ -71,6 +75,8 @@ package struct WorkerTask: Codable, Sendable {
     package var keyChange: WorkerKeyChange?
     /// How a file is seeded, for ``Kind/seed``.
     package var seeding: WorkerSeeding?
+    /// How a seed is made, for ``Kind/makeSeed``.
+    package var seedMaking: WorkerSeedMaking?
     /// How direct tables are changed, for ``Kind/alterTables``.
     package var alteration: WorkerAlteration?
     /// Where the worker kills itself; `nil` for nowhere.

@@ -5,6 +5,24 @@ import NIOConcurrencyHelpers
 import PowerSyncCore
 import PowerSyncSQLite
 
+/// The steps by which a seed is made, in order; a process may end after each.
+package enum SeedMakingStep: String, Codable, Sendable, CaseIterable {
+    /// Nobody else makes the seed, and nothing of an earlier run is left.
+    case begun
+    /// The unfinished file has all rows.
+    case synced
+    /// What belongs to one device is out of the unfinished file.
+    case made
+    /// There is a copy without empty pages, whose bytes may not be on the disk.
+    case copied
+    /// The copy is as the seed is to be.
+    case copyFinished
+    /// The copy has the place of the seed.
+    case placed
+    /// The names that were needed meanwhile are gone.
+    case finished
+}
+
 /// Makes a seed: syncs a new file up to a complete checkpoint, and takes out of it what belongs to one device (docs/database.md "Seeds").
 ///
 /// The file is made beside its place, which it gets at the end, by one process at a time. A process that ends in between leaves the place as it
@@ -26,6 +44,8 @@ package struct SeedMaker: Sendable {
     package var timeout = Duration.seconds(3600)
     /// Receives messages.
     package var logger: any LoggerProtocol = DefaultLogger(writers: [])
+    /// Called on the thread that does the work, after each step.
+    package var reached: @Sendable (SeedMakingStep) -> Void = { _ in }
 
     /// Creates a maker.
     package init(endpoint: String, token: String, output: String) {
@@ -54,8 +74,10 @@ package struct SeedMaker: Sendable {
             service: try ServiceEndpoint(endpoint).url(path: "")
         )
         try removeUnfinished()
+        reached(.begun)
         do {
             try await sync()
+            reached(.synced)
             return try await withCheckedThrowingContinuation { continuation in
                 DispatchQueue.global().async {
                     continuation.resume(with: Result { try finish(seed, schema) })
@@ -151,14 +173,19 @@ package struct SeedMaker: Sendable {
         defer { try? queue.close() }
         let rows = try queue.writeWithoutTransaction { db in
             let rows = try db.transaction(.immediate) { try seed.make($0, schema: schema) }
+            reached(.made)
             PrivateFiles.createFile(at: copy)
             try db.execute(sql: "VACUUM INTO ?", arguments: [copy])
             return rows
         }
+        reached(.copied)
         try SeedFile.synchronize(copy)
+        reached(.copyFinished)
         let size = try FileManager.default.attributesOfItem(atPath: copy)[.size] as? Int64
         guard unsafe rename(copy, output) == 0 else { throw POSIXError.last }
+        reached(.placed)
         try? removeUnfinished()
+        reached(.finished)
         return (rows, size ?? 0)
     }
 }

@@ -7,6 +7,8 @@ import Testing
 /// What must hold for a database file after whatever happened to the processes that wrote it.
 struct WorkerFile {
     let path: String
+    /// The schema that it is opened with.
+    var schema = WorkerSchema.first
 
     /// A row of `items`.
     private struct Item: Equatable {
@@ -26,10 +28,10 @@ struct WorkerFile {
         var worker: String { String(id.split(separator: "-").first ?? "") }
     }
 
-    /// Opens the file with the first schema, checks it, and closes it.
+    /// Opens the file, checks it, and closes it.
     func check(_ body: (any PowerSyncDatabaseProtocol) async throws -> Void = { _ in }) async throws {
         let database = PowerSyncDatabase(
-            schema: WorkerSchema.first,
+            schema: schema,
             dbFilename: path,
             logger: DefaultLogger(writers: [])
         )

@@ -35,18 +35,20 @@ import Testing
         model.change(count: 200)
         let server = try await ModelHTTPServer(model)
         try await withTemporaryDirectory { directory in
-            var path = ""
+            var file = WorkerFile(path: "")
             var said = Said()
             for kill in 0..<SyncKillTests.kills {
                 // A new client now and then, which downloads everything.
                 if kill % 20 == 0 {
-                    if kill > 0 { try await converge(path, server, said) }
-                    path = directory.appending(path: "\(kill).db").path
+                    if kill > 0 { try await converge(file, server, said) }
+                    // Every second one has a table with columns of its own.
+                    let schema = kill % 40 == 0 ? WorkerSchema.first : WorkerSchema.firstDirect
+                    file = WorkerFile(path: directory.appending(path: "\(kill).db").path, schema: schema)
                     said.completed = 0
                 }
                 let uploads = model.uploads.count
                 let completed = said.completed
-                let worker = try WorkerProcess(argument: task(path, server, first: said.row + 1).argument())
+                let worker = try WorkerProcess(argument: task(file, server, first: said.row + 1).argument())
                 for _ in 0..<random.number(below: 14) {
                     guard let line = await worker.nextLine() else { break }
                     said.hear(line)
@@ -57,15 +59,16 @@ import Testing
                 await worker.kill()
                 for line in await worker.remainingLines() { said.hear(line) }
                 #expect(model.uploads.dropFirst(uploads).allSatisfy { $0.entry > completed }, "kill \(kill)")
-                try await check(path, model, &said, "kill \(kill)")
+                try await check(file, model, &said, "kill \(kill)")
             }
-            try await converge(path, server, said)
+            try await converge(file, server, said)
         }
         try await server.stop()
     }
 
-    private func task(_ path: String, _ server: ModelHTTPServer, first: Int) -> WorkerTask {
-        var task = WorkerTask(.sync, path: path)
+    private func task(_ file: WorkerFile, _ server: ModelHTTPServer, first: Int) -> WorkerTask {
+        var task = WorkerTask(.sync, path: file.path)
+        task.isDirect = file.schema.tables.contains { $0.name == "items" && $0.direct }
         task.service = server.url
         task.firstNumber = first
         return task
@@ -74,9 +77,9 @@ import Testing
     /// Checks what a process has left behind.
     ///
     /// A row may have been committed that the process did not get to speak of; it is then taken as said.
-    private func check(_ path: String, _ model: ModelService, _ said: inout Said, _ comment: Comment) async throws {
+    private func check(_ file: WorkerFile, _ model: ModelService, _ said: inout Said, _ comment: Comment) async throws {
         var known = said
-        try await WorkerFile(path: path).check { database in
+        try await file.check { database in
             let file = try await SyncedFile(database)
             #expect(file.brokenBuckets == 0, comment)
             #expect(file.oplogIndexes == 3, comment)
@@ -109,9 +112,9 @@ import Testing
     }
 
     /// Syncs in peace until the file has what the service has.
-    private func converge(_ path: String, _ server: ModelHTTPServer, _ said: Said) async throws {
+    private func converge(_ file: WorkerFile, _ server: ModelHTTPServer, _ said: Said) async throws {
         let connector = Connector(server: server)
-        try await WorkerFile(path: path).check { database in
+        try await file.check { database in
             try await database.connect(connector: connector, options: ConnectOptions(retryDelay: 0.01))
             let views = try database.watch("SELECT id, title FROM items") { cursor in
                 (try cursor.getString(index: 0), try cursor.getString(index: 1))
