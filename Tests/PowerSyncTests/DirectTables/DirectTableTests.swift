@@ -52,9 +52,36 @@ import Testing
         #expect(try await operations(harness.database) == ["PATCH todos 1"])
     }
 
+    /// The tables of which an established SDK uses the file as raw tables.
+    enum Variant: CaseIterable {
+        case plain, metadata, previousValues, previousValuesOfChanges, emptyUpdatesIgnored, fullText, everything
+
+        var todos: Table {
+            let previous: TrackPreviousValuesOptions? =
+                switch self {
+                case .previousValues, .everything: .init()
+                case .previousValuesOfChanges: .init(columnFilter: ["title"], onlyWhenChanged: true)
+                default: nil
+                }
+            return Table(
+                name: "todos",
+                columns: DirectTableTests.todos.columns,
+                indexes: DirectTableTests.todos.indexes
+                    + ([.fullText, .everything].contains(self) ? [.fullText(columns: ["title"])] : []),
+                trackMetadata: [.metadata, .everything].contains(self),
+                trackPreviousValues: previous,
+                ignoreEmptyUpdates: [.emptyUpdatesIgnored, .everything].contains(self),
+                direct: true
+            )
+        }
+    }
+
     /// What an established SDK does with the file is what our code for raw tables does.
-    @Test func rawTableEquivalentSyncsAndUploadsThroughTheSameFile() async throws {
-        let harness = SyncHarness(schema: Self.schema)
+    @Test(arguments: Variant.allCases) func rawTableEquivalentSyncsAndUploadsThroughTheSameFile(
+        _ variant: Variant
+    ) async throws {
+        let schema = Schema(Self.lists, variant.todos)
+        let harness = SyncHarness(schema: schema)
         let database = harness.database
         var stream = try await harness.connectAndAccept()
         stream.send(.checkpoint(1, [.bucket("a")]), .row("a", 1, "todos", "1", #"{"title":"Milk","place":1}"#), .done)
@@ -62,7 +89,7 @@ import Testing
         try await database.disconnect()
         let objects = try await texts("SELECT sql FROM sqlite_master ORDER BY name", database)
 
-        let equivalent = Self.schema.rawTableEquivalent
+        let equivalent = schema.rawTableEquivalent
         #expect(equivalent.tables.isEmpty)
         #expect(equivalent.rawTables.map(\.name) == ["lists", "todos"])
         try equivalent.validate()
@@ -79,12 +106,47 @@ import Testing
         )
         while let found = try await titles.next(), found != ["Bread2", "Salt1"] {}
         try await database.disconnect()
-        try await database.execute("UPDATE todos SET title = 'Pepper' WHERE id = '2'")
+        let hasMetadata = variant.todos.trackMetadata
+        let metadata = hasMetadata ? ", _metadata = 'why'" : ""
+        try await database.execute("UPDATE todos SET title = 'Pepper'\(metadata) WHERE id = '2'")
+        if variant.todos.ignoreEmptyUpdates { try await database.execute("UPDATE todos SET place = place") }
+        let entry = try #require(try await database.getNextCrudTransaction()?.crud.first)
+        #expect(entry.metadata == (hasMetadata ? "why" : nil))
+        let previous: [String: String?]? =
+            switch variant {
+            case .previousValues, .everything: ["title": "Salt", "place": "1", "list_id": nil]
+            case .previousValuesOfChanges: ["title": "Salt"]
+            default: nil
+            }
+        #expect(entry.previousValues == previous)
+        #expect(entry.opData == ["title": "Pepper"])
+        let found =
+            variant.todos.indexes.count == 2
+            ? try await texts(
+                "SELECT id FROM todos_fts WHERE todos_fts MATCH 'bread OR salt OR pepper' ORDER BY id",
+                database
+            ) : ["1", "2"]
+        #expect(found == ["1", "2"])
         #expect(try await operations(database) == ["PATCH todos 2"])
         #expect(try await texts("SELECT sql FROM sqlite_master ORDER BY name", database) == objects)
-        try await database.updateSchema(schema: Self.schema)
+        try await database.updateSchema(schema: schema)
         #expect(try await texts("SELECT title FROM todos ORDER BY id", database) == ["Bread", "Pepper"])
         #expect(try await texts("SELECT sql FROM sqlite_master ORDER BY name", database) == objects)
+        try await database.close()
+    }
+
+    @Test func rawTableEquivalentOfAnInsertOnlyTableQueuesAndKeepsNothing() async throws {
+        let events = Table(name: "events", columns: [.text("name")], insertOnly: true, direct: true)
+        let harness = SyncHarness(schema: Schema(events))
+        let database = harness.database
+        try await database.waitForReady()
+        let objects = try await texts("SELECT sql FROM sqlite_master ORDER BY name", database)
+        try await database.updateSchema(schema: Schema(events).rawTableEquivalent)
+        try await database.execute("INSERT INTO events (id, name) VALUES ('1', 'begun')")
+        #expect(try await operations(database) == ["PUT events 1"])
+        #expect(try await texts("SELECT id FROM events", database) == [])
+        #expect(try await texts("SELECT sql FROM sqlite_master ORDER BY name", database) == objects)
+        try await database.close()
     }
 
     @Test func schemaChangesKeepChildrenWhileForeignKeysAreEnforced() async throws {
