@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import GRDBSQLite
+import TestSupport
 import Testing
 
 @testable import PowerSyncCore
@@ -14,6 +15,21 @@ import Testing
     @Test(.enabled(if: wantedVersion != nil)) func isTheOneThatIsToBeTested() throws {
         #expect(String(cString: sqlite3_libversion()) == Self.wantedVersion)
         #expect(sqlite3_compileoption_used(Self.wantedOption) == 1, "\(Self.wantedOption)")
+    }
+
+    /// `scripts/test-sqlite keyed` gives each file a key, whichever code opens it.
+    @Test(.enabled(if: ProcessInfo.processInfo.environment["POWERSYNC_KEYED_FILES"] != nil))
+    func filesOfTheKeyedRunHaveAKey() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("test.db")
+        let queue = try DatabaseQueue(path: path)
+        try queue.write { try $0.execute(sql: "CREATE TABLE zanzibar (a); INSERT INTO zanzibar VALUES ('zanzibar')") }
+        #expect(try queue.read { try String.fetchOne($0, sql: "PRAGMA cipher_version") }?.isEmpty == false)
+        try queue.close()
+        let file = try Data(contentsOf: URL(filePath: path))
+        #expect(file.count >= 8192)
+        #expect(file.prefix(15) != Data("SQLite format 3".utf8))
+        #expect(file.range(of: Data("zanzibar".utf8)) == nil)
     }
 
     @Test func isNewEnough() {
