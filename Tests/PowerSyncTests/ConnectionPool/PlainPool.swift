@@ -23,21 +23,24 @@ final class PlainPool: SQLiteConnectionPoolProtocol, @unchecked Sendable {
     /// Called when a callback is to write, before it waits for its turn.
     let willWait = Shared<(@Sendable () -> Void)?>(nil)
 
-    /// - Parameter path: A file, or `:memory:`.
-    init(path: String) {
+    /// - Parameters:
+    ///   - path: A file, or `:memory:`.
+    ///   - first: What each connection runs before anything else.
+    init(path: String, first: String = "") {
         self.path = path
-        writer = PlainPool.open(path)
-        reader = PlainPool.open(path)
+        writer = PlainPool.open(path, first)
+        reader = PlainPool.open(path, first)
         sqlite3_exec(writer, "PRAGMA journal_mode = WAL", nil, nil, nil)
         updates.install(on: writer)
     }
 
-    private static func open(_ path: String) -> OpaquePointer {
+    private static func open(_ path: String, _ first: String) -> OpaquePointer {
         var connection: OpaquePointer?
         let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
         guard sqlite3_open_v2(path, &connection, flags, nil) == SQLITE_OK, let connection else {
             preconditionFailure("cannot open \(path)")
         }
+        sqlite3_exec(connection, first, nil, nil, nil)
         return connection
     }
 

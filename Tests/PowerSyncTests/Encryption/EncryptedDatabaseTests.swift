@@ -183,6 +183,94 @@ import Testing
         }
     }
 
+    /// What SQLite sorts and temporary tables are in no file.
+    @Test(arguments: [[], ["PRAGMA temp_store = FILE"], ["PRAGMA cache_size = 100; PRAGMA temp_store = 1;"]])
+    func temporaryFilesAreInMemoryWhateverTheAppSets(_ statements: [String]) async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "test.db").path
+            let database = PowerSyncDatabase(
+                schema: Self.schema,
+                dbFilename: path,
+                logger: DefaultLogger(writers: []),
+                initialStatements: statements,
+                key: { try .bytes(Self.bytes) }
+            )
+            // A key of the app's own does the same.
+            let own = PowerSyncDatabase(
+                schema: Self.schema,
+                dbFilename: directory.appending(path: "own.db").path,
+                logger: DefaultLogger(writers: []),
+                initialStatements: [Self.keyPragma] + statements
+            )
+            let look = { @Sendable (context: any ConnectionContext) in
+                try context.get(sql: "PRAGMA temp_store", parameters: []) { try $0.getInt(index: 0) }
+            }
+            for database in [database, own] {
+                try await database.execute("INSERT INTO lists (id) VALUES ('1')")
+                #expect(try await database.writeLock(callback: look) == 2)
+                #expect(try await database.readLock(callback: look) == 2)
+                try await database.close()
+            }
+            #expect(try files(with: "SQLite format", in: directory).isEmpty)
+        }
+    }
+
+    // MARK: Connections of the app
+
+    /// What an app gives its own connections.
+    private static let keyPragma =
+        "PRAGMA key = \"x'\(bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined())'\""
+
+    @Test func connectionsBesideThoseOfTheAppHaveTheKey() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "test.db").path
+            let open = {
+                OpenedPowerSyncDatabase(
+                    schema: Self.schema,
+                    pool: PlainPool(path: path, first: Self.keyPragma),
+                    identifier: path,
+                    logger: DefaultLogger(writers: []),
+                    key: { try .bytes(Self.bytes) }
+                )
+            }
+            let database = open()
+            try await fill(database)
+            let before = try await content(database)
+            #expect(before.count > 600)
+            #expect(try await database.getCrudBatch()?.crud.isEmpty == false)
+            #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).contains("test.db-wal"))
+            for text in [Self.marker, "ps_crud", "SQLite format"] {
+                #expect(try files(with: text, in: directory).isEmpty, "\(text)")
+            }
+            try await database.close()
+            #expect(try files(with: Self.marker, in: directory).isEmpty)
+            let again = open()
+            #expect(try await content(again) == before)
+            try await again.close()
+        }
+    }
+
+    @Test func connectionsBesideThoseOfTheAppSayWhenTheirKeyIsAnother() async throws {
+        try await withTemporaryDirectory { directory in
+            let path = directory.appending(path: "test.db").path
+            let first = open(path)
+            try await first.execute("INSERT INTO lists (id) VALUES ('1')")
+            try await first.close()
+            let database = OpenedPowerSyncDatabase(
+                schema: Self.schema,
+                pool: PlainPool(path: path, first: Self.keyPragma),
+                identifier: path,
+                logger: DefaultLogger(writers: []),
+                key: { try .bytes(Self.salted) }
+            )
+            for _ in 0..<2 { await expectFailure(.wrongKey) { try await database.waitForReady() } }
+            try await database.close()
+            let again = open(path)
+            #expect(try await again.get("SELECT id FROM lists") { try $0.getString(index: 0) } == "1")
+            try await again.close()
+        }
+    }
+
     // MARK: Changing the key
 
     /// From no key to one, to another one, and back.
@@ -230,10 +318,7 @@ import Testing
 
             // A connection that is not the SDK's, as that of another process.
             var configuration = Configuration()
-            configuration.prepareDatabase { db in
-                let digits = Self.bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-                try db.execute(sql: "PRAGMA key = \"x'\(digits)'\"")
-            }
+            configuration.prepareDatabase { try $0.execute(sql: Self.keyPragma) }
             let other = try DatabasePool(path: path, configuration: configuration)
             try await other.write { try $0.execute(sql: "CREATE TABLE mine (id)") }
             await #expect(throws: PowerSyncError.self) { try await change(key, nil) }
