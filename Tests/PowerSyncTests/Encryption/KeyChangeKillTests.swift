@@ -95,6 +95,12 @@ import Testing
             task.keyChange = WorkerKeyChange(from: keys.old, to: keys.new, death: example.step)
             let worker = try WorkerProcess(argument: try task.argument())
             #expect(await worker.waitForExit() == SIGKILL)
+            // Before the next opening tidies up.
+            let plain = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { name in
+                try Data(contentsOf: directory.appending(path: name)).range(of: Data(Self.marker.utf8)) != nil
+            }
+            if keys.new != nil { #expect(plain.allSatisfy { !$0.contains("rekey") }, "\(plain)") }
+            if keys.old != nil, keys.new != nil { #expect(plain.isEmpty, "\(plain)") }
             let isThere = FileManager.default.fileExists(atPath: path + "-rekey")
             #expect(isThere == [.copyBegun, .copied, .copyClosed].contains(example.step))
             try await check(path, in: directory, keys, isChanged: example.step == .replaced, before)
